@@ -55,8 +55,8 @@ class Sources:
     corpus: text of the domain.
     vectors: word vectors of the domain.
     target: another model, for its vocabulary and embeddings.
-    counts: word counts of the lines of the text that choose tokens, under the model's splitter, if
-        already computed; held_out: those of its held-out lines.
+    counts: word counts of the lines of the text that tokens are chosen by, under the model's
+        splitter, if already computed; held_out: those of its held-out lines.
     glossary: text with a word and its description on each line.
     """
 
@@ -155,7 +155,7 @@ def plan_adaptation(
     if counts is None and "counts" in recipe.needs:
         corpus = require_corpus(recipe, sources, "the words of a text")
         found = count_words(corpus, model.splitter, progress)
-        counts, held_out = found.choosing, found.held_out
+        counts, held_out = found.in_sample, found.held_out
     # 2. Count the tokens of lines with added tokens separately: pre-tokens do not determine them.
     added, added_held_out = AddedTokenLines(), AddedTokenLines()
     text = sources.corpus
@@ -163,7 +163,7 @@ def plan_adaptation(
         added = read_added_token_lines(text, model.fast_tokenizer, model.splitter, progress)
         if held_out and added.held_out is not None:
             added_held_out = added.held_out
-            added = added.choosing
+            added = added.in_sample
             held_out = added_held_out.subtract_from(held_out)
         counts = added.subtract_from(counts)
     # 3. Check the casing: tokens of another casing would never match the text.

@@ -115,7 +115,7 @@ def test_reduce_makes_a_smaller_model_of_the_studied_size(
     assert {"out", "seconds", "manifest"} <= set(made)
     model, old = open_model(tmp_path / "m"), open_model(tiny_bert)
     settings = ReductionSettings(heuristic, keep)
-    counts = count_words(open_corpus([text]), old.splitter).choosing
+    counts = count_words(open_corpus([text]), old.splitter).in_sample
     kept = [
         token
         for token in old.vocabulary.tokens

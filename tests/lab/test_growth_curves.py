@@ -13,7 +13,7 @@ from vocadapt.vocabulary.growth.growth import Reducer
 def test_growth_curves_are_kept_by_content(long_text, tiny_bert, tmp_path, monkeypatch):
     text, model = read_corpus([long_text]), open_model(tiny_bert)
     counts = load_or_count_words(None, text, model.splitter)
-    reducer = Reducer(model.vocabulary, counts.choosing, counts.held_out)
+    reducer = Reducer(model.vocabulary, counts.in_sample, counts.held_out)
     measured = load_or_measure_growth_curves(tmp_path, text, model, reducer)
     path = build_curves_path(tmp_path, text, model)
     path.write_text(path.read_text().replace('"tokens": ', '"tokens": 1'))

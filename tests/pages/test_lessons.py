@@ -286,7 +286,7 @@ def test_removing_rare_tokens_costs_little_and_random_ones_much():
     vocabulary = open_model(DEMO / "models" / "demo-bert").vocabulary
     counts = WordCounts.read(DEMO / "corpora" / "demo-biomedical" / "counts.tsv")
     assert counts.held_out_lines == 13_125
-    reducer = Reducer(vocabulary, counts.choosing, counts.held_out)
+    reducer = Reducer(vocabulary, counts.in_sample, counts.held_out)
     growth = {
         heuristic: reducer.measure_growth(ReductionSettings(heuristic, keep=0.5)).growth
         for heuristic in ("freq", "random")

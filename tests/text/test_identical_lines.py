@@ -40,22 +40,22 @@ def test_words_are_counted_in_two_tables_that_sum_up_to_all(tmp_path):
     assert 30 < len(held) < 70
     assert found.held_out_lines == len(held)
     assert dict(found.held_out) == dict(Counter(" ".join(held).split()))
-    assert Counter(found.choosing) + Counter(found.held_out) == Counter(found.counts)
-    assert next(iter(found.choosing.items())) == ("same", 500 - len(held))
+    assert Counter(found.in_sample) + Counter(found.held_out) == Counter(found.counts)
+    assert next(iter(found.in_sample.items())) == ("same", 500 - len(held))
 
 
 def test_copies_stay_on_one_side(tmp_path):
     found = count(tmp_path, [f"w{i % 40}" for i in range(2000)])
     assert found.held_out
     assert all(value == 50 for value in found.held_out.values())
-    assert not set(found.held_out) & set(found.choosing)
+    assert not set(found.held_out) & set(found.in_sample)
 
 
 def test_a_text_with_one_line_holds_nothing_out(tmp_path):
     for i in range(30):  # some of them would be held out
         found = count(tmp_path, [f"line {i}"])
         assert (found.held_out_lines, dict(found.held_out)) == (0, {})
-        assert found.choosing == found.counts
+        assert found.in_sample == found.counts
     assert HELD_OUT
     assert "No line is held out" in describe_held_out(0, 1)
     assert "1,234 of 12,345 lines" in describe_held_out(1234, 12345)
@@ -151,7 +151,7 @@ def test_counts_of_earlier_versions_hold_nothing_out(tmp_path):
     path = tmp_path / "counts.tsv"
     path.write_text("lines\t1\tbytes\t2\tlines_read\t1\tdistinct\t1\na\t3\n")
     found = WordCounts.read(path)
-    assert (found.held_out_lines, found.choosing) == (0, {"a": 3})
+    assert (found.held_out_lines, found.in_sample) == (0, {"a": 3})
     path.write_text("lines\t1\tbytes\t2\tlines_read\t1\tdistinct\t1\na\t3\t1\t1\n")
     with pytest.raises(InputError, match="not a word count"):
         WordCounts.read(path)

@@ -42,7 +42,7 @@ def describe(counts):
         counts.bytes,
         counts.lines_read,
         counts.notes,
-        list(counts.choosing.items()),
+        list(counts.in_sample.items()),
         dict(counts.held_out),
         counts.held_out_lines,
         counts.identical,

@@ -305,8 +305,8 @@ def test_a_little_text_of_it_is_not_worth_a_run():
     assert advice.sentence == "Do not change the vocabulary: too little text."
 
 
-def test_words_are_chosen_by_some_lines_and_priced_on_the_held_out_ones():
-    # In the lines that choose: hypertension 22 times (2 pieces); drugs only 4 times, below the floor
+def test_words_are_chosen_by_some_lines_and_measured_on_the_held_out_ones():
+    # In sample: hypertension 22 times (2 pieces); drugs only 4 times, below the floor
     # of 5, though 9 in all. Held out: "the" 5, hypertension 3 and drugs 5 of 5 + 2 · 3 + 2 · 5 tokens.
     whole = counted({"the": 45, "hypertension": 25, "drugs": 9})
     held_out = {"hypertension": 3, "the": 5, "drugs": 5}

@@ -17,13 +17,13 @@ VOCABULARY = WordPieceVocabulary(
     (*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), "heart", "chair", "stair"),
     frozenset(SPECIAL),
 )
-# chair is rare in the lines that choose, and frequent in those that are held out.
+# chair is rare in the lines that tokens are chosen by, and frequent in those that are held out.
 CHOOSING = {"heart": 9, "stair": 5, "chair": 1}
 HELD_OUT = {"chair": 3, "heart": 1}
 ONE_LESS = 1 - 1 / len(VOCABULARY)
 
 
-def test_a_reduction_is_priced_on_lines_that_did_not_choose():
+def test_the_cost_of_a_reduction_is_measured_on_held_out_lines():
     reducer = Reducer(VOCABULARY, CHOOSING, HELD_OUT)
     found = reducer.measure_growth(ReductionSettings(keep=ONE_LESS))
     # freq removes chair: c ##h ##a ##i ##r are four tokens more. Held out: 4 → 16; else 15 → 19.
@@ -75,7 +75,7 @@ def test_the_plan_of_a_reduction_is_chosen_by_the_first_table():
     assert (alone.growth, alone.to_dict(0)["held_out_lines"]) == (pytest.approx(4 / 15), 0)
 
 
-def test_a_trim_keeps_the_whole_text_and_is_priced_without_the_held_out_lines():
+def test_a_trim_keeps_the_whole_text_and_its_cost_is_that_without_the_held_out_lines():
     sources = PlanSources(counts={"heart": 9}, held_out={"chair": 3, "heart": 1})
     settings = PlanSettings(kind="trim", cover=1.0)
     made = plan_vocabulary(VOCABULARY, Splitter.bert(), sources, settings)

@@ -313,8 +313,8 @@ def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[st
         kept += f" {lines['changed_lines']:,} of its {lines['lines']:,} lines are tokenized differently."
     if held_out := trim.get("held_out"):
         kept += (
-            " If every tenth line chooses no token, the others keep"
-            f" {held_out['coverage']:.4%} of its tokens: expect that of other texts of the domain."
+            " Of other texts of the domain, expect about"
+            f" {held_out['coverage']:.4%}, which a trim by nine of ten lines keeps of the other lines."
         )
     return [
         kept,

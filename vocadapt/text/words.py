@@ -1,8 +1,8 @@
 """Word counts of a corpus, and the words file that gensim reads.
 
-Words are counted in two tables. What chooses tokens reads `choosing`, the counts of nine of ten
-lines; what a choice costs is measured on `held_out`, those of every tenth line. The hash of a line
-decides, so copies of a line are on one side, in every process and every division of the text.
+Words are counted in two tables. Tokens are chosen by `in_sample`, the counts of nine of ten lines;
+what they cost is measured on `held_out`, the counts of every tenth line. The hash of a line decides,
+so copies of a line are in one table, in every process and every division of the text.
 """
 
 import errno
@@ -101,8 +101,8 @@ class WordCounts(Summarized):
     tally: LineTally | None = None
 
     @cached_property
-    def choosing(self) -> Mapping[str, int]:
-        """The counts in the lines that are not held out, by which tokens are chosen."""
+    def in_sample(self) -> Mapping[str, int]:
+        """The counts of the lines that are not held out; tokens are chosen by them."""
         return subtract_counts(self.counts, self.held_out)
 
     @cached_property
@@ -182,7 +182,7 @@ class TextCounter:
     """Counts the words of a text in two tables, and its identical lines."""
 
     def __init__(self, splitter: Splitter) -> None:
-        self.choosing = build_word_counter(splitter)
+        self.in_sample = build_word_counter(splitter)
         self.held_out = build_word_counter(splitter)
         self.held_out_lines = 0
         self.lines = LineTally()
@@ -194,12 +194,12 @@ class TextCounter:
         is_held_out = find_held_out(hashes)
         self.lines.count(hashes)
         self.held_out_lines += int(is_held_out.sum())
-        for counter, chosen in ((self.choosing, ~is_held_out), (self.held_out, is_held_out)):
+        for counter, chosen in ((self.in_sample, ~is_held_out), (self.held_out, is_held_out)):
             counter.count("".join(f"{line}\n" for line in compress(lines, chosen)))
 
     def finish(self) -> WordCounts:
         """Return the counts so far, in any order, without the size of the text."""
-        counts, held_out = self.choosing.word_counts(), self.held_out.word_counts()
+        counts, held_out = self.in_sample.word_counts(), self.held_out.word_counts()
         return WordCounts(
             counts + held_out,
             0,
@@ -311,7 +311,7 @@ def finish_counts(found: WordCounts, corpus: Corpus) -> WordCounts:
     No words are held out if only one of the two tables has words. Raises what `sort_counts` raises.
     """
     found = sort_counts(found)
-    if not found.held_out or not found.choosing:
+    if not found.held_out or not found.in_sample:
         found = replace(found, held_out={}, held_out_lines=0)
     if found.tally is None:
         return found
@@ -376,11 +376,12 @@ def describe_held_out(held_out_lines: int, lines: int) -> str:
     if not held_out_lines:
         return (
             "No line is held out, because the text is too small or only its counts are known: the"
-            " cost is that on the lines that chose."
+            " cost is in sample."
         )
+    verb = "is" if held_out_lines == 1 else "are"
     return (
-        f"{held_out_lines:,} of {lines:,} lines are held out, about one of {HELD_OUT_EVERY} lines"
-        " with text: they choose nothing, and the cost is measured on them."
+        f"{held_out_lines:,} of {lines:,} lines {verb} held out, about one of {HELD_OUT_EVERY} lines"
+        " with text: no token is chosen by them, and the cost is measured on them."
     )
 
 

@@ -263,8 +263,8 @@ def plot_vocabulary_growth(
     per heuristic.
 
     curves: heuristic → fraction kept → growth on held-out lines. here: heuristic, fraction and
-    growth of the point that is marked by a ring. in_sample: the growth on the lines that chose the
-    tokens, as dotted lines, for some of the heuristics.
+    growth of the point that is marked by a ring. in_sample: the growth in sample, as
+    dotted lines, for some of the heuristics.
     """
     figure = build_figure(
         "fraction of the vocabulary kept",
@@ -293,7 +293,7 @@ def plot_vocabulary_growth(
             mode="lines",
             showlegend=False,
             line={"color": colors[name], "width": 2, "dash": "dot"},
-            hovertemplate="%{x:.0%} kept: %{y:+.2%} on the lines that chose<extra></extra>",
+            hovertemplate="%{x:.0%} kept: %{y:+.2%} in sample<extra></extra>",
         )
     # 2. The ring, in the color of its line.
     if here:

@@ -143,7 +143,9 @@ class AdviseAnswer(TypedDict):
     cut_words: Annotated[list[SplitWord], "the most frequent words that are split"]
     lines: int
     lines_read: int
-    held_out_lines: Annotated[int, "lines on which tokens saved are measured; they choose no word"]
+    held_out_lines: Annotated[
+        int, "lines on which tokens saved are measured; no word is chosen by them"
+    ]
     worth: Annotated[str, "what adding words is good for"]
     no_promise: Annotated[str, "what it does not promise"]
     measured_gains: list[MeasuredGain]

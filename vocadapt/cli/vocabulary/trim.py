@@ -178,14 +178,14 @@ def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recip
     if trim["unknown_after"] > trim["unknown_before"]:
         more = trim["unknown_after"] - trim["unknown_before"]
         changed += f" {more:,} words have an unknown token now."
-    held_out = "No line is held out: how other texts fare was not measured."
+    held_out = "No line is held out, so the effect on other texts was not measured."
     if "held_out" in trim:
         own = trim["held_out"]
         growth = own["tokens_after"] / own["tokens"] - 1
         held_out = (
-            "Expect of other texts of the domain what happens to held-out lines if they choose no"
-            f" token: {own['kept_tokens']:,} of their {own['tokens']:,} tokens"
-            f" ({own['coverage']:.4%}) are kept, and their length changes by {growth:+.2%}."
+            "Estimate for other texts of the domain: a trim by the lines that are not held out keeps"
+            f" {own['kept_tokens']:,} of the {own['tokens']:,} tokens of held-out lines"
+            f" ({own['coverage']:.4%}), and changes their length by {growth:+.2%}."
         )
     notes = [held_out, kept, changed, CHANGES]
     if recipe.vocabulary.characters == "text":

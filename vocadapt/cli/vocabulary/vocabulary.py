@@ -121,7 +121,7 @@ class StudyCell(TypedDict):
     vocabulary: int
     tokens: int
     growth: float
-    growth_in_sample: Annotated[float, "growth of the lines that chose the tokens"]
+    growth_in_sample: Annotated[float, "growth of the lines that the tokens were chosen by"]
     sd: NotRequired[float]
 
 
@@ -129,7 +129,9 @@ class StudyAnswer(TypedDict):
     """Growth of a text with smaller vocabularies."""
 
     tokens: int
-    held_out_lines: Annotated[int, "lines that were measured and chose no token; 0: all lines"]
+    held_out_lines: Annotated[
+        int, "lines that were measured; no token is chosen by them; 0: all lines"
+    ]
     rows: list[StudyCell]
     left_out: NotRequired[dict[str, str]]
     counting_seconds: float
@@ -145,7 +147,7 @@ class ExtensionSize(TypedDict):
     new_share: float
     seldom: int
     shorter: float
-    in_sample: Annotated[int, "wordpieces of the lines that chose the tokens"]
+    in_sample: Annotated[int, "wordpieces of the lines that the tokens were chosen by"]
     shorter_in_sample: float
 
 
@@ -153,7 +155,9 @@ class ExtensionAnswer(TypedDict):
     """How a text is tokenized with more and more added tokens."""
 
     words: int
-    held_out_lines: Annotated[int, "lines that were measured and chose no token; 0: all lines"]
+    held_out_lines: Annotated[
+        int, "lines that were measured; no token is chosen by them; 0: all lines"
+    ]
     sizes: list[ExtensionSize]
     note: str
     seconds: float
@@ -259,7 +263,7 @@ def _study(options: Options) -> Answer[StudyAnswer]:
     counts = _count_words(options, opened, part(options.progress, 0, 0.8))
     counted = time.perf_counter()
     found = study(
-        Reducer(opened.vocabulary, counts.choosing, counts.held_out),
+        Reducer(opened.vocabulary, counts.in_sample, counts.held_out),
         options.heuristics,
         options.keep,
         options.seeds,
@@ -306,7 +310,7 @@ def _study(options: Options) -> Answer[StudyAnswer]:
     parts = [
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted."
         f" {describe_held_out(counts.held_out_lines, counts.lines)} In sample: the growth of the"
-        " lines that chose.",
+        " lines that the tokens were chosen by.",
         format_table(header, rows),
         f"Fractions are of the whole vocabulary; lengths {marks} the marks of continuations;"
         " special tokens and those shorter than four characters are kept; ties are removed by"
@@ -331,12 +335,12 @@ def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
     # One plan is enough: a smaller extension consists of the first tokens of a larger one.
     recipe = get_preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=largest))
-    sources = Sources(counts=counts.choosing)
+    sources = Sources(counts=counts.in_sample)
     plan = plan_adaptation(recipe, opened, sources, progress=part(options.progress, 0.4, 0.8))
     # A text may yield fewer tokens than requested; the note of the plan reports that.
     sizes = [min(size, len(plan.added)) for size in options.sizes]
     found = measure_extension_curve(
-        plan, counts.choosing, sizes, part(options.progress, 0.8, 1), counts.held_out
+        plan, counts.in_sample, sizes, part(options.progress, 0.8, 1), counts.held_out
     )
     rows = []
     for at in found.sizes:

@@ -40,7 +40,7 @@ class CountAnswer(TypedDict):
     words: int
     distinct: int
     lines: int
-    held_out_lines: Annotated[int, "lines on which costs are measured; they choose no token"]
+    held_out_lines: Annotated[int, "lines on which costs are measured; no token is chosen by them"]
     identical_lines: Annotated[int, "copies beyond the first of each line that is not blank"]
     most_frequent_line: NotRequired[FrequentLine]
     identical_lines_compared: NotRequired[

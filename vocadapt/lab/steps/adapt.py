@@ -151,7 +151,7 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     stages = parts(context.progress, weights)
     if "counts" in recipe.needs and text is not None:
         words = load_or_count_words(context.root, text, context.model.splitter, stages["counts"])
-        sources = replace(sources, counts=words.choosing, held_out=words.held_out)
+        sources = replace(sources, counts=words.in_sample, held_out=words.held_out)
 
     # 3. Adapt and save.
     adapted = adapt(recipe, context.model, sources, stages["adapting"], context.checkpoint)
@@ -161,7 +161,7 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     # 4. Measure the result, for the manifest and the model card.
     numbers = _measure_result(context, recipe, text, adapted, stages)
     if words is not None:
-        cost = measure_plan_cost(adapted.plan, words.choosing, words.held_out)
+        cost = measure_plan_cost(adapted.plan, words.in_sample, words.held_out)
         numbers["cost"] = cost.to_dict(words.held_out_lines)
     card = {}
     for group, names in CARD_FIGURES.items():

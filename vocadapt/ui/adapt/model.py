@@ -130,7 +130,7 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
     """Describe what was measured of a model as a metric: label, value, note and help.
 
     It is the held-out P@5 of the alignment of its new embeddings, or else what its vocabulary costs
-    the text that chose it, or saves; the value is a dash if neither was measured.
+    the text that it was chosen by, or saves; the value is a dash if neither was measured.
     """
     cost = numbers.get("cost")
     if "p@5" not in numbers and cost:

@@ -39,11 +39,11 @@ Metric = tuple[str | None, ...]  # label, value, note, help
 FLOAT32 = 4  # bytes
 SHORTEST = 3  # letters of a token that is listed as a word
 LISTED = 1_000  # added words in the table; all are in the file
-IN_SAMPLE = "on the lines that chose"
+IN_SAMPLE = "in sample"
 HELP = {
     "growth": (
-        "Change of the number of tokens of held-out lines, which did not choose the tokens of the"
-        " plan. On the lines that chose them, a plan always looks better."
+        "Change of the number of tokens of held-out lines. In sample, on the lines that the tokens"
+        " of the plan were chosen by, a plan always looks better."
     ),
     "excluded": "Number of candidates that are missing in the model but are not added.",
     "saved": (
@@ -155,7 +155,7 @@ def _draw_extension_curve(
 def _measure_cost(
     workspace: Workspace, chosen: ChosenRecipe, plan: VocabularyPlan
 ) -> PlanCost | None:
-    """Measure what a plan costs the text that chose its tokens, or saves; None without word counts
+    """Measure what a plan costs the text that its tokens were chosen by, or saves; None without word counts
     of this text.
     """
     root, model = workspace.root, cache.model_of(chosen.model)

@@ -68,8 +68,8 @@ OF_TASK = "no longer split in the task"
 COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
     "words added": "Number of words that the model lacks and that would be added.",
-    "tokens saved": "Tokens saved in held-out lines, which did not choose the words.",
-    "in sample": "Tokens saved in the lines that chose the words.",
+    "tokens saved": "Fraction of the tokens of held-out lines that is saved.",
+    "in sample": "The same fraction for the lines that the words were chosen by.",
     "wordpieces per word": "Mean number of wordpieces per running word after the addition.",
     "no longer split": "Fraction of split running words that become a single token.",
     OF_TASK: ("Fraction of split entity words of the task that become a single token."),
@@ -289,7 +289,7 @@ def _describe_words(statistics: TokenizationStatistics) -> str:
 
 
 def _describe_saved(gain: Gain) -> str:
-    """Format the number of added words, and what they save in the lines that chose them."""
+    """Format the number of added words, and what they save in sample."""
     return f"{count_noun(gain.words, 'word')}; {percent(gain.saved_in_sample)} in sample"
 
 

@@ -98,6 +98,10 @@ TERMS = {
         "The skewness of the distribution of how often each embedding is a nearest neighbor of "
         "others (Radovanović et al. 2010)."
     ),
+    "in sample": (
+        "Measured on the lines that the tokens were chosen by, on which a vocabulary looks better than"
+        " on any other text."
+    ),
     "initializer": "A method that computes the first embeddings of added tokens.",
     "insertion": (
         "The addition of words to the subword vocabulary, so that they also match inside longer"

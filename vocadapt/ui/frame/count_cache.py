@@ -79,7 +79,7 @@ def _plan(
 ) -> VocabularyPlan:
     sources = Sources(target=target)
     if _counts:
-        sources = replace(sources, counts=_counts.choosing, held_out=_counts.held_out)
+        sources = replace(sources, counts=_counts.in_sample, held_out=_counts.held_out)
     return plan_adaptation(recipe, model, sources, space_of(vectors) if vectors else None)
 
 
@@ -101,7 +101,7 @@ def _extension(
     _plan: VocabularyPlan,
     _counts: WordCounts,
 ) -> ExtensionCurve:
-    return measure_extension_curve(_plan, _counts.choosing, held_out=_counts.held_out)
+    return measure_extension_curve(_plan, _counts.in_sample, held_out=_counts.held_out)
 
 
 def cost_of(
@@ -136,7 +136,7 @@ def _cost(
     _plan: VocabularyPlan,
     _counts: WordCounts,
 ) -> PlanCost:
-    return measure_plan_cost(_plan, _counts.choosing, _counts.held_out)
+    return measure_plan_cost(_plan, _counts.in_sample, _counts.held_out)
 
 
 def savings_of(
@@ -162,7 +162,7 @@ def _savings(
     _plan: VocabularyPlan,
     _counts: WordCounts,
 ) -> PlanCost:
-    return measure_savings(_plan, model.splitter, _counts.choosing, _counts.held_out)
+    return measure_savings(_plan, model.splitter, _counts.in_sample, _counts.held_out)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
@@ -258,7 +258,7 @@ def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
     max_entries=4, show_spinner="Preparing the words of the text …", hash_funcs=STAMPS
 )
 def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Reducer:
-    reducer = Reducer(model.vocabulary, _counts.choosing, _counts.held_out)
+    reducer = Reducer(model.vocabulary, _counts.in_sample, _counts.held_out)
     _ = reducer.tokens  # tokenize the text now, while the spinner is shown
     return reducer
 

@@ -54,7 +54,7 @@ MAX_INSTANT_CHARACTERS = 600_000
 NEAREST = 8  # neighbors of a token
 LISTED = 200  # removed tokens in the table: it is sent to the browser at each move of the slider
 TRIM = "trim"  # the choice that is no heuristic: what the text needs determines the size
-TRIM_TITLE = "only what my text needs"
+TRIM_TITLE = "not needed by your text"
 HELP = {
     "heuristic": "Selects which tokens are removed first.",
     "cover": (
@@ -62,8 +62,9 @@ HELP = {
         " first; 100 % keeps the tokens of every line."
     ),
     "growth": (
-        "Increase in the number of wordpieces of lines that did not choose the tokens: a word whose"
-        " token is removed is split into shorter ones. Exact: every distinct word is tokenized again."
+        "Increase in the number of wordpieces of held-out lines: a word whose token is removed is"
+        " split into shorter ones. In sample: the same for the lines that the tokens were chosen by."
+        " Exact: every distinct word is tokenized again."
     ),
 }
 
@@ -259,7 +260,7 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary
         growth_help += f" Mean ± sd over {count(len(SEEDS))} seeds."
     change = f"{count(reducer.tokens)} → {count(grown.tokens)}"
     if reducer.held_out:
-        change = f"{percent(grown.growth_in_sample)} on the lines that chose"
+        change = f"{percent(grown.growth_in_sample)} in sample"
     # 2. The parameters of the removed embeddings.
     saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
     size = measure_model_size(entry.model) if has_embeddings(entry.model) else ModelSize()
@@ -301,7 +302,7 @@ def _draw_curves(
         return
     legend = "Ring: the current setting."
     if reducer.held_out:
-        legend += " Dotted: the growth of the lines that chose the tokens."
+        legend += " Dotted: the growth in sample."
     st.markdown(f"**Text growth by heuristic and size**, on held-out lines. {legend}")
     # 1. The curves; the current setting is one more point on that of its heuristic.
     held_out: dict[str, dict[float, float]] = {}

@@ -114,7 +114,7 @@ class Advice:
             return "No new word occurs often enough to be worth a token."
         basis = "the tokens of this text"
         if self.figures.held_out_lines:
-            basis = "the tokens of lines that did not choose the words"
+            basis = "the tokens of held-out lines"
         lead = "Good for" if self.verdict == "adapt" else "New words would still give"
         return (
             f"{lead}: shorter input ({percent(gain.saved)} of {basis}), and {gain.words:,} words"
@@ -290,20 +290,19 @@ def _measure(
     )
     # 2. Choose the words to add by the lines that are not held out, and measure on the others what
     #    they save, by their minimum number of occurrences.
-    choosing = frequent
-    priced, chosen_on = text, None
+    candidates, measured, in_sample = frequent, text, None
     if counts.held_out:
-        groups = group_word_forms(vocabulary, splitter, counts.choosing)
-        choosing = {group.word: group for group in groups if group.count >= min_count}
-        priced = tokenize_text(vocabulary, counts.held_out)
-        chosen_on = tokenize_text(vocabulary, counts.choosing)
-    addable, _ = split_addable_words(vocabulary, splitter, choosing)
-    words = [choosing[word] for word in addable if choosing[word].stands_alone]
+        groups = group_word_forms(vocabulary, splitter, counts.in_sample)
+        candidates = {group.word: group for group in groups if group.count >= min_count}
+        measured = tokenize_text(vocabulary, counts.held_out)
+        in_sample = tokenize_text(vocabulary, counts.in_sample)
+    addable, _ = split_addable_words(vocabulary, splitter, candidates)
+    words = [candidates[word] for word in addable if candidates[word].stands_alone]
     gains: list[Gain] = []
     for floor in (min_count, FEW_OCCURRENCES, ENOUGH_OCCURRENCES):
         if floor > min_count or not gains:
             added = [word for word in words if word.count >= floor]
-            gains.append(measure_gain(added, floor, priced, task, size, chosen_on))
+            gains.append(measure_gain(added, floor, measured, task, size, in_sample))
     return Figures(
         corpus=text.statistics,
         task=None if task is None else task.statistics,
@@ -314,7 +313,7 @@ def _measure(
         anchors=anchors,
         forecast=forecast(sum(word.count for word in frequent.values()), anchors, size.width),
         gains=tuple(gains),
-        top_saved=compute_saved_fraction(words[:TOP], priced),
+        top_saved=compute_saved_fraction(words[:TOP], measured),
         held_out_lines=counts.held_out_lines,
     )
 

@@ -148,7 +148,7 @@ class Figures:
         vector.
     top_saved: fraction of the tokens of held-out lines that adding the 1,000 most frequent words
         would save.
-    held_out_lines: number of lines on which the gains are measured and that chose no word.
+    held_out_lines: number of lines on which the gains are measured; no word is chosen by them.
     """
 
     corpus: TokenizationStatistics

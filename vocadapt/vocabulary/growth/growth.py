@@ -1,8 +1,8 @@
 """Measure the length of a text with a reduced or an extended vocabulary: exactly, from its distinct
 words and their counts.
 
-The words of held-out lines are measured, because a text that chose the tokens costs less than any
-other; that of the lines that chose is reported beside it (`in_sample`). Without held-out lines
+The words of held-out lines are measured, because the cost is lowest in sample: on the lines that the
+tokens were chosen by. It is reported next to the held-out cost (`in_sample`). Without held-out lines
 both are the same.
 
 *Reduction* (`study`): how much longer the text becomes, as in Fast 2023, table 6.10 (more tokens)
@@ -50,7 +50,7 @@ class Growth:
     vocabulary: number of tokens left in the vocabulary.
     tokens: wordpieces of the lines; the mean over seeds if the heuristic is random.
     growth: additional wordpieces, as a fraction of those with the whole vocabulary.
-    growth_in_sample: growth of the lines that chose the tokens.
+    growth_in_sample: growth of the lines that the tokens were chosen by.
     unknown: running words that become [UNK] because of the reduction.
     sd: standard deviation of the growth over seeds; None if the heuristic is not random.
     """
@@ -69,8 +69,8 @@ class Growth:
 class Reducer:
     """Measures many reductions of a vocabulary on the word counts of a text; caches the rankings.
 
-    counts: of the lines that choose the tokens. held_out: of the lines on which the growth is
-    measured; {} to measure it on those that choose.
+    counts: of the lines that tokens are chosen by. held_out: of the lines on which the growth is
+    measured; {} to measure it in sample.
     """
 
     vocabulary: Vocabulary
@@ -79,21 +79,21 @@ class Reducer:
     _rankings: dict[tuple[str, int, bool], Ints] = field(default_factory=dict)
 
     @cached_property
-    def chosen_on(self) -> "MeasuredText":
-        """The lines that choose the tokens, tokenized."""
+    def in_sample(self) -> "MeasuredText":
+        """The lines that tokens are chosen by, tokenized."""
         return MeasuredText.tokenize(self.vocabulary, self.counts)
 
     @cached_property
     def measured(self) -> "MeasuredText":
         """The lines on which the growth is measured, tokenized."""
         if not self.held_out:
-            return self.chosen_on
+            return self.in_sample
         return MeasuredText.tokenize(self.vocabulary, self.held_out)
 
     @property
     def table(self) -> WordTable:
-        """The words of the lines that choose the tokens."""
-        return self.chosen_on.table
+        """The words of the lines that tokens are chosen by."""
+        return self.in_sample.table
 
     @property
     def tokens(self) -> int:
@@ -103,7 +103,7 @@ class Reducer:
     @cached_property
     def token_counts(self) -> Ints:
         """Occurrences of each token in the whole text, by id, (V,) int64; [UNK] included."""
-        counts = self.chosen_on.count_tokens(self.vocabulary)
+        counts = self.in_sample.count_tokens(self.vocabulary)
         if self.held_out:
             counts = counts + self.measured.count_tokens(self.vocabulary)
         return counts
@@ -129,7 +129,7 @@ class Reducer:
         tokens, unknown = self.measured.measure(removed)
         growth = in_sample = tokens / max(self.tokens, 1) - 1
         if self.held_out:
-            in_sample = self.chosen_on.measure(removed)[0] / max(self.chosen_on.tokens, 1) - 1
+            in_sample = self.in_sample.measure(removed)[0] / max(self.in_sample.tokens, 1) - 1
         return Growth(
             settings.heuristic,
             settings.keep,
@@ -287,7 +287,7 @@ class ExtensionSize:
     tokens: wordpieces of the lines; fertility: wordpieces per word.
     new_share: fraction of the wordpieces that are new tokens.
     seldom: number of new tokens that occur less than RARE times in the whole text.
-    in_sample: wordpieces of the lines that chose the tokens.
+    in_sample: wordpieces of the lines that the tokens were chosen by.
     """
 
     size: int
@@ -322,7 +322,7 @@ class ExtensionCurve:
         return 1 - size.tokens / max(self.sizes[0].tokens, 1)
 
     def shorter_in_sample(self, size: ExtensionSize) -> float:
-        """Return the same fraction for the lines that chose the tokens."""
+        """Return the same fraction in sample."""
         return 1 - size.in_sample / max(self.sizes[0].in_sample, 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -349,8 +349,8 @@ def measure_extension_curve(
 ) -> ExtensionCurve:
     """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
-    counts: of the lines that chose the tokens. held_out: of the lines that are measured; by default
-    those that chose. sizes: numbers of new tokens; if empty, all of them, a half, a quarter, and so on.
+    counts: of the lines that the tokens were chosen by. held_out: of the lines that are measured; by
+    default the same lines. sizes: numbers of new tokens; if empty, all of them, a half, a quarter, and so on.
     Raises InputError for a plan that removes or moves tokens, and for a size larger than the plan.
     """
     total = len(plan.added)

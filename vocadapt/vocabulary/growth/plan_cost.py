@@ -1,7 +1,7 @@
 """What a plan costs a text, or saves: how much longer or shorter its tokenization becomes.
 
-The tokens are chosen by some lines and priced on others, the held-out ones: on the lines that chose
-them, a plan always looks better than on any other text.
+The tokens are chosen by some lines, and their cost is measured on others, the held-out ones: in
+sample, a plan always looks better than on any other text.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ class CostNumbers(TypedDict):
     """Change of the length of a text by a plan."""
 
     growth: Annotated[float, "additional tokens of the held-out lines, as a fraction"]
-    growth_in_sample: Annotated[float, "the same for the lines that chose the tokens"]
+    growth_in_sample: Annotated[float, "the same for the lines that the tokens were chosen by"]
     tokens_before: int
     tokens_after: int
     unknown: Annotated[int, "words of the held-out lines that become unknown"]
-    held_out_lines: Annotated[int, "0: growth is that of the lines that chose"]
+    held_out_lines: Annotated[int, "0: growth is that in sample"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class PlanCost:
 
     tokens_before, tokens_after: tokens of the held-out lines. growth: additional ones, as a
     fraction of those before; negative if the text becomes shorter. growth_in_sample: the same for
-    the lines that chose the tokens. unknown: running words of the held-out lines that become
-    unknown. is_held_out: False if there are no held-out lines: then all numbers are those of the
-    lines that chose.
+    the lines that the tokens were chosen by. unknown: running words of the held-out lines that become
+    unknown. is_held_out: False if there are no held-out lines: then all numbers are those in
+    sample.
     """
 
     tokens_before: int
@@ -66,7 +66,7 @@ def measure_plan_cost(
 ) -> PlanCost:
     """Measure how a plan changes the length of a text.
 
-    counts: pre-tokens of the lines that chose the tokens, with their counts. held_out: those of the
+    counts: pre-tokens of the lines that the tokens were chosen by, with their counts. held_out: those of the
     held-out lines; {} if there are none. Of a trim, the figures that it has are used: it keeps the
     tokens of all lines.
     """
@@ -92,11 +92,11 @@ def measure_savings(
 ) -> PlanCost:
     """Measure what the words of word vectors save.
 
-    The vectors, whose counts choose the words, were trained on all lines. So the same number of
-    words is chosen again from the plan's candidates, by the lines that are not held out, and
-    measured on those that are.
+    The plan's words were chosen by their counts in all lines, on which the vectors were trained. So
+    the same number of words is chosen again from the plan's candidates, by the lines that are not
+    held out, and measured on those that are.
     """
-    # 1. The candidates, and the words among them that these lines choose.
+    # 1. The candidates, and the words among them that are chosen by the lines that are not held out.
     base = plan.base
     rest = (word for reason in (OVER_LIMIT, TOO_RARE) for word in plan.left_out.get(reason, ()))
     main = [base.body(word.token) for word in plan.added if not word.form_of]
@@ -104,11 +104,11 @@ def measure_savings(
     groups = group_word_forms(base, splitter, counts)
     words = [group for group in groups if base.fold_word(group.word) in candidates][: len(main)]
     # 2. What they save in both parts.
-    chosen_on = tokenize_text(base, counts)
-    measured = tokenize_text(base, held_out) if held_out else chosen_on
+    in_sample_text = tokenize_text(base, counts)
+    measured = tokenize_text(base, held_out) if held_out else in_sample_text
     before = measured.statistics.tokens
     after = round((1 - compute_saved_fraction(words, measured)) * before)
-    in_sample = -compute_saved_fraction(words, chosen_on)
+    in_sample = -compute_saved_fraction(words, in_sample_text)
     return PlanCost(before, after, in_sample, is_held_out=bool(held_out))
 
 

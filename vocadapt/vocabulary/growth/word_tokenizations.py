@@ -120,13 +120,13 @@ class ModelSize:
 @dataclass(frozen=True)
 class Gain:
     """Benefit and cost of adding the words that a model lacks and that occur at least `floor`
-    times in the lines that choose; what that saves is measured on held-out lines.
+    times in the lines that words are chosen by; what that saves is measured on held-out lines.
 
     words: number of added words; each of their forms is a token.
     parameters, bytes: size of the new embeddings in float32 (a tied output layer shares them).
     model_share: number of new parameters as a fraction of the model's.
     saved: fraction by which the number of tokens of the held-out lines decreases; saved_in_sample:
-        the same for the lines that chose the words.
+        the same in sample.
     fertility: wordpieces per word after the addition.
     mended: fraction of the split running words (with a letter) that become one token.
     mended_task: the same fraction for the words of a task; None without a task.
@@ -172,18 +172,18 @@ def measure_gain(
     text: TokenizedText,
     task: TokenizedText | None,
     size: ModelSize,
-    chosen_on: TokenizedText | None = None,
+    in_sample: TokenizedText | None = None,
 ) -> Gain:
     """Measure the benefit and cost of adding these words, which occur at least `floor` times.
 
-    text: the held-out lines, on which the benefit is measured. chosen_on: the lines that chose the
-    words; None if these are the same.
+    text: the held-out lines, on which the benefit is measured. in_sample: the lines that the
+    words were chosen by; None if these are the same.
     """
     occurrences = [word.count for word in added]
     saved = compute_saved_fraction(added, text)
     saved_in_sample = saved
-    if chosen_on is not None:
-        saved_in_sample = compute_saved_fraction(added, chosen_on)
+    if in_sample is not None:
+        saved_in_sample = compute_saved_fraction(added, in_sample)
     parameters = None
     if size.width is not None:
         parameters = sum(len(word.forms) for word in added) * size.width

@@ -48,8 +48,8 @@ class PlanSources:
     """Sources of plans.
 
     domain: word vectors; target: another vocabulary; counts: distinct pre-tokens of a text with
-        their counts, in the lines that choose tokens; held_out: those in held-out lines, which only
-        a trim keeps, too.
+        their counts, in the lines that tokens are chosen by; held_out: those in held-out lines,
+        which only a trim keeps, too.
     token_counts: tokens of the lines with added tokens and their counts, if `counts` lacks these
         lines; held_out_token_counts: those of held-out lines.
     mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's

@@ -45,7 +45,7 @@ class AddedTokenLines:
     held_out: "AddedTokenLines | None" = None
 
     @property
-    def choosing(self) -> "AddedTokenLines":
+    def in_sample(self) -> "AddedTokenLines":
         """The lines that are not held out."""
         if self.held_out is None:
             return self
