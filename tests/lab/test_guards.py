@@ -59,7 +59,7 @@ def test_a_fine_tuning_tells_what_is_known_before_it_starts(files):
 def test_chunks_and_test_examples_that_are_in_train_are_counted(files):
     found = find(build_spec(files))
     assert found["chunks"].numbers == {"examples": 400, "chunks": 402, "words": 30}
-    assert "400 training sentences = 402 chunks" in found["chunks"].sentence
+    assert "400 training sentences are divided into 402 chunks" in found["chunks"].sentence
     seen = found["seen"]
     assert seen.numbers == {"split": "test", "seen": 3, "of": 4} and seen.serious
 
@@ -149,7 +149,7 @@ def test_a_collapsed_run_offers_settings_to_try(files, tmp_path, capsys):
         arguments += [f"--{split}", str(files / f"{split}.tsv")]
     given = ["--limit", "60", "--learning-rate", "1e-9", "--out", str(tmp_path / "run")]
     assert main([*arguments, *given]) == 0
-    assert "Again with: --limit 240" in capsys.readouterr().out
+    assert "Train again with: --limit 240" in capsys.readouterr().out
     numbers = json.loads((tmp_path / "run" / "manifest.json").read_text())["numbers"]
     assert numbers["again"] == {"limit": 240} and judge_outcome(numbers) == "collapsed"
 

@@ -19,7 +19,7 @@ def began(monkeypatch, tmp_path):
     from itsdangerous import URLSafeTimedSerializer
 
     monkeypatch.setenv(accounts.SIGN_OUTS, str(tmp_path / "outs"))
-    monkeypatch.setattr(accounts, "_ended", {})
+    monkeypatch.setattr(accounts, "_sign_out_times", {})
     monkeypatch.setattr(accounts, "find_account", lambda: ANN)
     monkeypatch.setattr("streamlit.web.server.server_util.get_cookie_secret", lambda: "secret")
 
@@ -36,25 +36,25 @@ def began(monkeypatch, tmp_path):
 
 def test_a_sign_out_ends_what_began_before_and_nothing_else(began, monkeypatch):
     began(1_000.5)
-    assert accounts.read_beginning() == 1_000 and not accounts.has_ended()
-    accounts.record_end(BEN, 2_000)
-    assert not accounts.has_ended()
-    accounts.record_end(ANN, 1_500)
-    assert accounts.has_ended()
-    monkeypatch.setattr(accounts, "_ended", {})  # another server
-    assert accounts.has_ended()
+    assert accounts.read_sign_in_time() == 1_000 and not accounts.has_signed_out()
+    accounts.record_sign_out(BEN, 2_000)
+    assert not accounts.has_signed_out()
+    accounts.record_sign_out(ANN, 1_500)
+    assert accounts.has_signed_out()
+    monkeypatch.setattr(accounts, "_sign_out_times", {})  # another server
+    assert accounts.has_signed_out()
     began(1_501)
-    assert not accounts.has_ended()
-    accounts.record_end(ANN, 1_400)  # an earlier one changes nothing
+    assert not accounts.has_signed_out()
+    accounts.record_sign_out(ANN, 1_400)  # an earlier one changes nothing
     began(1_450)
-    assert accounts.has_ended()
+    assert accounts.has_signed_out()
 
 
 def test_a_cookie_that_cannot_be_read_has_ended_if_anybody_signed_out(began, monkeypatch):
     monkeypatch.setattr(type(st.context), "cookies", property(lambda self: {}))
-    assert accounts.read_beginning() == 0 and not accounts.has_ended()
-    accounts.record_end(ANN, 1)
-    assert accounts.has_ended()
+    assert accounts.read_sign_in_time() == 0 and not accounts.has_signed_out()
+    accounts.record_sign_out(ANN, 1)
+    assert accounts.has_signed_out()
 
 
 def answer(path: str, query: str, status: int, *cookies: bytes) -> tuple[int, str, bytes]:

@@ -272,7 +272,7 @@ def test_bars_of_cosines_mark_two_random_tokens(monkeypatch):
     written = []
     monkeypatch.setattr(markup, "_write", written.append)
     cards = [
-        markup.Card("a", "", "source", [("x", 0.9)], random=0.38),
+        markup.Card("a", "", "source", [("x", 0.9)], random_cosine=0.38),
         markup.Card("b", "", "source", [("y", 0.5)]),
     ]
     markup.draw_neighbor_cards(cards)

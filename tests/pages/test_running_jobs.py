@@ -119,10 +119,10 @@ def test_what_is_made_already_is_no_longer_the_blue_button(open_page, workspace)
         set_epochs(app, epochs)
         [button] = [one for one in app.button if one.label == "Train word vectors"]
         assert button.proto.type == kind
-        assert ("Made already: **long**." in read_text(app)) is (epochs == 1)
-    assert queue.find_made(workspace, job.spec).name == "long"
+        assert ("Already made: **long**." in read_text(app)) is (epochs == 1)
+    assert queue.find_same_result(workspace, job.spec).name == "long"
     delete_artifact(workspace, workspace.artifact("vectors", "long"))
-    assert queue.find_made(workspace, job.spec) is None
+    assert queue.find_same_result(workspace, job.spec) is None
 
 
 def test_two_orders_of_the_same_are_one_job(workspace, tiny_bert):

@@ -14,7 +14,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.visitors import name_folder
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.serving import paths, upload_bound
+from vocadapt.ui.serving import paths, upload_limit
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def uploads(monkeypatch):
     """A manager of uploads of at most 1 MB each, with the bound."""
     monkeypatch.setattr(st, "get_option", lambda name: 1)
     monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
-    upload_bound.install()
+    upload_limit.install()
     return MemoryUploadedFileManager("/upload")
 
 

@@ -44,7 +44,7 @@ def test_a_sample_with_enough_of_each_label_is_the_random_one():
 def test_no_more_is_drawn_than_a_training_needs():
     split = build_sentences(9000, 10)
     sample = sample_training_split(split, NER, 1000)
-    assert len(sample.split) == 1000 and sample.labels["Species"] == NER.needed_of_label
+    assert len(sample.split) == 1000 and sample.labels["Species"] == NER.target_per_label
 
 
 def test_all_of_a_label_is_taken_if_there_is_less_than_needed():

@@ -105,7 +105,7 @@ class CorpusSettings(CheckedSettings):
     )
     drop_copies: bool = setting(
         False,
-        "drop the copies of a line: of identical lines, only the first is read",
+        "drop all identical lines except the first",
         label="Drop identical lines",
     )
     max_line_mb: int = setting(

@@ -232,8 +232,8 @@ def _copy(options: Options) -> Answer[CopyAnswer]:
     workspace = _open(options)
     copy = copy_workspace(workspace, Path(options.out), options.progress)
     command = _format_command("app", "--workspace", copy.root)
-    own, said = _list_left_out(workspace)
-    text = f"Copied to {copy.root}, without {said}. Open it: {command}"
+    own, left_out = _list_left_out(workspace)
+    text = f"Copied to {copy.root}, without {left_out}. Open it: {command}"
     return Answer({"workspace": str(copy.root), "left_out": own}, text)
 
 
@@ -243,8 +243,8 @@ def _export(options: Options) -> Answer[ExportAnswer]:
     files = export_workspace(workspace, target)
     size = format_size(target.stat().st_size)
     command = _format_command("workspace", "open", target, "--out", "DIR")
-    own, said = _list_left_out(workspace)
-    text = f"{files:,} files written to {target} ({size}), without {said}. Open it elsewhere: {command}"
+    own, left_out = _list_left_out(workspace)
+    text = f"{files:,} files written to {target} ({size}), without {left_out}. Open it elsewhere: {command}"
     return Answer({"file": str(target), "files": files, "left_out": own}, text)
 
 
@@ -265,7 +265,8 @@ def _unpack(options: Options) -> Answer[OpenAnswer]:
     outside = list(map(str, list_outside_paths(opened.root, list_files(opened))))
     if outside:
         listed = "\n".join(outside)
-        text += f"\nIts artifacts name {len(outside):,} paths outside of it:\n{listed}"
+        paths = f"{len(outside):,} path{'s' * (len(outside) != 1)}"
+        text += f"\nIts artifacts name {paths} outside of it:\n{listed}"
     return Answer({"workspace": str(opened.root), "outside": outside}, text)
 
 

@@ -100,7 +100,7 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
     numbers, place = run.manifest.numbers, describe_place(run)
     parts = [render_scores(numbers), format_facts(place)]
     if change := numbers.get("again"):
-        parts.append(f"Again with: {format_change(change, spec.settings)}")
+        parts.append(f"Train again with: {format_change(change, spec.settings)}")
     text = "\n\n".join(parts)
     return Answer(cast(FinetuneAnswer, {**numbers, **place}), text)
 

@@ -28,8 +28,7 @@ from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
 COPIES = "text"
-# Part of the name of cached counts: those of earlier versions have no held-out lines, and are made
-# anew.
+# Part of the name of cached counts: a new version counts again.
 COUNTS_VERSION = "2"
 COMPRESSION_RATIO = 4  # approximate bytes of text per byte of .gz or parquet
 

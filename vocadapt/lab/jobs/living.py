@@ -1,5 +1,5 @@
-"""The living jobs of a workspace, found without a look at the ended ones, of which there may be
-thousands: `<workspace>/jobs/living/` has an empty file for each job that runs or waits.
+"""The living jobs of a workspace: `<workspace>/jobs/living/` has an empty file for each job that
+waits or runs, so that they are found without reading the ended ones, of which there may be thousands.
 
 A file is made before the process is started and removed when it ends, both while the job's folder is
 locked. The file of a killed process is removed when the next job is started; until then, the lock
@@ -15,10 +15,10 @@ FOLDER = "living"
 
 
 def mark_living(job: Path) -> None:
-    """Record that the job of a folder is about to live; the caller holds the lock of the folder."""
+    """Record that the job of a folder waits or runs; the caller holds the lock of the folder."""
     marks = job.parent / FOLDER
     if not marks.is_dir():
-        # Jobs that an earlier version started, which made no marks.
+        # Jobs that an earlier version started have no marks.
         living = [folder.name for folder in job.parent.glob("*/") if is_locked(folder)]
         marks.mkdir(exist_ok=True)  # several cells of a study may begin at once
         for name in living:

@@ -188,9 +188,9 @@ def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
     return next((job for job in list_living_jobs(workspace) if job.spec == wanted), None)
 
 
-def find_made(workspace: Workspace, spec: Spec) -> Artifact | None:
-    """Return what one of the newest jobs has made by the step, settings and inputs of `spec`, unless it
-    was removed or is out of date; None if there is nothing.
+def find_same_result(workspace: Workspace, spec: Spec) -> Artifact | None:
+    """Return the result of one of the newest jobs with the step, settings and inputs of `spec`, unless
+    it was removed or is out of date; None if there is none.
     """
     wanted = spec.absolute()
     for job in islice(iterate_jobs(workspace, spec.step), MAX_RECENT):

@@ -14,7 +14,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.vocabulary.growth.growth import SEEDS, SIZES, Growth, Reducer, measure_growth_curves
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 
-GROWTH_VERSION = "1"  # part of the name of cached curves; another one makes them anew
+GROWTH_VERSION = "1"  # part of the name of cached curves: a new version measures again
 GrowthCurves = dict[str, tuple[Growth, ...]]
 
 
@@ -25,7 +25,7 @@ def load_or_measure_growth_curves(
     cached in the workspace at `root` by content; a read-only lab writes no cache.
     """
     path = build_curves_path(root, corpus, model)
-    with suppress(InputError, OSError, TypeError):  # missing or damaged: measured anew
+    with suppress(InputError, OSError, TypeError):  # missing or damaged: measured again
         kept = strict_json.read(path)
         return {name: tuple(Growth(**point) for point in kept[name]) for name in REDUCTIONS}
     curves = measure_growth_curves(reducer)

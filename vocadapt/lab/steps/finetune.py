@@ -176,7 +176,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
         task, _ = limit_task(whole, settings.limit)
         numbers["again"] = find_repair(whole, task, settings.finetune, settings.limit)
 
-    # 4. Findings of all folds are told once, others with their run.
+    # 4. Findings of all folds are reported once, others with their run.
     shared = [finding for finding in known[0] if all(finding in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [one for one in run.record["findings"] if one not in shared]

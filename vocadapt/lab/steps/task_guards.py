@@ -65,7 +65,7 @@ def _guard_labels(
     sample.
     """
     splits, every = list_trained_splits(task, settings), list_trained_splits(whole, settings)
-    needed = task.kind.least_of_label
+    needed = task.kind.min_per_label
     drawn = task.kind.count_labels(_join(splits))
     found = {label: drawn[label] for label in task.kind.count_labels(_join(every))}
     few = {label: n for label, n in sorted(found.items(), key=lambda one: one[1]) if n < needed}
@@ -75,7 +75,8 @@ def _guard_labels(
         f"{n:,} of {label}" if label else f"{n:,}" for label, n in list(few.items())[:MAX_NAMED]
     )
     if len(few) > MAX_NAMED:
-        named += f", and {len(few) - MAX_NAMED} other labels"
+        n_others = len(few) - MAX_NAMED
+        named += f", and {n_others} other label{'s' * (n_others != 1)}"
     epochs = f"{settings.epochs} epoch{'s' * (settings.epochs != 1)}"
     n_examples = sum(map(len, splits))
     of = sum(map(len, every))
@@ -94,12 +95,13 @@ def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int)
     """Return the change of settings that repairs a training in which nothing is learned: a larger
     limit, if there are too few of a label and more examples, else more epochs.
 
-    Doubles the limit until each label is found often enough; 0, all examples, if no limit is.
+    The limit is doubled until the sample has enough of each label; it is 0 (all examples) if no
+    limit suffices.
     """
     kind, train = whole.kind, whole.splits["train"]
     drawn, every = (kind.count_labels(one.splits["train"].examples) for one in (task, whole))
-    # A label of which all examples do not suffice cannot be helped by a limit.
-    wanted = {label: min(n, kind.least_of_label) for label, n in every.items()}
+    # No limit can help a label that is too rare in all examples.
+    wanted = {label: min(n, kind.min_per_label) for label, n in every.items()}
     if all(drawn[label] >= n for label, n in wanted.items()):
         return {"finetune.epochs": MORE_EPOCHS * settings.epochs}
     larger = 2 * limit
@@ -112,13 +114,14 @@ def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int)
 
 
 def _guard_chunks(task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
-    """Report that sentences are divided into chunks, which are what is counted in an epoch."""
+    """Report that sentences are divided into chunks: an epoch counts the chunks."""
     examples = _join(list_trained_splits(task, settings))
     chunks = count_chunks(task, examples, settings)
     if chunks > len(examples):
+        divided = "sentence is" if len(examples) == 1 else "sentences are"
         yield Guard(
             "chunks",
-            f"{len(examples):,} training sentences = {chunks:,} chunks of at most"
+            f"{len(examples):,} training {divided} divided into {chunks:,} chunks of at most"
             f" {settings.chunk} words.",
             {"examples": len(examples), "chunks": chunks, "words": settings.chunk},
         )

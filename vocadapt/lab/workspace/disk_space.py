@@ -36,7 +36,7 @@ class Reservation:
 
 @contextmanager
 def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservation | None]:
-    """Reserve `needed` bytes for the block, which writes to `place`; all writers come through here.
+    """Reserve `needed` bytes for the block, which writes to `place`; every writer calls this first.
 
     Until the block ends, what is not written yet counts as used for other writers of the same visitor.
     The job that a reservation was made for (`OWN`) uses that one. Yields None without a quota.
@@ -147,7 +147,7 @@ def _write_reservation(file: Path, place: Path, needed: int) -> None:
 
 
 def _raise_reservation(file: Path, needed: int) -> None:
-    """Let a reservation be at least so large: more may be known now than when it was made."""
+    """Increase a reservation to at least `needed` bytes: the estimate may be better by now."""
     found = strict_json.read(file)
     if needed > found["bytes"]:  # in place: the file is locked
         file.write_text(strict_json.dumps({**found, "bytes": needed}), encoding="utf-8")

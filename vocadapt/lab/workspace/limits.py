@@ -61,8 +61,8 @@ def find_visitor_folder(place: Path) -> Path | None:
 
 
 def list_shared_folders() -> list[Path]:
-    """List the folders that everybody may read whom the lab is served to: the demo, downloaded
-    models, and the folder of FILES_ROOT.
+    """List the folders that every visitor of a served lab may read: the demo, downloaded models, and
+    the folder of FILES_ROOT.
     """
     from huggingface_hub.constants import HF_HUB_CACHE
 

@@ -71,7 +71,7 @@ def check_workspace_folder(folder: Path) -> None:
         names = set(os.listdir(folder))
         if names and names.isdisjoint((*list_kinds(), UPLOADS, TRASH)):
             raise InputError(
-                f"{show_path(folder)} holds other files, and is no workspace.",
+                f"{show_path(folder)} holds other files, and is not a workspace.",
                 "Choose another place.",
             )
 

@@ -53,11 +53,13 @@ class ReaderNotes:
                 f" in English and {self.articles_without_text:,} without text"
             )
         if self.rows_joined:
-            text += f"; {self.rows_joined:,} rows have separators in their last cell, read as text"
+            rows = "row has" if self.rows_joined == 1 else "rows have"
+            text += f"; {self.rows_joined:,} {rows} separators in the last cell, read as text"
         if self.files_with_literal_quotes:
+            files = f"file{'s' * (self.files_with_literal_quotes != 1)}"
             text += (
-                f"; quotation marks are characters in {self.files_with_literal_quotes:,} files,"
-                " whose rows do not fit otherwise"
+                f"; quotation marks are read as text in {self.files_with_literal_quotes:,} {files},"
+                " where they do not quote cells"
             )
         return text
 

@@ -50,7 +50,9 @@ class Source:
         self.stream: IO[bytes] = disk
         if path.suffix.lower() == ".gz":
             self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
-        self.has_returns_only: bool | None = None  # whether \r ends lines; the first bytes tell
+        self.has_returns_only: bool | None = (
+            None  # whether \r ends lines; None until the first read
+        )
         self.start = 0
         self.end: int | None = None
         if span is not None:

@@ -1,5 +1,5 @@
-"""A limited number of training examples, drawn so that what is to be learned is among them; and how
-much of it a training needs.
+"""A limited number of training examples, drawn at random and then exchanged so that rare labels are
+among them.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ MAX_NAMED = 5  # labels named in a sentence
 class TrainingSample:
     """A sample of the training examples: `of` is the number of all of them.
 
-    labels: label → number of entities or examples in the sample. at_random: the same in the sample
-    that was drawn at random at first; equal unless examples were exchanged.
+    labels: label → number of entities or examples in the sample. at_random: the same before examples
+    were exchanged.
     """
 
     split: Split
@@ -54,16 +54,15 @@ def sample_training_split(split: Split, kind: TaskKind, limit: int) -> TrainingS
 
     A random sample of a task with rare entities holds too few of them to learn from: 200 sentences
     of Linnaeus hold about 35. So examples are exchanged until each label is in
-    `kind.needed_of_label` of them or, where the sample is smaller than that, until half of it is
-    shared equally among the labels, each of which is in it at least once if there are not too many.
-    The other half stays as it was drawn, so that the sample keeps examples without any label. A
-    sample that needs no exchange is the random one.
+    `kind.target_per_label` of them. If that is more than an equal share of half of the sample, the
+    share is enough; it is at least 1 if there are no more labels than examples in the sample. The
+    other half stays as it was drawn, so that the sample keeps examples without any label.
 
     1. Draw at random.
     2. Add examples of each label that is too rare, the rarest label first, in random order.
     3. Remove as many others, at random, but none that a label needs.
 
-    Example, limit 4, labels A A B B B B, of which B B B B are drawn: A needs min(100, 4 // 4) = 1
+    Example, limit 4, labels A A B B B B, of which B B B B are drawn: A needs min(200, 4 // 4) = 1
     example, so one A is added, and one B removed.
     """
     examples = split.examples
@@ -83,7 +82,7 @@ def sample_training_split(split: Split, kind: TaskKind, limit: int) -> TrainingS
     needed = limit // (2 * max(1, len(every)))
     if not needed and len(every) <= limit:
         needed = 1
-    needed = min(kind.needed_of_label, needed)
+    needed = min(kind.target_per_label, needed)
     added = dict[int, None]()
     for label in sorted(every, key=lambda label: (every[label], label)):
         for place in others:

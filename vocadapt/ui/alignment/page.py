@@ -55,7 +55,7 @@ def draw(workspace: Workspace) -> None:
     row = None if waiting else evaluated.get(chosen)
     view.warn_if_at_chance(row)
 
-    def evaluate(which: AlignmentSettings, compare: bool) -> None:
+    def draw_evaluation(which: AlignmentSettings, compare: bool) -> None:
         """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
         methods, too.
         """
@@ -74,8 +74,8 @@ def draw(workspace: Workspace) -> None:
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:
-        view.offer_fit(settings, evaluate)
+        view.offer_fit(settings, draw_evaluation)
     else:
         view.draw_neighbors(spaces, model, vectors, workspace, row, detail)
     view.draw_headline({} if waiting else evaluated, chosen, anchors)
-    view.draw_held_out(evaluated, spaces, settings, detail, evaluate)
+    view.draw_held_out(evaluated, spaces, settings, detail, draw_evaluation)

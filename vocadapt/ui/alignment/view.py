@@ -109,13 +109,13 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
     )
 
 
-def offer_fit(settings: AlignmentSettings, evaluate: DrawEvaluation) -> None:
+def offer_fit(settings: AlignmentSettings, draw_evaluation: DrawEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
         f"**{methods.describe_method(settings)}** is not fitted yet. Fitting takes"
         " minutes in the background; then its scores and neighbor lists appear here."
     )
-    evaluate(settings, False)
+    draw_evaluation(settings, False)
 
 
 @st.fragment
@@ -238,7 +238,7 @@ def draw_held_out(
     spaces: CrossSpace,
     settings: AlignmentSettings,
     detail: Artifact | None,
-    evaluate: DrawEvaluation,
+    draw_evaluation: DrawEvaluation,
 ) -> None:
     """Draw the comparison of all methods, true against random pairs, and the anchors of the
     selected method.
@@ -246,7 +246,7 @@ def draw_held_out(
     # 1. All methods, and the held-out pairs of the selected one.
     chosen = methods.describe_method(settings)
     draw_heading("Alignment methods compared")
-    _draw_comparison(evaluated, spaces, chosen, evaluate)
+    _draw_comparison(evaluated, spaces, chosen, draw_evaluation)
     draw_heading("Held-out pairs against random pairs")
     if detail:
         anchors = evaluation_of(detail).anchors
@@ -261,7 +261,7 @@ def draw_held_out(
     else:
         st.markdown("Run the detailed evaluation of this method to see the cosine of each anchor.")
         if not methods.is_slow(settings):  # the button of a slow method is at the top of the page
-            evaluate(settings, False)
+            draw_evaluation(settings, False)
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
         _draw_anchors(evaluation_of(detail), chosen)
@@ -278,7 +278,7 @@ def _draw_comparison(
     evaluated: Mapping[str, MethodScores],
     spaces: CrossSpace,
     chosen: str,
-    evaluate: DrawEvaluation,
+    draw_evaluation: DrawEvaluation,
 ) -> None:
     """Draw the comparison table and the button that starts it."""
     shown = methods.select_comparable(evaluated)
@@ -293,7 +293,7 @@ def _draw_comparison(
             f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about"
             f" {format_estimate(seconds)} in the background."
         )
-        evaluate(methods.list_feasible(spaces)[0], True)
+        draw_evaluation(methods.list_feasible(spaces)[0], True)
     # List infeasible methods with the reason, for example fewer anchors than dimensions.
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS

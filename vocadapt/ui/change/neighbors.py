@@ -107,23 +107,30 @@ def build_three_cards(
     found: WordChange,
     names: tuple[str, str],
     before: frozenset[str] = frozenset(),
-    randoms: tuple[float | None, float | None] = (None, None),
+    random_cosines: tuple[float | None, float | None] = (None, None),
 ) -> list[Card]:
     """Build the cards of the neighbors that a word lost, kept and gained.
 
     before: the candidates before; gained neighbors that are not among them are marked, unless it is
-    empty. randoms: mean cosine of two random tokens in each space.
+    empty. random_cosines: mean cosine of two random tokens in each space.
     """
     mean = None
-    if randoms[0] is not None and randoms[1] is not None:
-        mean = (randoms[0] + randoms[1]) / 2
+    if random_cosines[0] is not None and random_cosines[1] is not None:
+        mean = (random_cosines[0] + random_cosines[1]) / 2
     both = [(word, (one + two) / 2) for word, one, two in found.both]
     new = frozenset[str]()
     if before:
         new = frozenset(word for word, _ in found.only_after) - before
     return [
-        Card("Only before", names[0], "source", found.only_before, empty="none", random=randoms[0]),
-        Card("In both", "mean of both cosines", "neutral", both, empty="none", random=mean),
+        Card(
+            "Only before",
+            names[0],
+            "source",
+            found.only_before,
+            empty="none",
+            random_cosine=random_cosines[0],
+        ),
+        Card("In both", "mean of both cosines", "neutral", both, empty="none", random_cosine=mean),
         Card(
             "Only after",
             names[1],
@@ -131,6 +138,6 @@ def build_three_cards(
             found.only_after,
             new,
             empty="none",
-            random=randoms[1],
+            random_cosine=random_cosines[1],
         ),
     ]

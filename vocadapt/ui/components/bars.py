@@ -1,7 +1,7 @@
 """Scales of score bars: every bar begins at 0, and all bars of a group share one scale.
 
-A bar of a cosine has a tick at the cosine that two random tokens of the space have: what does not
-exceed it means nothing.
+A bar of a cosine has a tick at the mean cosine of two random tokens of the space: a cosine that does
+not exceed it shows no similarity.
 """
 
 from collections.abc import Iterable
@@ -55,6 +55,6 @@ def build_scale(
         note = NOTES[measure].format(fraction(highest))
     if measure == "similarity" and any(score < 0 for score in shown):
         note += " A score below 0 has no bar."
-    if randoms := sorted({fraction(random) for random in random_cosines}):
-        note += f" Tick: two random tokens have {' or '.join(randoms)}."
+    if levels := sorted({fraction(cosine) for cosine in random_cosines}):
+        note += f" Tick: two random tokens have {' or '.join(levels)}."
     return BarScale(highest, note)

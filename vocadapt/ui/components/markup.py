@@ -40,7 +40,7 @@ class Card:
     measure: str = "similarity"
     note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
     words: Collection[str] = field(default_factory=frozenset)  # words of the note, drawn as links
-    random: float | None = None  # mean cosine of two random tokens: a tick on every bar
+    random_cosine: float | None = None  # mean cosine of two random tokens: a tick on every bar
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ def draw_neighbor_cards(cards: Sequence[Card], links: Links | None = None) -> No
     """
     # Cards of the same measure share a scale, to make their bars comparable.
     scores: dict[str, list[float]] = {}
-    randoms: dict[str, list[float]] = {}
+    random_cosines: dict[str, list[float]] = {}
     for card in cards:
         scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
-        if card.random is not None and card.rows:
-            randoms.setdefault(card.measure, []).append(card.random)
+        if card.random_cosine is not None and card.rows:
+            random_cosines.setdefault(card.measure, []).append(card.random_cosine)
     scales = {
-        measure: build_scale(measure, found, randoms.get(measure, ()))
+        measure: build_scale(measure, found, random_cosines.get(measure, ()))
         for measure, found in scores.items()
     }
     body = "".join(_render_card(card, scales[card.measure], links) for card in cards)
@@ -521,7 +521,7 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
         number = fraction(score) if score < 10 else f"{score:.1f}"
         if card.measure == "count":
             number = count(round(score))
-        tick = None if card.random is None else scale.width(card.random)
+        tick = None if card.random_cosine is None else scale.width(card.random_cosine)
         bar = _render_bar(scale.width(score), card.kind, tick)
         rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'

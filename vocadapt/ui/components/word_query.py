@@ -244,7 +244,7 @@ def find_random_cosines(spaces: CrossSpace, settings: ListSettings) -> dict[str,
 def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings) -> list[Card]:
     """Build the cards of the four neighbor lists."""
     among = f"among {count(spaces.count_candidates(settings))} {settings.among}"
-    randoms = find_random_cosines(spaces, settings)
+    random_cosines = find_random_cosines(spaces, settings)
     both = find_shared_neighbors(answer.lists)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
@@ -290,7 +290,7 @@ def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings)
             empty,
             settings.score_kind,
             note_is_long=True,
-            random=randoms[key],
+            random_cosine=random_cosines[key],
         )
         for title, note, kind, key, empty in plans
     ]
@@ -310,7 +310,7 @@ def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSett
             across,
             measure=settings.score_kind,
             note_is_long=True,
-            random=find_random_cosines(spaces, settings)["to_pieces"],
+            random_cosine=find_random_cosines(spaces, settings)["to_pieces"],
         ),
     ]
 
@@ -324,7 +324,7 @@ def build_formula_card(formula: Formula, space: EmbeddingSpace, k: int) -> Card:
         "domain",
         find_formula_neighbors(formula, space, k),
         note_is_long=True,
-        random=cache.random_cosine_of(space),
+        random_cosine=cache.random_cosine_of(space),
     )
 
 

@@ -163,7 +163,7 @@ def _draw_again(workspace: Workspace, runs: RunSet) -> None:
     again = replace(spec, settings=apply_change(spec.settings, change))
     if panel.draw_if_running(workspace, again):
         return
-    label = f"Again with {format_change(spec.settings, change)}"
+    label = f"Train again with {format_change(spec.settings, change)}"
     if st.button(label, icon=":material/replay:", type="primary", key="finetune_again"):
         taken = list_promised_names(workspace, "runs")
         panel.start(workspace, again, workspace.find_free_name("runs", runs.name, taken))

@@ -148,7 +148,7 @@ def draw_walk(workspace: Workspace) -> None:
 def find_next_step(states: Sequence[StepState]) -> int:
     """Return the place of the step that comes next; the number of steps if all are done.
 
-    A step that is done in part comes no more once a later one is done: the rest was not needed.
+    An incomplete step is skipped if a later one is done: the rest of it was not needed.
     """
     last = max((place for place, one in enumerate(states) if one.state == "done"), default=-1)
     for place, one in enumerate(states):
@@ -243,7 +243,8 @@ def describe_pair(pair: FairPair) -> str:
     if pair.baseline is not None and not pair.is_fair:
         parts.append(f"they differ in {', '.join(map(label_difference, pair.differences))}")
     if pair.other_settings:
-        parts.append(f"other settings: {count(len(pair.other_settings))}")
+        n_left_out = count_noun(len(pair.other_settings), "run")
+        parts.append(f"{n_left_out} with other settings left out")
     return " · ".join(parts)
 
 

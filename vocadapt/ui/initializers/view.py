@@ -240,12 +240,16 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
         if materials.target is not None:
             name = pickers.display_model(address.workspace(), name)
         cards.append(
-            Card("In the target space", name, kind, near, random=cache.random_cosine_of(space))
+            Card(
+                "In the target space", name, kind, near, random_cosine=cache.random_cosine_of(space)
+            )
         )
-    among = cache.random_cosine_of(model)
+    of_model = cache.random_cosine_of(model)
     if token in model:
         near = list_neighbors(model, model[token], LISTED, own=token)
-        cards.append(Card("In the model", "its own embedding", "source", near, random=among))
+        cards.append(
+            Card("In the model", "its own embedding", "source", near, random_cosine=of_model)
+        )
     # 2. The neighbors of its embedding by each initializer, among the tokens of the model.
     for method in methods:
         try:
@@ -258,7 +262,15 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
             continue
         near = list_neighbors(model, embedding, LISTED, own=token)
         cards.append(
-            Card(method, provenance, "good", near, note_is_long=True, words=donors, random=among)
+            Card(
+                method,
+                provenance,
+                "good",
+                near,
+                note_is_long=True,
+                words=donors,
+                random_cosine=of_model,
+            )
         )
     return cards
 

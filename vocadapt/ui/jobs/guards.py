@@ -25,7 +25,7 @@ MINUTES = "minutes"  # code of the guard of the time
 
 def draw_guards(workspace: Workspace, *specs: Spec, has_estimate: bool = False) -> bool:
     """Draw the guards of jobs, each sentence once; return whether one of them takes very long, so
-    that its button is to be quiet.
+    that its button should be secondary.
 
     has_estimate: whether the page shows the time itself.
     """

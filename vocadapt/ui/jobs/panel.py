@@ -99,8 +99,8 @@ def draw_start(
     has_estimate: bool = False,
 ) -> str:
     """Draw the name of a result and the button that starts its job; return the name if it was pressed,
-    else "". While a job with the same settings lives, draw that instead. The guards of its step stand
-    above the button, which is quiet if they say that it takes very long, or if there is such a result.
+    else "". While a job with the same settings lives, draw that instead. The guards of its step are
+    drawn above the button, which is secondary if the step takes very long, or if there is such a result.
 
     spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
     is free. name_key: key of the field of the name; without one, there is no field. has_estimate:
@@ -141,11 +141,11 @@ def draw_if_running(workspace: Workspace, *specs: Spec) -> bool:
 
 def draw_if_made(workspace: Workspace, *specs: Spec) -> bool:
     """Return whether jobs have made all of this already; if so, draw the names of the results."""
-    made = [queue.find_made(workspace, spec) for spec in specs]
+    made = [queue.find_same_result(workspace, spec) for spec in specs]
     names = [f"**{plain(display_name(workspace, one.kind, one.name))}**" for one in made if one]
     if not specs or len(names) < len(specs):
         return False
-    st.markdown(f":material/info: Made already: {', '.join(names)}.")
+    st.markdown(f":material/info: Already made: {', '.join(names)}.")
     return True
 
 

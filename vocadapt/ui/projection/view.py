@@ -217,7 +217,7 @@ def _draw_cards(
             title += f" · {space.label}"
         missing = f"{word[:60]} is not one of its tokens"
         scores = settings.score_kind
-        random = find_random_cosine(settings, space.opened.space)
+        random_cosine = find_random_cosine(settings, space.opened.space)
         cards.append(
             Card(
                 title[:80],
@@ -228,7 +228,7 @@ def _draw_cards(
                 missing,
                 scores,
                 note_is_long=True,
-                random=random,
+                random_cosine=random_cosine,
             )
         )
     # 3. The legend, and a button if the word itself is not drawn.

@@ -90,9 +90,9 @@ class SearchRequest:
         return found
 
     @property
-    def guarded_spec(self) -> Spec:
-        """The step whose guards are drawn: a space that is not saved yet cannot be read, so for an
-        own one they are those of its trainings.
+    def spec_of_guards(self) -> Spec:
+        """The step whose guards are drawn: for a space that is not saved yet, and so cannot be read,
+        a comparison of seeds, which has the same training settings.
         """
         if not self.text:
             return self.spec
@@ -139,7 +139,7 @@ def draw_form(workspace: Workspace) -> None:
     request = draw_fields(workspace, what == SETTINGS)
     maker = _prepare(workspace, request)
     cost = draw_estimate(workspace, request, maker)
-    guards.draw_guards(workspace, request.guarded_spec, has_estimate=True)
+    guards.draw_guards(workspace, request.spec_of_guards, has_estimate=True)
     kind: panel.ButtonKind = "secondary" if cost.seconds > LONG else "primary"
     if st.button("Start", key="search_start", type=kind, icon=":material/play_arrow:"):
         paths.check_inputs(request.spec)

@@ -1,9 +1,9 @@
 """Sign-ins with an account: a sign-out ends all sessions of the account that began before it, and a failed
 sign-in leads to a page that says why.
 
-Streamlit's own sign-out removes the cookie of one browser only. When a cookie was made is part of it and
-signed, so each account has a time up to which its cookies are not accepted: in memory, and in a file,
-so that it outlives the server.
+Streamlit's own sign-out removes the cookie of one browser only. A cookie contains the signed time of
+its creation. So the time of each account's last sign-out is recorded, and older cookies are not
+accepted. The times are in memory, and in files, so that they remain when the server restarts.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from vocadapt.files import read_whole, write_atomically
 from vocadapt.ui.serving.guard import Application, Scope
 
 SIGN_OUTS = "VOCADAPT_SIGN_OUTS"  # environment variable: the folder of the times; "" for none
-FAILURE = "sign_in"  # query parameter of the page to which a failed sign-in leads
+FAILURE = "sign_in"  # query parameter of the page that a failed sign-in is redirected to
 CALLBACK, LOGIN = "/oauth2callback", "/auth/login"
 UNREACHABLE, UNCONFIRMED = "unreachable", "unconfirmed"
 # Codes of OpenID Connect and OAuth 2.0, and two of our own -> what a visitor reads.
@@ -31,48 +31,48 @@ REASONS = {
     "access_denied": "The provider refused the sign-in, or it was canceled there.",
     "account_selection_required": "No account was selected.",
     "consent_required": "The provider needs your consent.",
-    "interaction_required": "The provider needs an answer of yours.",
+    "interaction_required": "The provider needs your answer.",
     "login_required": "You are not signed in at the provider.",
-    "server_error": "The provider reports an error of its own.",
+    "server_error": "The provider reports an internal error.",
     "temporarily_unavailable": "The provider is busy or down.",
     "invalid_request": "The provider rejects the request: the lab is not set up as it expects.",
     "invalid_scope": "The provider rejects the request: the lab is not set up as it expects.",
     "unauthorized_client": "The provider does not know this lab: its client_id may be wrong.",
     UNREACHABLE: "The provider cannot be reached.",
     UNCONFIRMED: (
-        "The provider's answer could not be confirmed: it may have come too late, or be that of"
+        "The provider's answer could not be confirmed: it may have come too late, or belong to"
         " another tab."
     ),
 }
-_ended: dict[str, int] = {}  # name of an account's file -> seconds since 1970
+_sign_out_times: dict[str, int] = {}  # name of an account's file -> seconds since 1970
 
 
 def find_account() -> tuple[str, str]:
-    """Return the account of this session: its provider and its number there, ("", "") if none."""
+    """Return the account of this session: its provider and its identifier there, ("", "") if none."""
     if not st.user.get("is_logged_in"):
         return "", ""
     return str(st.user.get("iss") or ""), str(st.user.get("sub") or "")
 
 
-def has_ended() -> bool:
+def has_signed_out() -> bool:
     """Return whether the account of this session has signed out, in any browser, since the session
     began.
     """
     account = find_account()
-    return bool(account[1]) and read_beginning() <= read_end(account)
+    return bool(account[1]) and read_sign_in_time() <= read_sign_out_time(account)
 
 
 def sign_out() -> None:
     """Sign out: end all sessions of the account, and draw their open tabs again."""
     account = find_account()
     if account[1]:
-        record_end(account, int(time.time()))
+        record_sign_out(account, int(time.time()))
         _rerun_other_sessions()
     st.logout()
 
 
-def read_beginning() -> float:
-    """Return when the sign-in of this session was made, by the clock of the server; 0 if unknown."""
+def read_sign_in_time() -> float:
+    """Return the time of the sign-in of this session, by the clock of the server; 0 if unknown."""
     from itsdangerous import BadSignature, URLSafeTimedSerializer
     from streamlit.web.server.server_util import get_cookie_secret
     from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
@@ -86,26 +86,26 @@ def read_beginning() -> float:
     return float(made.timestamp())
 
 
-def record_end(account: tuple[str, str], when: int) -> None:
-    """Record that the sessions of an account that began until then have ended."""
+def record_sign_out(account: tuple[str, str], when: int) -> None:
+    """Record that an account signed out: its sessions that began up to that time have ended."""
     name = _name_file(account)
-    _ended[name] = max(when, read_end(account))
+    _sign_out_times[name] = max(when, read_sign_out_time(account))
     folder = os.environ.get(SIGN_OUTS)
     if folder:
         with suppress(OSError):  # a read-only or full disk: it is known until the server stops
             Path(folder).mkdir(parents=True, exist_ok=True)
-            write_atomically(Path(folder) / name, str(_ended[name]))
+            write_atomically(Path(folder) / name, str(_sign_out_times[name]))
 
 
-def read_end(account: tuple[str, str]) -> int:
-    """Return until when the sessions of an account have ended; -1 if it never signed out."""
+def read_sign_out_time(account: tuple[str, str]) -> int:
+    """Return the time of the last sign-out of an account; -1 if it never signed out."""
     name, folder = _name_file(account), os.environ.get(SIGN_OUTS)
-    if name not in _ended:
-        _ended[name] = -1
+    if name not in _sign_out_times:
+        _sign_out_times[name] = -1
         if folder:
             with suppress(InputError, OSError, ValueError):  # no file: it never signed out
-                _ended[name] = int(read_whole(Path(folder) / name, 100))
-    return _ended[name]
+                _sign_out_times[name] = int(read_whole(Path(folder) / name, 100))
+    return _sign_out_times[name]
 
 
 def _name_file(account: tuple[str, str]) -> str:
@@ -128,9 +128,9 @@ def _rerun_other_sessions() -> None:
 
 
 class FailureWatcher:
-    """ASGI middleware that leads a failed sign-in to the page to sign in, with the reason.
+    """ASGI middleware that redirects a failed sign-in to the page to sign in, with the reason.
 
-    Streamlit itself leads there without a word, or answers with a bare line.
+    Streamlit itself redirects without a message, or answers with a line of plain text.
     """
 
     def __init__(self, app: Application) -> None:

@@ -37,7 +37,7 @@ from vocadapt.ui.serving import (
     memory,
     paths,
     preload,
-    upload_bound,
+    upload_limit,
 )
 from vocadapt.ui.serving.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
@@ -273,7 +273,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     replace_error_message()
     garbage_collection.shorten_collections()
     memory.start_checking()
-    upload_bound.install()
+    upload_limit.install()
     guard.install(preload.RequestWatcher, CookieSetter, accounts.FailureWatcher)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)

@@ -96,7 +96,7 @@ def is_sign_in_required() -> bool:
 
 def is_signed_in() -> bool:
     """Return whether the visitor has signed in with an account, and not signed out since."""
-    return bool(accounts.find_account()[1]) and not accounts.has_ended()
+    return bool(accounts.find_account()[1]) and not accounts.has_signed_out()
 
 
 def find_folder(visitors: Path) -> Path:
@@ -157,7 +157,7 @@ def draw_sign_in() -> None:
         st.markdown(
             "Try again; if it fails again, ask the operator of the lab, whose log says more."
         )
-    elif accounts.has_ended():
+    elif accounts.has_signed_out():
         st.info("You have signed out.", icon=":material/logout:")
     st.markdown("Sign in to open this lab.")
     for provider in list_providers():

@@ -437,5 +437,7 @@ def _build_neighbor_card(model: LanguageModel, word: str) -> markup.Card:
     rows = list_neighbors(space, model.space[word], NEIGHBORS, own=word)
     new = frozenset(_list_new_words(model))
     note = "nearest whole words in the model's embeddings"
-    random = cache.random_cosine_of(space)
-    return markup.Card(word, note, "good" if word in new else "source", rows, new, random=random)
+    random_cosine = cache.random_cosine_of(space)
+    return markup.Card(
+        word, note, "good" if word in new else "source", rows, new, random_cosine=random_cosine
+    )

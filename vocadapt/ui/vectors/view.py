@@ -159,7 +159,7 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
                     "domain",
                     listed,
                     measure=settings.score_kind,
-                    random=word_query.find_random_cosine(settings, space),
+                    random_cosine=word_query.find_random_cosine(settings, space),
                 )
             ]
         elif found.formula is not None:

@@ -410,7 +410,7 @@ def _draw_token(
                         f"cosine, {NEAREST} of {count(len(space))}",
                         "source",
                         rows,
-                        random=cache.random_cosine_of(space),
+                        random_cosine=cache.random_cosine_of(space),
                     )
                 ]
             )

@@ -58,7 +58,7 @@ class ReductionSettings(CheckedSettings):
 
     heuristic: str = setting(
         DEFAULT_HEURISTIC,
-        "heuristic by which tokens are removed; the default lengthens held-out lines by .4 and .8 %"
+        "heuristic by which tokens are removed; the default lengthens held-out lines by 0.4 and 0.8 %"
         " where last lengthens them by 10 % (half of the tokens of uncased BERT, two texts)",
         choices=lambda: REDUCTIONS,
         label="Reduction",

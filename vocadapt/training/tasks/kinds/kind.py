@@ -69,10 +69,11 @@ class TaskKind(ABC):
     default_scorer: ClassVar[str]
     label_noun: ClassVar[str] = "labels"
     counted_noun: ClassVar[str] = "examples"  # what `count_labels` counts
-    # Number of each label with fewer of which trainings learn nothing, and number of examples with
-    # it that a sample has where possible; both measured: see the kinds. 0: not known.
-    least_of_label: ClassVar[int] = 0
-    needed_of_label: ClassVar[int] = 0
+    # With fewer entities or examples of a label than the minimum, trainings learned little; a sample
+    # contains the target number of each label if possible. Both are measured: see the kinds. 0: not
+    # known.
+    min_per_label: ClassVar[int] = 0
+    target_per_label: ClassVar[int] = 0
     max_labels: ClassVar[int] = 10_000  # that a head can be trained for
     min_outputs: ClassVar[int] = 2
     reported_notes: ClassVar[frozenset[str]] = frozenset()  # of a split, to report before training

@@ -85,8 +85,8 @@ class LabeledTexts(TaskKind):
     # Measured with all-MiniLM-L6-v2 and 5 epochs (docs/evidence.md): with 10 examples of each class, the
     # best macro-F1 was .05 above a constant answer on GAD, .20 on ChemProt, .49 on HoC; with 20, .22 to
     # .66.
-    least_of_label = 20
-    needed_of_label = 40
+    min_per_label = 20
+    target_per_label = 40
     reported_notes = frozenset({NO_TEXT, NO_AGREEMENT})
     error_kinds: ClassVar[Mapping[str, str]] = {WRONG: "another class"}
     inputs: ClassVar[tuple[TextInput, ...]] = (

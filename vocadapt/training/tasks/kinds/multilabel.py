@@ -43,7 +43,7 @@ class MultiLabel(LabeledTexts):
     )
     gold_form = LABELS
     default_scorer = "example-f1"
-    least_of_label = 0  # not measured
+    min_per_label = 0  # not measured
     min_outputs = 1
     is_multilabel = True
     error_kinds: ClassVar[Mapping[str, str]] = {

@@ -75,9 +75,9 @@ class NamedEntities(TaskKind):
     counted_noun = "entities"
     # Measured with all-MiniLM-L6-v2 and 5 epochs (docs/evidence.md): with 23 to 49 entities, 7 runs
     # had a dev F1 of 0 to .25 and 2 of them collapsed; with 94 to 219, 7 of 8 had .27 to .67. The one
-    # that collapsed had 60 sentences with an entity among 800, so a sample is to have more of them.
-    least_of_label = 100
-    needed_of_label = 200
+    # that collapsed had 60 sentences with an entity among 800, so a sample should have more of them.
+    min_per_label = 100
+    target_per_label = 200
     max_labels = 1000  # two outputs each per word
     reported_notes = frozenset({INSIDE, EMPTY, COMMENTS, NUMBERED})
     head = TOKEN
