@@ -8,7 +8,7 @@ from tests.material.finetuning import sentences, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.finetune import FinetuneStep, judge_outcome
-from vocadapt.lab.steps.guards import LONG, apply_change, guard_minutes
+from vocadapt.lab.steps.guards import LONG, apply_change, build_minutes_guard
 from vocadapt.lab.steps.search import SearchStep, SeedStudyStep
 from vocadapt.lab.steps.step import STEPS, Spec
 from vocadapt.lab.steps.study import StudyRun
@@ -91,7 +91,10 @@ def test_an_input_that_cannot_be_read_has_no_guards(files):
 
 
 def test_minutes_are_serious_above_an_hour_and_only_then_repaired():
-    short, long = guard_minutes(LONG, {"limit": 5}), guard_minutes(LONG + 1, {"limit": 5})
+    short, long = (
+        build_minutes_guard(LONG, {"limit": 5}),
+        build_minutes_guard(LONG + 1, {"limit": 5}),
+    )
     assert not short.serious and not short.change
     assert long.serious and long.change == {"limit": 5} and "1.0 hours" not in short.sentence
 

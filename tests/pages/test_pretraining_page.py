@@ -24,7 +24,7 @@ from vocadapt.lab.reports.pretraining import (
 )
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.pretraining_guards import guard_large_batch
+from vocadapt.lab.steps.pretraining_guards import build_large_batch_guard
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -390,7 +390,7 @@ def test_a_batch_that_is_larger_than_the_text_is_reported():
     settings = MaskedSettings(length=128, batch=16)
     found = estimate_pretraining_cost(1489, settings, 100.0, "")
     assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
-    guard = guard_large_batch(found, settings, "further.training")
+    guard = build_large_batch_guard(found, settings, "further.training")
     assert guard.numbers == {"batch": 16, "blocks": 11, "epochs_per_step": 1.45}
     assert guard.change == {"further.training.batch": 11}
     smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")

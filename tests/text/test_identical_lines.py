@@ -101,7 +101,7 @@ def test_more_lines_than_fit_are_compared_by_a_part(monkeypatch):
     for start in range(0, len(lines), 700):
         tally.count(hash_lines(lines[start : start + 700]))
     assert len(tally.hashes) <= 1000
-    assert tally.compared == 1 / 8
+    assert tally.compared_fraction == 1 / 8
     assert tally.count_identical() == pytest.approx(4040, rel=0.15)
 
 

@@ -236,7 +236,8 @@ def _format_title(plan: Mapping[str, Any]) -> str:
     if plan["added"]:
         return f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
     if plan.get("activated"):
-        return f"with {plan['activated']:,} more exact words"
+        n_words = plan["activated"]
+        return f"with {n_words:,} more exact word{'s' * (n_words != 1)}"
     if plan["tokens_after"] == plan["tokens_before"]:
         return "with its tokens in another order"
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
@@ -249,10 +250,10 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
     if plan["replaced"]:
         replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
     if plan.get("activated"):
-        replaced += (
-            f"; {plan['activated']:,} old tokens, which the tokenizer never produced, became exact"
-            " words"
-        )
+        became = "old tokens that the tokenizer never produced became exact words"
+        if plan["activated"] == 1:
+            became = "old token that the tokenizer never produced became an exact word"
+        replaced += f"; {plan['activated']:,} {became}"
     words = ", ".join(map(format_code, list_new_words(record, MAX_EXAMPLES)))
     if words:
         examples = f" Examples: {words}."
@@ -295,7 +296,8 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
         limits.append(f"Excluded candidates: {counts}.")
     for place, tokens in record.get("dropped_ids", {}).items():
         names = ", ".join(map(format_code, tokens[:MAX_EXAMPLES]))
-        limits.append(f"{place} no longer names {len(tokens):,} removed tokens, such as {names}.")
+        removed = f"{len(tokens):,} removed token{'s' * (len(tokens) != 1)}"
+        limits.append(f"{place} no longer names {removed}, such as {names}.")
     if plan.get("trim"):
         limits += _describe_trim(plan["trim"], record.get("lines", {}))
     elif plan.get("dropped", 0):

@@ -2,8 +2,8 @@
 they follow their tokens when a vocabulary changes.
 
 A key that is not in this list may still hold ids. In generation_config.json, whose lists of integers
-are nearly all ids, an unknown list of integers is refused by name; in config.json, whose lists of
-integers are mostly sizes of layers, only one whose name says that it holds ids.
+are nearly all ids, an unknown list of integers is an error; in config.json, whose lists of integers
+are mostly sizes of layers, only one whose name contains token, word or id.
 """
 
 import json

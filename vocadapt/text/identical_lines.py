@@ -100,7 +100,7 @@ class LineTally:
         self.hashes, self.counts = self.hashes[:n_kept], self.counts[:n_kept]
 
     @property
-    def compared(self) -> float:
+    def compared_fraction(self) -> float:
         """Fraction of the distinct lines that were compared."""
         return 0.5**self.level
 
@@ -108,7 +108,7 @@ class LineTally:
         """Count the copies beyond the first of each line; estimated if not all were compared."""
         self.merge()
         copies = int(self.counts.sum()) - len(self.counts)
-        return round(copies / self.compared)
+        return round(copies / self.compared_fraction)
 
     def find_most_frequent(self) -> tuple[int, int] | None:
         """Return the hash and the count of the line that occurs most often, of equal ones the lowest

@@ -322,14 +322,14 @@ def _describe_identical_lines(tally: LineTally, corpus: Corpus) -> IdenticalLine
     """Count the identical lines; the text is read again up to the most frequent line."""
     most = tally.find_most_frequent()
     if most is None:
-        return IdenticalLines(tally.count_identical(), compared=tally.compared)
+        return IdenticalLines(tally.count_identical(), compared=tally.compared_fraction)
     wanted, times = most
     for passage in corpus.passages():
         lines = split_lines(passage.text)
         places = np.flatnonzero(hash_lines(lines) == np.uint64(wanted))
         if len(places):
             line = shorten_text(lines[places[0]].strip(), MAX_SHOWN_LINE)
-            return IdenticalLines(tally.count_identical(), line, times, tally.compared)
+            return IdenticalLines(tally.count_identical(), line, times, tally.compared_fraction)
     raise InputError("The text changed while it was read.", "Count its words again.")
 
 

@@ -11,7 +11,7 @@ from vocadapt.lab.artifacts.alignments import find_saved_scores
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.alignment import AlignmentStep
-from vocadapt.lab.steps.guards import Guard, guard_minutes
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.lab.steps.step import (
     GLOSSARY,
     MODEL,
@@ -389,7 +389,7 @@ def find_adaptation_guards(context: StepContext) -> Iterator[Guard]:
     seconds = estimate_adaptation(spec)
     if "vectors" in recipe.needs and "vectors" not in spec.inputs and "text" in spec.inputs:
         seconds += estimate_vectors(spec, recipe.vectors)
-    yield guard_minutes(seconds)
+    yield build_minutes_guard(seconds)
 
 
 STEP = Step(

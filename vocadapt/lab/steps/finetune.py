@@ -11,7 +11,11 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
-from vocadapt.lab.steps.task_guards import find_repair, guard_duration, list_task_guards
+from vocadapt.lab.steps.task_guards import (
+    build_finetune_minutes_guard,
+    find_repair,
+    list_task_guards,
+)
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
@@ -264,7 +268,9 @@ def find_finetune_guards(context: StepContext) -> Iterator[Guard]:
     task, _ = limit_task(whole, settings.limit)
     yield from list_task_guards(context.model, whole, task, settings.finetune, settings.limit)
     n_runs = len(folds) * len(settings.seeds)
-    yield guard_duration(context.model, task, settings.finetune, settings.tokenization, n_runs)
+    yield build_finetune_minutes_guard(
+        context.model, task, settings.finetune, settings.tokenization, n_runs
+    )
 
 
 def judge_outcome(numbers: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ class Guard:
         }
 
 
-def guard_minutes(seconds: float, change: Change | None = None) -> Guard:
+def build_minutes_guard(seconds: float, change: Change | None = None) -> Guard:
     """Return the guard of how long a step takes: estimated seconds on an idle machine of two cores.
 
     change: settings that shorten it, for a step that takes longer than LONG.

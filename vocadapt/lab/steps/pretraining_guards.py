@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vocadapt.lab.artifacts.corpora import estimate_text_bytes
-from vocadapt.lab.steps.guards import Guard, guard_minutes
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.estimates import (
     BYTES_PER_WORDPIECE,
@@ -23,12 +23,12 @@ def list_pretraining_guards(
     speed = estimate_pretraining_speed(config, stage, settings)
     cost = estimate_pretraining_cost(wordpieces, settings, speed, "")
     if cost.tokens_per_step > cost.tokens_per_epoch:
-        yield guard_large_batch(cost, settings, group)
-    yield guard_minutes(cost.seconds)
+        yield build_large_batch_guard(cost, settings, group)
+    yield build_minutes_guard(cost.seconds)
 
 
-def guard_large_batch(cost: PretrainingCost, settings: MaskedSettings, group: str) -> Guard:
-    """Warn that one step passes several times over a text with fewer blocks than a batch."""
+def build_large_batch_guard(cost: PretrainingCost, settings: MaskedSettings, group: str) -> Guard:
+    """Return the warning that a batch is larger than the text."""
     blocks = cost.tokens_per_epoch // settings.length
     epochs = cost.tokens_per_step / cost.tokens_per_epoch
     return Guard(

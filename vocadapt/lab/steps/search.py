@@ -12,7 +12,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import STEP as FINETUNE
 from vocadapt.lab.steps.finetune import FinetuneStep, find_finetune_guards
-from vocadapt.lab.steps.guards import Guard, guard_minutes, nest_change
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard, nest_change
 from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
@@ -246,7 +246,7 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
     # 2. The time of all trainings.
     workers = count_workers(settings.place.workers, maker.study)
     cost = estimate_search(maker, space, trials, workers)
-    yield guard_minutes(cost.seconds, find_quick_search(maker, space, fewest, workers))
+    yield build_minutes_guard(cost.seconds, find_quick_search(maker, space, fewest, workers))
 
 
 def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":

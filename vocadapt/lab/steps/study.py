@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from vocadapt.lab.steps.guards import Guard, guard_minutes
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import CheckedSettings, setting
@@ -87,7 +87,7 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
 
     # 2. The time of all cells.
     workers = count_workers(settings.workers, study)
-    yield guard_minutes(estimate_grid(grid, context.draft, workers).seconds)
+    yield build_minutes_guard(estimate_grid(grid, context.draft, workers).seconds)
 
 
 STEP = Step(

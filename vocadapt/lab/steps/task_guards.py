@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.lab.steps.guards import Change, Guard, guard_minutes
+from vocadapt.lab.steps.guards import Change, Guard, build_minutes_guard
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.estimates import (
     count_chunks,
@@ -44,21 +44,21 @@ def list_task_guards(
 
     whole: the task with all examples. task: the same, limited to `limit` examples.
     """
-    yield from _guard_labels(whole, task, settings, limit)
-    yield from _guard_chunks(task, settings)
-    yield from _guard_seen(model, task, settings)
-    yield from _guard_new_words(model, task)
+    yield from _find_label_guards(whole, task, settings, limit)
+    yield from _find_chunk_guards(task, settings)
+    yield from _find_seen_guards(model, task, settings)
+    yield from _find_new_word_guards(model, task)
 
 
-def guard_duration(
+def build_finetune_minutes_guard(
     model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str, n_runs: int
 ) -> Guard:
     """Return the guard of the minutes of a fine-tuning of `n_runs` seeds and folds."""
     speed = estimate_finetuning_speed(task, settings, model.config)
-    return guard_minutes(estimate(task, settings, tokenization, n_runs, speed, "").seconds)
+    return build_minutes_guard(estimate(task, settings, tokenization, n_runs, speed, "").seconds)
 
 
-def _guard_labels(
+def _find_label_guards(
     whole: Task, task: Task, settings: FinetuneSettings, limit: int
 ) -> Iterator[Guard]:
     """Warn of labels with fewer entities or examples than a training needs, perhaps none in the
@@ -113,7 +113,7 @@ def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int)
     return {"limit": 0}
 
 
-def _guard_chunks(task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
+def _find_chunk_guards(task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
     """Report that sentences are divided into chunks: an epoch counts the chunks."""
     examples = _join(list_trained_splits(task, settings))
     chunks = count_chunks(task, examples, settings)
@@ -127,7 +127,9 @@ def _guard_chunks(task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
         )
 
 
-def _guard_seen(model: LanguageModel, task: Task, settings: FinetuneSettings) -> Iterator[Guard]:
+def _find_seen_guards(
+    model: LanguageModel, task: Task, settings: FinetuneSettings
+) -> Iterator[Guard]:
     """Warn of test and dev examples that are in the training examples, now or of an earlier
     fine-tuning of the model.
     """
@@ -146,7 +148,7 @@ def _guard_seen(model: LanguageModel, task: Task, settings: FinetuneSettings) ->
             )
 
 
-def _guard_new_words(model: LanguageModel, task: Task) -> Iterator[Guard]:
+def _find_new_word_guards(model: LanguageModel, task: Task) -> Iterator[Guard]:
     """Report how many new words of an adapted model occur in the task: without any, it cannot
     differ from the original model.
     """

@@ -85,11 +85,11 @@ TERMS = {
         "The weight, computed for each token, that mixes the outputs of BERT's layer and of "
         "its extension module in exBERT."
     ),
-    "guard": "A note or a warning about a step that is reported before the step starts.",
     "GreenBioBERT": (
         "The method of Poerner et al. 2020: new tokens whose embeddings are aligned word "
         "vectors, without any pretraining."
     ),
+    "guard": "A note or a warning about a step that is reported before the step starts.",
     "held-out": "Not used for fitting or training; a score on held-out data measures generalization.",
     "heuristic": (
         "A rule that orders tokens, for example by frequency or length, to choose which ones to "

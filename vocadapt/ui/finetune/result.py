@@ -125,7 +125,7 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     badge = pickers.NEW_BADGE if is_new else ""
     name = pickers.display_name(workspace, "runs", shown.name)
     facts = [f"{badge} **{plain(name)}**", describe_training(shown)]
-    if name == shown.name:  # one that the user chose: it does not say the model and the task
+    if name == shown.name:  # chosen by the user: it may not name the model and the task
         facts.insert(1, describe_model_and_task(workspace, shown))
     words.markdown(" · ".join(facts))
     draw_link("results", "All results", link, results_task=shown.task)
@@ -152,7 +152,7 @@ def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair)
     )
 
 
-def _draw_again(workspace: Workspace, runs: RunSet) -> None:
+def _draw_retrain_button(workspace: Workspace, runs: RunSet) -> None:
     """Draw the button that trains again with other settings, if a run learned nothing."""
     if runs.artifact is None or not any(runs.collapsed):
         return
@@ -197,7 +197,7 @@ def draw_runs(
     with figures:
         _draw_scores(runs)
         if workspace is not None:
-            _draw_again(workspace, runs)
+            _draw_retrain_button(workspace, runs)
         findings: dict[str, None] = {}  # each once, in order
         for run in runs.runs:
             findings |= dict.fromkeys(run.record.get("findings", ()))

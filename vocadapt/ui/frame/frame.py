@@ -175,7 +175,7 @@ def _warn_if_gone(workspace: Workspace) -> None:
     if str(root) in seen or not is_new:
         st.warning(
             f"The folder of the workspace {plain(root.name)} is not there: it was renamed or removed,"
-            " or nothing was saved in it yet.",
+            " or nothing was saved in it yet. Select another workspace, or save something here.",
             icon=":material/folder_off:",
         )
 

@@ -37,4 +37,6 @@ def check_upload_size(manager: Any, session_id: str, file: Any) -> None:
     held = manager.file_storage.get(session_id, {}).values()
     size = sum(len(one.data) for one in held if one.file_id != file.file_id) + len(file.data)
     if size > limit:
-        raise HTTPException(status_code=CONTENT_TOO_LARGE, detail="Too many uploads at once")
+        raise HTTPException(
+            status_code=CONTENT_TOO_LARGE, detail="Too many uploads at once: upload fewer files."
+        )

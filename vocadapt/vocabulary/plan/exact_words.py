@@ -1,7 +1,7 @@
 """Check on a text that exact words leave the tokens of all other words as they are.
 
 Whether they do in every text follows from the merges of a model, and one merge of 500,000 that joins
-tokens across a space is enough to say no (Gemma 3: > + ▁</). What counts is the text: if none of its
+tokens across a space is enough to refuse them (Gemma 3: > + ▁</). A text can show more: if none of its
 lines changes when the tokenizer is prepared for exact words, they are added.
 """
 

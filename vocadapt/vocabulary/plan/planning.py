@@ -188,9 +188,15 @@ def _describe_activated(words: tuple[str, ...]) -> str:
     """Return the note about words of the vocabulary that become reachable; "" if there are none."""
     if not words:
         return ""
+    named = ", ".join(words[:MAX_NAMED])
+    if len(words) == 1:
+        return (
+            f"1 listed word is a token already, but the tokenizer never produced it: {named}. It"
+            " becomes an exact word, and keeps its id."
+        )
     return (
         f"{len(words):,} listed words are tokens already, but the tokenizer never produced them:"
-        f" {', '.join(words[:MAX_NAMED])}. They become exact words, and keep their ids."
+        f" {named}. They become exact words, and keep their ids."
     )
 
 

@@ -162,7 +162,7 @@ class NamedEntities(TaskKind):
         listed = ", ".join(f"{name} {scheme}" for name, scheme in schemes.items())
         differ = ""
         if len(set(schemes.values())) > 1:
-            differ = "; they differ, but spans are the same in each"
+            differ = "; they differ, and each file is read in its own"
         yield f"Schemes of the tags: {listed}{differ}."
 
     def name_outputs(self, labels: Sequence[str]) -> tuple[str, ...]:
