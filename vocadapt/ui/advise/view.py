@@ -201,7 +201,8 @@ def draw_reasons(report: lab.AdviceReport) -> None:
     sure = (
         f"Nothing was trained. The forecast is a held-out P@5 of {fraction(expected.p5)} (95 % interval"
         f" {fraction(expected.low)} to {fraction(expected.high)}; chance {chance(expected.chance)}),"
-        " the fraction of held-out words whose own wordpiece is among the five nearest. It was fitted on 20 training runs on English texts."
+        " the fraction of held-out words whose own wordpiece is among the five nearest. It was fitted"
+        " on 20 training runs on English texts."
     )
     st.markdown(f":gray[:material/help:] **How sure?** :small[{sure}]")
 
