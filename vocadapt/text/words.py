@@ -376,7 +376,7 @@ def describe_held_out(held_out_lines: int, lines: int) -> str:
     if not held_out_lines:
         return (
             "No line is held out, because the text is too small or only its counts are known: the"
-            " cost is in sample."
+            " cost is measured in sample."
         )
     verb = "is" if held_out_lines == 1 else "are"
     return (

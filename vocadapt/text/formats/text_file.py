@@ -50,9 +50,8 @@ class Source:
         self.stream: IO[bytes] = disk
         if path.suffix.lower() == ".gz":
             self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
-        self.has_returns_only: bool | None = (
-            None  # whether \r ends lines; None until the first read
-        )
+        # Whether \r ends lines; None until the first read.
+        self.has_returns_only: bool | None = None
         self.start = 0
         self.end: int | None = None
         if span is not None:

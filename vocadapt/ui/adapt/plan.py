@@ -155,8 +155,8 @@ def _draw_extension_curve(
 def _measure_cost(
     workspace: Workspace, chosen: ChosenRecipe, plan: VocabularyPlan
 ) -> PlanCost | None:
-    """Measure what a plan costs the text that its tokens were chosen by, or saves; None without word counts
-    of this text.
+    """Measure what a plan costs the text that its tokens were chosen by, or saves; None without word
+    counts of this text.
     """
     root, model = workspace.root, cache.model_of(chosen.model)
     if "counts" in chosen.recipe.needs and chosen.corpus:

@@ -290,7 +290,8 @@ def _measure(
     )
     # 2. Choose the words to add by the lines that are not held out, and measure on the others what
     #    they save, by their minimum number of occurrences.
-    candidates, measured, in_sample = frequent, text, None
+    candidates, measured = frequent, text
+    in_sample = None
     if counts.held_out:
         groups = group_word_forms(vocabulary, splitter, counts.in_sample)
         candidates = {group.word: group for group in groups if group.count >= min_count}

@@ -350,7 +350,8 @@ def measure_extension_curve(
     """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
     counts: of the lines that the tokens were chosen by. held_out: of the lines that are measured; by
-    default the same lines. sizes: numbers of new tokens; if empty, all of them, a half, a quarter, and so on.
+    default the same lines. sizes: numbers of new tokens; if empty, all of them, a half, a quarter,
+    and so on.
     Raises InputError for a plan that removes or moves tokens, and for a size larger than the plan.
     """
     total = len(plan.added)

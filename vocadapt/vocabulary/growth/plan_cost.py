@@ -66,9 +66,9 @@ def measure_plan_cost(
 ) -> PlanCost:
     """Measure how a plan changes the length of a text.
 
-    counts: pre-tokens of the lines that the tokens were chosen by, with their counts. held_out: those of the
-    held-out lines; {} if there are none. Of a trim, the figures that it has are used: it keeps the
-    tokens of all lines.
+    counts: pre-tokens of the lines that the tokens were chosen by, with their counts. held_out: those
+    of the held-out lines; {} if there are none. A trim keeps the tokens of all lines, so its own
+    figures are used.
     """
     if plan.trim is not None:
         own = plan.trim
