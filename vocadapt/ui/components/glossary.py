@@ -89,7 +89,6 @@ TERMS = {
         "The method of Poerner et al. 2020: new tokens whose embeddings are aligned word "
         "vectors, without any pretraining."
     ),
-    "guard": "A note or a warning about a step that is reported before the step starts.",
     "held-out": "Not used for fitting or training; a score on held-out data measures generalization.",
     "heuristic": (
         "A rule that orders tokens, for example by frequency or length, to choose which ones to "

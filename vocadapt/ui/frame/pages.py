@@ -187,7 +187,15 @@ LENS = Page(
                 "Remove :blue[**wordpieces**] from a vocabulary, see how many more tokens your text"
                 " then has, and compare vocabularies."
             ),
-            ("fertility", "heuristic", "reduction", "tokenization", "trim", "wordpiece"),
+            (
+                "fertility",
+                "heuristic",
+                "in sample",
+                "reduction",
+                "tokenization",
+                "trim",
+                "wordpiece",
+            ),
             ("corpus", "counts", "model"),
             (
                 NextPart(
@@ -238,6 +246,7 @@ TEXT = Page(
                 "continued pretraining",
                 "exBERT",
                 "fertility",
+                "in sample",
                 "preset",
                 "recipe",
                 "wordpiece",
@@ -325,6 +334,7 @@ ADAPT = Page(
                 "exBERT",
                 "form of a word",
                 "GreenBioBERT",
+                "in sample",
                 "initializer",
                 "insertion",
                 "plan",
