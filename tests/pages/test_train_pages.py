@@ -160,7 +160,7 @@ def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, t
     metrics = {metric.label: metric.value for metric in app.metric}
     # By hand: green pooled finds 6, 7, 8 of 8; base finds 3, 4, 5.
     assert (metrics["F1"], metrics["Baseline"]) == (".930", ".660")
-    assert any("3 seeds · other settings" in text for text in plain_texts(app))
+    assert any("3 seeds · 1 run with other settings left out" in text for text in plain_texts(app))
     assert find_state(WALK[-1], runs).state == "done"
     # Only collapsed runs: the step is not done.
     failed = Workspace(tmp_path / "failed")
