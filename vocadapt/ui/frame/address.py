@@ -70,6 +70,19 @@ def enter(part: str) -> None:
     last, count = st.session_state.get(VISIT, ("", 0))
     if part != last:
         st.session_state[VISIT] = (part, count + 1)
+        _send_address()
+
+
+def _send_address() -> None:
+    """Send the address to the browser, unchanged.
+
+    Streamlit's browser sends with each click the address that it last got from the server. After a
+    link to another tab of the same page, that would be the address before the link.
+    """
+    for key in list(st.query_params):
+        with suppress(StreamlitAPIException):  # a setting that Streamlit has bound itself
+            st.query_params[key] = st.query_params.get_all(key)
+            return
 
 
 def find_open_part() -> str:
