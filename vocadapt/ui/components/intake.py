@@ -44,7 +44,9 @@ MAX_TABLE_MB = 20  # of a file that a page reads as a whole: a table, a vocabula
 def choose_files(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
-    """Show inputs for files, by upload or by path; return their paths, [] if there are none."""
+    """Show inputs for files, by upload or by path; return the paths of those given last, [] if there
+    are none.
+    """
     machine = name_machine()
     upload, path = st.tabs(["Upload", f"A path on {machine}"])
     with upload:
@@ -63,6 +65,7 @@ def choose_files(
             with mistakes.show_errors():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
                 st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
+                st.session_state[f"{key}_path"] = ""  # what was given last counts
                 st.rerun()
         saved = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
         for file in saved:
