@@ -47,6 +47,7 @@ def test_a_job_is_resumed_once_its_file_was_mended(open_page, failed):
     app = open_page(TEXT, failed)
     assert "Resume" not in [button.label for button in app.button]  # it would fail again
     Path(job.spec.inputs["text"][0]).write_text("now there is a line\n", encoding="utf-8")
+    app.run()
     next(button for button in app.button if button.label == "Resume").click().run()
     assert not app.exception
     assert len(queue.list_jobs(failed)) == 1
@@ -104,11 +105,5 @@ def test_an_upload_replaces_a_path_that_was_typed(open_page, tmp_path):
     app.text_input(key="text_path").set_value(str(tmp_path / "none.txt")).run()
     assert app.error and app.session_state["text_path"]
     app.file_uploader(key="text_0").set_value([("mine.txt", b"the drug", "text/plain")]).run()
-    app.run()
-    print(
-        [(b.label, b.key) for b in app.button],
-        [(t.key, t.value) for t in app.text_input],
-        [m.value[:40] for m in app.markdown],
-    )
     assert not app.error and not app.exception and not app.session_state["text_path"]
     assert app.text_input(key="corpus_name_mine").value == "mine"
