@@ -48,6 +48,7 @@ from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task, read_task
 from vocadapt.ui.components.pickers import list_runs_to_pick
 from vocadapt.ui.finetune import view
+from vocadapt.ui.finetune.result import list_findings
 from vocadapt.ui.finetune.view import parse_seeds
 from vocadapt.ui.home.view import COLLAPSED, WALK, find_state
 
@@ -654,3 +655,12 @@ def test_a_constructed_task_and_the_baseline_are_said_where_a_score_stands(open_
         assert ":small" not in remark and "**" in remark
     metrics = {one.label: one.value for one in open_page("home", workspace).metric}
     assert metrics["Baseline"] == ".667"  # 4 of 8 found: F1 2·4 / (8 + 4)
+
+
+def test_a_finding_of_one_seed_names_the_seed():
+    record = {"findings": ["all alike", "only here"]}
+    runs = [
+        SimpleNamespace(seed=1, record=record),
+        SimpleNamespace(seed=2, record={"findings": ["all alike"]}),
+    ]
+    assert list_findings(SimpleNamespace(runs=runs)) == ["all alike", "Seed 1: only here"]

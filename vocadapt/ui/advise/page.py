@@ -38,6 +38,7 @@ def draw(workspace: Workspace) -> NextPart | None:
         )
     with right:
         task = view.pick_task(workspace)
+    pickers.draw_demo_note(model)
     pickers.warn_if_stale(corpus, workspace)
 
     # 2. The advice; if the text has no word counts, a button counts its words.

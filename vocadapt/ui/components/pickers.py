@@ -17,7 +17,7 @@ from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
-from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import fraction
@@ -469,6 +469,16 @@ def _warn_of_casing(*names: str) -> None:
             if note:
                 shown = plain(display_model(address.workspace(), name))
                 st.warning(f"**{shown}**: {format_sentence(note)}", icon=":material/match_case:")
+
+
+def draw_demo_note(model: str) -> None:
+    """Say that a model is the small one of the demo, so that its figures are not taken for another's."""
+    with suppress(InputError):
+        if cache.model_of(model).path.name == demo.MODEL[1]:
+            draw_note(
+                f"{demo.MODEL[1]} is the small model of the demo. For the figures of your own model,"
+                " choose it under *Language model*, or type its folder or name there."
+            )
 
 
 def list_demo_model(workspace: Workspace) -> dict[str, str]:

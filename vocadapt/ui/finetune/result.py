@@ -184,6 +184,21 @@ def describe_training(runs: RunSet) -> str:
     return f"{runs.tokenization} · {runs_of_model} · {speed} examples/s"
 
 
+def list_findings(runs: RunSet) -> list[str]:
+    """List the findings of runs, each once (Markdown); one of some runs only begins with their seeds."""
+    seeds: dict[str, list[int]] = {}
+    for run in runs.runs:
+        for finding in run.record.get("findings", ()):
+            seeds.setdefault(finding, []).append(run.seed)
+    found = []
+    for finding, own in seeds.items():
+        lead = ""
+        if len(own) < len(runs.runs):
+            lead = f"Seed {', '.join(map(str, sorted(set(own))))}: "
+        found.append(lead + format_sentence(finding))
+    return found
+
+
 def draw_runs(
     runs: RunSet, name: str, among: Sequence[str], workspace: Workspace | None = None
 ) -> None:
@@ -198,11 +213,9 @@ def draw_runs(
         _draw_scores(runs)
         if workspace is not None:
             _draw_retrain_button(workspace, runs)
-        findings: dict[str, None] = {}  # each once, in order
-        for run in runs.runs:
-            findings |= dict.fromkeys(run.record.get("findings", ()))
-        for finding in list(findings)[:MAX_FINDINGS]:
-            draw_note(format_sentence(finding))
+        findings = list_findings(runs)
+        for finding in findings[:MAX_FINDINGS]:
+            draw_note(finding)
         n_more = len(findings) - MAX_FINDINGS
         if n_more > 0:
             draw_note(

@@ -130,7 +130,7 @@ def draw_walk(workspace: Workspace) -> None:
         following = find_next_step(states)
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
-            _draw_step(workspace, place, step, state, place == following)
+            _draw_step(workspace, place, step, state, following)
     with st.container(border=True, key="walk_lessons"):
         about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
         about.markdown("**Lessons**  \nQuestions of a few minutes each, answered on these pages.")
@@ -160,8 +160,9 @@ def find_next_step(states: Sequence[StepState]) -> int:
 
 
 def _draw_step(
-    workspace: Workspace, place: int, step: WalkStep, state: StepState, is_next: bool
+    workspace: Workspace, place: int, step: WalkStep, state: StepState, following: int | None
 ) -> None:
+    """Draw a step. following: the place of the step that comes next, None if the workspace is empty."""
     about, result, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
     about.markdown(f"**{place + 1} · {step.title}** {STATES[state.state]}  \n{step.about}")
     with result:
@@ -169,18 +170,22 @@ def _draw_step(
             _draw_pair(workspace)
         elif state.found:
             _draw_result(state.found[0], workspace)
-        missing = describe_missing(state)
+        missing = describe_missing(state, is_past=following is not None and place < following)
         if missing and not is_empty(workspace):
             draw_note(missing)
     with action:
-        _draw_action(state.part, is_next)
+        _draw_action(state.part, place == following)
 
 
-def describe_missing(state: StepState) -> str:
-    """Return what a step that is ready still lacks: the page that makes it; "" for other steps."""
+def describe_missing(state: StepState, is_past: bool = False) -> str:
+    """Return what a step that is ready still lacks: the page that makes it; "" for other steps.
+
+    is_past: whether a later step comes next.
+    """
     if state.state != "ready":
         return ""
-    return f"Still to do: save a result of {find_label(state.part)}{state.instead}."
+    lead = "Optional" if is_past else "Still to do"
+    return f"{lead}: {find_label(state.part)}{state.instead}."
 
 
 def _draw_action(part: str, is_next: bool) -> None:

@@ -34,6 +34,7 @@ def draw(workspace: Workspace) -> NextPart | None:
         model = pickers.pick_model(
             workspace, "text_model", default=pickers.model_behind(corpus, workspace)
         )
+    pickers.draw_demo_note(model)
     pickers.warn_if_stale(corpus, workspace)
     view.draw_text(workspace, corpus, model)
 
