@@ -207,3 +207,15 @@ def test_copies_are_counted_and_can_be_left_out(
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)}, text_corpus=name)
     assert {metric.label: metric.value for metric in app.metric}["Lines"] == "3"
     assert not any(button.key == "drop_copies" for button in app.button)
+
+
+def test_counts_without_lines_offer_no_import_without_copies(open_page, tmp_path):
+    from vocadapt.lab.demo import open_demo
+
+    workspace = Workspace(tmp_path / "demo")
+    open_demo(workspace)
+    app = open_page(TEXT, workspace, text_corpus="demo-biomedical")
+    assert not app.exception and not app.error
+    [sentence] = [block.value for block in app.markdown if "lines are copies" in block.value]
+    assert "times" not in sentence
+    assert not any(button.key == "drop_copies" for button in app.button)

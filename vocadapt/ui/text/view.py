@@ -87,17 +87,19 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
     """Draw how many lines are copies, the most frequent line, and the button that imports the text
     without them.
     """
-    found = counts.identical
+    found, text = counts.identical, read_corpus([corpus.folder])
     about = "" if found.compared == 1 else "About "
-    line = markup.plain(markup.escape_invisible(found.most_frequent))
+    words = (
+        f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies**"
+        f" ({percent(found.copies / counts.lines)}) and count each time."
+    )
+    if found.times:  # 0: the counts come without the line
+        line = markup.plain(markup.escape_invisible(found.most_frequent))
+        words += f" The most frequent one occurs {count(found.times)} times: :small[{line}]"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies**"
-            f" ({percent(found.copies / counts.lines)}) and count each time. The most frequent one"
-            f" occurs {count(found.times)} times: :small[{line}]",
-            width="stretch",
-        )
-        text = read_corpus([corpus.folder])
+        st.markdown(words, width="stretch")
+        if text.counted_by is not None:  # word counts only: there is nothing to import
+            return
         step = CorpusStep(
             copy=bool(corpus.manifest.settings.get("copy")),
             corpus=replace(text.settings, drop_copies=True),
