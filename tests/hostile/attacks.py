@@ -64,10 +64,12 @@ class Outcome:
             return "traceback or panic"
         if self.code != 2:
             return ""
-        lines = self.said.splitlines()
-        if not 1 <= len(lines) <= 3 or max(map(len, lines)) > LONGEST_LINE:
+        # Guards come before what is refused.
+        every = self.said.splitlines()
+        lines = [line for line in every if not line.startswith(("warning: ", "note: "))]
+        if not 1 <= len(lines) <= 3 or max(map(len, every)) > LONGEST_LINE:
             return (
-                f"{len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters"
+                f"{len(lines)} lines, the longest of {max(map(len, every), default=0)} characters"
             )
         if not all(character.isprintable() for character in self.said.replace("\n", "")):
             return "a message that cannot be printed as it is"
