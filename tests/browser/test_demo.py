@@ -42,7 +42,7 @@ def check_full(page):
 @pytest.mark.slow
 def test_one_click_fills_every_page_and_all_stay_in_the_workspace(serve, page, tmp_path, workspace):
     base = serve(tmp_path / "first")
-    enter(page, base, "typed")
+    enter(page, base, "new")
     assert not workspace.root.exists(), "a workspace is made when something is written"
     start = time.monotonic()
     page.get_by_role("button", name="Open the demo").click()

@@ -21,15 +21,10 @@ def picker(page):
 
 
 def enter(page, base, way):
-    """Open Home in the workspace `second`: by its address, typed into the picker, or as a new one."""
+    """Open Home in the workspace `second`: by its address, or as a new one."""
     page.goto(f"{base}/?workspace=second" if way == "address" else base)
     page.get_by_role("button", name="Open the demo").wait_for()
-    if way == "typed":
-        drawn(page)
-        picker(page).click()
-        picker(page).fill("second")
-        picker(page).press("Enter")
-    elif way == "new":
+    if way == "new":
         drawn(page)
         page.get_by_role("button", name="New workspace").click()
         page.get_by_label("Name of the workspace").fill("second")
@@ -48,7 +43,7 @@ def check(page):
     assert "workspace=second" in page.url
 
 
-@pytest.mark.parametrize("way", ["new", *mark_slow(["address"])])  # typed: the demo's own test
+@pytest.mark.parametrize("way", ["new", *mark_slow(["address"])])
 def test_the_demo_opens_in_a_second_workspace(serve, page, tmp_path, second, way):
     enter(page, serve(tmp_path / "first"), way)
     page.get_by_role("button", name="Open the demo").click()

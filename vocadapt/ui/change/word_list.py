@@ -100,7 +100,12 @@ def _clear_brush() -> None:
 def draw_histogram(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
 ) -> None:
-    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range."""
+    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range. If all words
+    keep all neighbors, say so: there is no bar.
+    """
+    if not change.histogram[:-1].any():
+        draw_note(describe_histogram(change))
+        return
     k = change.settings.k
     noise = None
     if baseline is not None:
