@@ -48,9 +48,7 @@ def figure(page, label):
 def test_a_smaller_vocabulary_and_its_rows(serve, page, root):
     from playwright.sync_api import expect
 
-    page.goto(
-        f"{serve(root)}/lens?lens_tab=Vocabulary+size&vocabulary_heuristic=last&vocabulary_keep=100"
-    )
+    page.goto(f"{serve(root)}/lens?lens_tab=Vocabulary+size&vocabulary_keep=100")
     expect(figure(page, "Tokens removed")).to_have_text("0")
     expect(figure(page, "Text growth")).to_have_text("0 %")
     drawn(page)
@@ -66,7 +64,7 @@ def test_a_smaller_vocabulary_and_its_rows(serve, page, root):
     select_first_row(
         page, page.get_by_test_id("tokenizations").get_by_text("tokenized without it")
     )  # what goes stands first
-    page.get_by_test_id("concordance").get_by_text((TINY_TOKENS + WORDS)[KEPT]).first.wait_for()
+    page.get_by_test_id("concordance").get_by_text(re.compile(r"word\d+")).first.wait_for()
 
     go(page, "Adapt")
     page.get_by_role("tab", name="Initializers").click()
