@@ -7,6 +7,7 @@ import shutil
 from itertools import pairwise
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.material.workspaces import inputs
 from tests.pages.conftest import go_to
@@ -393,3 +394,28 @@ def test_every_model_of_the_workspace_stands_in_every_menu(
         ("trials-model", "converted") if key != "projection_other" else ("converted",)
     ):  # the first space, the newest adapted model, is not offered
         assert any(option.split(" · ")[-1] == name for option in picker.options), picker.options
+
+
+def pick_a_letter():
+    import streamlit as st
+
+    from vocadapt.ui.frame import address
+
+    allowed = frozenset("ab").__contains__
+    address.restore_selection("vectors_vectors", address.Choice(allowed, "a"))
+    chosen = st.selectbox("Letter", ["a", "b"], key="vectors_vectors")
+    address.write("vectors_vectors", [str(chosen)], allowed)
+
+
+def test_an_address_from_before_a_result_was_selected_is_no_link(monkeypatch):
+    app = AppTest.from_function(pick_a_letter).run()
+    assert app.selectbox[0].value == "a"
+    app.session_state["vectors_vectors_next"] = "b"  # a job has ended
+    assert app.run().selectbox[0].value == "b"
+    app.query_params["vectors_vectors"] = "a"  # of a part of the page that has not heard of it
+    assert app.run().selectbox[0].value == "b"
+    assert app.query_params["vectors_vectors"] == "b"
+    # Later, it is a link.
+    monkeypatch.setattr("vocadapt.ui.frame.address.OUTDATED_SECONDS", 0.0)
+    app.query_params["vectors_vectors"] = "a"
+    assert app.run().selectbox[0].value == "a"

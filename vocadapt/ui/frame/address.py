@@ -20,6 +20,7 @@ server's value did not change (`enter`, `_was_just_entered`).
 """
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +53,9 @@ SEPARATOR = " · "  # between the name of an artifact and its kind or details
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
 VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
 SCROLL = "scroll_to_top"  # session key: changes when the page is to scroll to its top
+# Seconds for which an address is still expected from before a result was selected: a part of the page
+# that looks at the same job may rerun the page with it.
+OUTDATED_SECONDS = 10.0
 # Makes Back leave the page even if the server has changed its address, and scrolls to the top.
 _script = st.components.v2.component(
     "vocadapt_address",
@@ -139,11 +143,14 @@ def restore_selection(key: str, choice: Choice) -> None:
     """
     # 1. The value of `show_next`, and 2. that of a link: the first one that is allowed.
     link = _read_followed_link(key, choice.allowed)
-    requested = [st.session_state.pop(f"{key}_next", None), *link]
+    shown = st.session_state.pop(f"{key}_next", None)
+    requested = [shown, *link]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
     _report_missing(link, wanted)
     # 3. A new artifact, and 4. the previous selection, if it is still offered.
     has_new_artifact = _has_new_artifact(key, choice.newest)
+    if shown is not None or has_new_artifact:
+        st.session_state[f"{key}_outdated"] = st.query_params.get_all(key), time.monotonic()
     selected = st.session_state.get(key)
     if selected is not None and not (choice.typed or choice.allowed(selected)):
         selected = None
@@ -302,7 +309,9 @@ def _read_followed_link(key: str, allowed: Callable[[str], bool] = bool) -> list
     in_address = st.query_params.get_all(key)
     # The page writes the address after each picker: other values come from a link.
     if in_address != st.session_state.get(f"{key}_linked", []):
-        return in_address
+        outdated, since = st.session_state.get(f"{key}_outdated", ([], 0.0))
+        is_outdated = in_address == outdated and time.monotonic() - since < OUTDATED_SECONDS
+        return [] if is_outdated else in_address
     selected = st.session_state.get(key) or []
     values = [selected] if isinstance(selected, str) else list(selected)
     is_older = (
