@@ -142,14 +142,10 @@ def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> Non
             f"{icon_of(job.spec.kind)} {plain(name)}"
             f" :small[:gray[· {_describe_when(job, status)}]]"
         )
-        button.button(
-            "Shown" if selected else "Show",
-            key=f"look_{job.id}",
-            disabled=selected,
-            width="stretch",
-            on_click=_select,
-            args=(job.id,),
-        )
+        label, key = "Shown" if selected else "Show", f"look_{job.id}"
+        if button.button(label, key=key, disabled=selected, width="stretch"):
+            _select(job.id)
+            st.rerun()  # the page: the lines are a fragment, the job is beside it
         if status.state == "running":
             st.progress(status.fraction or 0.0)
 
