@@ -419,3 +419,22 @@ def test_an_address_from_before_a_result_was_selected_is_no_link(monkeypatch):
     monkeypatch.setattr("vocadapt.ui.frame.address.OUTDATED_SECONDS", 0.0)
     app.query_params["vectors_vectors"] = "a"
     assert app.run().selectbox[0].value == "a"
+
+
+def pick_letters():
+    import streamlit as st
+
+    from vocadapt.ui.frame import address
+
+    allowed = frozenset("ab").__contains__
+    address.restore_selections("finetune_models", address.Choice(allowed), lambda: ["a"])
+    chosen = st.multiselect("Letters", ["a", "b"], key="finetune_models")
+    address.write("finetune_models", chosen, allowed)
+
+
+def test_neither_is_it_one_for_a_picker_of_several():
+    app = AppTest.from_function(pick_letters).run()
+    app.session_state["finetune_models_next"] = "b"
+    assert app.run().multiselect[0].value == ["b"]
+    app.query_params["finetune_models"] = "a"
+    assert app.run().multiselect[0].value == ["b"]

@@ -143,14 +143,11 @@ def restore_selection(key: str, choice: Choice) -> None:
     """
     # 1. The value of `show_next`, and 2. that of a link: the first one that is allowed.
     link = _read_followed_link(key, choice.allowed)
-    shown = st.session_state.pop(f"{key}_next", None)
+    shown, has_new_artifact = _read_result(key, choice.newest)
     requested = [shown, *link]
     wanted = [value for value in requested if value is not None and choice.allowed(value)]
     _report_missing(link, wanted)
     # 3. A new artifact, and 4. the previous selection, if it is still offered.
-    has_new_artifact = _has_new_artifact(key, choice.newest)
-    if shown is not None or has_new_artifact:
-        st.session_state[f"{key}_outdated"] = st.query_params.get_all(key), time.monotonic()
     selected = st.session_state.get(key)
     if selected is not None and not (choice.typed or choice.allowed(selected)):
         selected = None
@@ -170,15 +167,14 @@ def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[st
 
     A default selection is replaced by the new default when an artifact is created.
     """
-    requested = st.session_state.pop(f"{key}_next", None)
     followed = _read_followed_link(key, choice.allowed)
+    requested, has_new_artifact = _read_result(key, choice.newest)
     link = [value for value in followed if choice.allowed(value)]
     _report_missing(followed, link)
     selected = link or st.session_state.get(key)
     if requested is not None and choice.allowed(requested):
         selected = [requested]
     is_default = selected == st.session_state.get(f"{key}_default")
-    has_new_artifact = _has_new_artifact(key, choice.newest)
     if selected is None or (is_default and has_new_artifact):
         default = list(first())
         st.session_state[f"{key}_default"] = default
@@ -318,6 +314,17 @@ def _read_followed_link(key: str, allowed: Callable[[str], bool] = bool) -> list
         _was_just_entered(key) and [value for value in values if allowed(value)] != in_address
     )
     return in_address if is_older else []
+
+
+def _read_result(key: str, newest: str) -> tuple[str | None, bool]:
+    """Return the value of `show_next`, and whether an artifact is new. If either is so, the present
+    address is outdated for a while: it is from before the result.
+    """
+    shown = st.session_state.pop(f"{key}_next", None)
+    has_new_artifact = _has_new_artifact(key, newest)
+    if shown is not None or has_new_artifact:
+        st.session_state[f"{key}_outdated"] = st.query_params.get_all(key), time.monotonic()
+    return shown, has_new_artifact
 
 
 def _report_missing(link: Sequence[str], found: Sequence[str]) -> None:
