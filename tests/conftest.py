@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.material import network_guard
 from tests.material.lab import QUICK, write_text
@@ -22,6 +24,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models import convert
 from vocadapt.models.certificate import reload_process
 from vocadapt.ui.serving import garbage_collection
 
@@ -147,6 +150,33 @@ def build_tiny_bert(
     return folder
 
 
+# Tests that come first: those that examine each object of their process, which holds few then, and
+# those of the browser.
+FIRST = ("tests/browser/", "tests/test_garbage_collection.py", "tests/test_memory_limit.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
+class FilesInOrder(LoadFileScheduling):
+    """Files in the order of their collection; one worker has all fast tests of the browser.
+
+    These wait for pages and jobs, and the other worker computes meanwhile.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(FIRST[0]) and self.config.option.markexpr == "not slow":
+            return FIRST[0]
+        return super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # the tests of mutants run without xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesInOrder:
+    config.option.loadscopereorder = False
+    return FilesInOrder(config, log)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a test if it, its fixtures or a process that it started tried to reach another host.
@@ -168,19 +198,23 @@ def pytest_unconfigure() -> None:
 def warm_process() -> Iterator[WarmProcess]:
     """A process that has imported torch and transformers, once for all tests.
 
-    Certificates reload models in copies of it; `fresh_reload` for a new interpreter.
+    Certificates reload models and published weights are converted in copies of it;
+    `fresh_processes` for new interpreters.
     """
     warm = WarmProcess()
-    reload_process.subprocess = warm  # type: ignore[assignment]
+    for module in (reload_process, convert):
+        module.subprocess = warm  # type: ignore[attr-defined]
     yield warm
-    reload_process.subprocess = subprocess
+    for module in (reload_process, convert):
+        module.subprocess = subprocess  # type: ignore[attr-defined]
     warm.close()
 
 
 @pytest.fixture
-def fresh_reload(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Certificates reload models in a new interpreter, as they do for users."""
-    monkeypatch.setattr(reload_process, "subprocess", subprocess)
+def fresh_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models are reloaded and weights converted in new interpreters, as they are for users."""
+    for module in (reload_process, convert):
+        monkeypatch.setattr(module, "subprocess", subprocess)
 
 
 @pytest.fixture(scope="session", autouse=True)

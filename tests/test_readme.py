@@ -32,17 +32,19 @@ def test_the_python_lines_give_what_they_show(
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize("number", [6, pytest.param(None, marks=pytest.mark.slow, id="all")])
+@pytest.mark.parametrize("number", [8, pytest.param(None, marks=pytest.mark.slow, id="all")])
 def test_the_commands_run_in_their_order(
     number: int | None,
+    tiny_bert: Path,
     minilm: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The first commands of the README, up to the adapted model, in this process; with the tutorial,
+    """The commands of the README on a tiny model, in this process; with the tutorial, on a real model
     and each in a process of its own, they take minutes.
     """
+    model = minilm if number is None else str(tiny_bert)
     from gensim.test.utils import datapath
 
     news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
@@ -56,7 +58,7 @@ def test_the_commands_run_in_their_order(
     assert len(commands) >= 25
     monkeypatch.chdir(tmp_path)
     for command in commands[:number]:
-        arguments = shlex.split(command.replace(HUB, minilm), comments=True)
+        arguments = shlex.split(command.replace(HUB, model), comments=True)
         if number is not None:
             assert main(arguments) == 0, f"{command}\n{capsys.readouterr()}"
             continue

@@ -22,7 +22,11 @@ def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve_anew, page, path):
     check_first_visit(page)
 
 
-@pytest.mark.parametrize("paths", [ADDRESSES, *mark_slow([list(TABS)])], ids=["pages", "tabs"])
+@pytest.mark.parametrize(
+    "paths",
+    [[ADDRESSES[0], list(TABS)[0], ADDRESSES[-1]], *mark_slow([ADDRESSES, list(TABS)])],
+    ids=["some", "pages", "tabs"],
+)
 def test_every_part_comes_by_its_link_and_asks_no_other_machine(serve, page, paths):
     asked = []
     page.on("request", lambda request: asked.append(request.url))

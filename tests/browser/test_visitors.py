@@ -64,6 +64,7 @@ def add_text(folder: Path, words: int) -> None:
 
 def test_two_visitors_see_their_own_workspaces_only(visit, shared):
     address, visitors = shared
+    before = set(visitors.glob("visitor-*"))
     ann, ann_folder = visit()
     ben, ben_folder = visit()
     assert ann_folder != ben_folder and VISITOR_FOLDER.fullmatch(ann_folder.name)
@@ -83,26 +84,37 @@ def test_two_visitors_see_their_own_workspaces_only(visit, shared):
         assert other not in page.content()
     assert (ann_folder / LAST_VISIT).exists()
 
-    # 2. No address leads from one to the other.
+    # 2. An address does not lead from one to the other.
+    ben.goto(f"{address}/?workspace=../{ann_folder.name}/workspace")
+    ben.get_by_text("This did not work.").first.wait_for()
+    assert "1\u202f111" not in ben.content()
+
+    # 3. A visitor who comes back finds the workspace; another browser does not.
+    again = ann.context.new_page()
+    open_part(again, address)
+    again.get_by_text("1\u202f111").first.wait_for()
+    assert set(visitors.glob("visitor-*")) - before == {ann_folder, ben_folder}
+
+
+@pytest.mark.slow
+def test_no_address_and_no_typed_path_leads_to_another_visitor(visit, shared):
+    address, _ = shared
+    _, ann_folder = visit()
+    ben, _ = visit()
+    add_text(ann_folder, 1111)
+
     inside = f"{ann_folder.name}/workspace"
     for name in (inside, f"../{inside}", str(ann_folder / "workspace"), f"studies/../../{inside}"):
         ben.goto(f"{address}/?workspace={name}")
         ben.get_by_text("This did not work.").first.wait_for()
         assert "1\u202f111" not in ben.content()
 
-    # 3. No typed path does.
     open_part(ben, f"{address}/text")
     ben.get_by_role("tab", name="A path on the server").click()
     field = ben.get_by_role("textbox", name="File or folder")
     field.fill(str(ann_folder / "workspace" / "corpora" / CORPUS))
     field.press("Enter")
     ben.get_by_text("cannot be opened from the pages of this lab").wait_for()
-
-    # 4. A visitor who comes back finds the workspace; another browser does not.
-    again = ann.context.new_page()
-    open_part(again, address)
-    again.get_by_text("1\u202f111").first.wait_for()
-    assert len(list(visitors.glob("visitor-*"))) == 2
 
 
 def test_the_quota_and_the_limit_of_uploads_are_shown_and_hold(visit, shared, tmp_path):

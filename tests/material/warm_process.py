@@ -25,16 +25,21 @@ class WarmProcess:
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
 
-    def run(self, command: Sequence[str], input: str, **options: Any) -> Any:
-        """Run [sys.executable, "-I", "-c", SCRIPT] in a copy."""
-        python, isolated, flag, script = command
+    def run(self, command: Sequence[str], input: str = "", **options: Any) -> Any:
+        """Run [sys.executable, "-I", "-c", SCRIPT, *arguments] in a copy."""
+        python, isolated, flag, script, *arguments = command
         assert (python, isolated, flag) == (sys.executable, "-I", "-c")
         assert options.pop("capture_output") and options.pop("text") and not options.pop("check")
-        assert options == {"cwd": "/"}
-        return self.run_script(script, input)
+        folder = Path(options.pop("cwd", Path.cwd()))
+        assert not options
+        return self.run_script(script, input, folder, arguments)
 
     def run_script(
-        self, script: str, given: str = "", folder: Path = Path("/")
+        self,
+        script: str,
+        given: str = "",
+        folder: Path = Path("/"),
+        arguments: Sequence[str] = (),
     ) -> "subprocess.CompletedProcess[str]":
         """Run a script in a copy; given: its standard input. folder: its working folder."""
         if self.process is None:
@@ -46,7 +51,7 @@ class WarmProcess:
                 cwd="/",
             )
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps([script, given, str(folder)]) + "\n")
+        self.process.stdin.write(json.dumps([script, given, str(folder), list(arguments)]) + "\n")
         self.process.stdin.flush()
         code, out, err = json.loads(self.process.stdout.readline())
         return subprocess.CompletedProcess(["-c", script], code, out, err)
@@ -67,12 +72,13 @@ def main() -> None:
 
     transformers.AutoConfig, transformers.AutoTokenizer  # noqa: B018 - imported when they are named
     for line in sys.stdin:
-        script, given, folder = json.loads(line)
+        script, given, folder, arguments = json.loads(line)
         code = compile(script, "<string>", "exec")
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             child = os.fork()
             if not child:
                 os.chdir(folder)
+                sys.argv = ["-c", *arguments]
                 run_script(code, given, out, err)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             out.seek(0)

@@ -86,7 +86,7 @@ def test_the_files_of_sentence_transformers_are_kept(
     assert (again / "modules.json").read_text() == "[{" and not (again / "1_Pooling").exists()
 
 
-@pytest.mark.usefixtures("fresh_reload")
+@pytest.mark.usefixtures("fresh_processes")
 @pytest.mark.parametrize(
     ("head", "mode"),
     [

@@ -432,7 +432,7 @@ def test_every_check_is_tried_on_another_model_than_bert() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("fresh_reload")
+@pytest.mark.usefixtures("fresh_processes")
 @pytest.mark.parametrize("name", ["roberta", "xlm-roberta", "llama", "qwen2"])
 def test_a_new_interpreter_loads_them(tmp_path: Path, name: str) -> None:
     before = build_tiny_model(name, tmp_path / "before")

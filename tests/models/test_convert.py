@@ -43,6 +43,7 @@ def published(make_bert: Callable[..., Path]) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("fresh_processes")
 def test_bin_becomes_safetensors(published: Path, tiny_bert: Path, tmp_path: Path) -> None:
     assert convert(published, tmp_path / "out") == len(load_file(tiny_bert / "model.safetensors"))
     network = open_model(tmp_path / "out").network
