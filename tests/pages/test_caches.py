@@ -3,7 +3,6 @@
 import ast
 from pathlib import Path
 
-
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.ui.frame.cache import STAMPS
