@@ -230,6 +230,18 @@ def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
     assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
 
 
+def test_a_page_does_not_download_the_model_of_a_study(open_page, own):
+    # The guard of the network fails the test if the hub is asked.
+    text = TEXT.replace("../../models/demo-bert", "someone/a-model")
+    saved = save_study(text, own)
+    app = open_page("studies", own)
+    assert not app.exception
+    assert any(
+        "offline mode, nothing is downloaded" in one.value.replace("\\", "") for one in app.warning
+    )
+    assert find_study_file(saved, own) is not None
+
+
 def test_failed_cells_are_listed_with_their_problem_and_not_estimated(open_page, own):
     """Their task cannot be read, so there is no estimate; they can be tried again all the same."""
     (own.root / "bad.tsv").write_text("Fever\tQ-Disease\n\n", encoding="utf-8")

@@ -50,7 +50,7 @@ def estimate_search(
     # 1. Task and network.
     base = maker.spec.settings
     task = _read_limited_task(maker)
-    config = open_model(maker.spec.inputs["model"][0]).config
+    config = open_model(maker.spec.inputs["model"][0], maker.spec.offline or None).config
 
     # 2. The settings.
     tried = [base]

@@ -52,11 +52,14 @@ class TrialMaker:
 
 
 def prepare_trials(
-    inputs: Mapping[str, tuple[str, ...]], base: FinetuneStep, seeds: tuple[int, ...]
+    inputs: Mapping[str, tuple[str, ...]],
+    base: FinetuneStep,
+    seeds: tuple[int, ...],
+    offline: bool = False,
 ) -> TrialMaker:
     """Check model and task, and return the maker of trials.
 
-    inputs: of the step finetune. Raises InputError if the task has no dev split with labels, because
+    inputs: of the step finetune. offline: whether nothing may be downloaded. Raises InputError if the task has no dev split with labels, because
     test scores are never used.
     """
     if base.finetune.with_dev:
@@ -67,7 +70,7 @@ def prepare_trials(
         )
     if base.fold == ALL_FOLDS:
         raise InputError("A search runs on one fold.", "Choose one, such as 1.", "fold")
-    spec = Spec("finetune", replace(base, weights=False), dict(inputs)).absolute()
+    spec = Spec("finetune", replace(base, weights=False), dict(inputs), offline=offline).absolute()
     context = StepContext(spec, Path(), None, silent)
     task = limit_task(load_task(context, spec.settings), spec.settings.limit)[0]
     dev = task.splits.get("dev")

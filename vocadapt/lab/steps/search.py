@@ -237,9 +237,9 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
         space = read_searched_space(context, settings)
         seeds, trials = choose_seeds(context, settings, space), settings.trials
         fewest = SearchStep().trials
-    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
-    training = replace(maker.spec, offline=context.spec.offline)
-    for guard in find_finetune_guards(replace(context, spec=training)):
+    inputs = list_task_inputs(context.spec.inputs)
+    maker = prepare_trials(inputs, settings.training, seeds, context.spec.offline)
+    for guard in find_finetune_guards(replace(context, spec=maker.spec)):
         if guard.code != "minutes":
             yield replace(guard, change=nest_change(guard.change, "training"))
 

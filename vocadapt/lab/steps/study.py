@@ -73,7 +73,8 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
     settings = context.spec.settings
     study = read_study(Path(context.spec.inputs["file"][0]))
     workspace = Workspace(context.root) if context.root else None
-    grid = expand(study, context.draft, settings.confirm, workspace)
+    offline = context.spec.offline or None
+    grid = expand(study, context.draft, settings.confirm, workspace, offline)
     found: dict[str, Guard] = {}
     for (_, task), cell in {(cell.row, cell.task): cell for cell in grid.cells}.items():
         spec = replace(cell.step.spec, offline=cell.step.spec.offline or context.spec.offline)

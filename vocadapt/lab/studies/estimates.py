@@ -154,4 +154,5 @@ def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[Limited, Task]) 
 
 
 def _read_config(spec: Spec) -> Mapping[str, Any]:
-    return open_model(spec.inputs["model"][0]).config
+    # The grid was expanded, so a hub model is in the local cache.
+    return open_model(spec.inputs["model"][0], offline=True).config

@@ -91,12 +91,16 @@ def name_row(variant: str, corpus: str) -> str:
 
 
 def expand(
-    study: Study, root: Path, confirmed: int = 0, workspace: Workspace | None = None
+    study: Study,
+    root: Path,
+    confirmed: int = 0,
+    workspace: Workspace | None = None,
+    offline: bool | None = None,
 ) -> Grid:
     """Expand a study into its steps, with the artifacts of a study's folder at `root`.
 
     confirmed: number of cells that the user has agreed to. workspace: where tasks are looked up by
-    name. Raises InputError for a grid of no cells, for one of more than MANY_CELLS that was not
+    name. offline: as in `open_model`. Raises InputError for a grid of no cells, for one of more than MANY_CELLS that was not
     confirmed, and for settings that do not fit.
 
     1. List the cells.
@@ -106,7 +110,7 @@ def expand(
     """
     # 1. The cells.
     chosen = _list_chosen(study, confirmed)
-    stamps, names = Stamps(workspace), Names(root)
+    stamps, names = Stamps(workspace, offline), Names(root)
 
     # 2. The models.
     models: dict[tuple[str, str], StudyStep | None] = {}

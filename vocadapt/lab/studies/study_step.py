@@ -160,10 +160,14 @@ class Names:
 
 
 class Stamps:
-    """Stamps of inputs, and tasks by name; each input is read once."""
+    """Stamps of inputs, and tasks by name; each input is read once.
 
-    def __init__(self, workspace: Workspace | None) -> None:
+    offline: as in `open_model`.
+    """
+
+    def __init__(self, workspace: Workspace | None, offline: bool | None = None) -> None:
         self.workspace = workspace
+        self.offline = offline
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def find_all(self, spec: Spec, made: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -182,15 +186,18 @@ class Stamps:
 
     def _find(self, role: str, paths: tuple[str, ...]) -> str:
         if (role, paths) not in self._known:
-            self._known[role, paths] = stamp_input(role, paths)
+            self._known[role, paths] = stamp_input(role, paths, self.offline)
         return self._known[role, paths]
 
 
-def stamp_input(role: str, paths: tuple[str, ...]) -> str:
-    """Return the stamp of an input as it is now; raises InputError if it cannot be read."""
+def stamp_input(role: str, paths: tuple[str, ...], offline: bool | None = None) -> str:
+    """Return the stamp of an input as it is now; raises InputError if it cannot be read.
+
+    offline: as in `open_model`.
+    """
     places = [Path(path) for path in paths]
     if role in MODELS:  # it may be the hub name of a model
-        places = [open_model(paths[0]).path]
+        places = [open_model(paths[0], offline).path]
     elif role == "task":
         places = list_task_files(places[0])
     return record_input(places).stamp

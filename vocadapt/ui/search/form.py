@@ -335,7 +335,7 @@ def _suggest_cached(
     _space: Space | None,
 ) -> int:
     seeds = _space.seeds[:1] if _space else SeedStudyStep().seeds
-    maker = prepare_trials(_inputs, FinetuneStep(), seeds)
+    maker = prepare_trials(_inputs, FinetuneStep(), seeds, offline=True)
     trials = SearchStep().trials if _space else 1
     change = find_quick_search(maker, _space, trials, count_workers(0, maker.study))
     return int(change.get("training.limit", 0))
@@ -359,4 +359,4 @@ def _prepare(workspace: Workspace, request: SearchRequest) -> TrialMaker:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the task …")
 def _prepare_cached(spec: str, stamp: str, _request: SearchRequest) -> TrialMaker:
-    return prepare_trials(_request.spec.inputs, _request.training, _request.seeds)
+    return prepare_trials(_request.spec.inputs, _request.training, _request.seeds, offline=True)

@@ -99,8 +99,12 @@ def open_study(workspace: Workspace, study: Artifact) -> OpenedStudy:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the study …")
 def _expand(file: str, stamp: str, root: str, workspace: str) -> Grid:
-    """Expand a study; cached while its file and its inputs are unchanged."""
-    return expand(read_study(Path(file)), Path(root), workspace=Workspace(Path(workspace)))
+    """Expand a study; cached while its file and its inputs are unchanged.
+
+    Nothing is downloaded, because the file may name any model.
+    """
+    study, opened = read_study(Path(file)), Workspace(Path(workspace))
+    return expand(study, Path(root), workspace=opened, offline=True)
 
 
 def list_tasks(grid: Grid) -> Sequence[str]:
