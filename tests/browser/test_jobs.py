@@ -51,7 +51,7 @@ def test_a_job_is_started_seen_found_again_canceled_and_resumed(serve, page, wor
         workspace.folder("corpora", "long"),
     )
     page.goto(f"{serve(workspace.root)}/vectors")
-    page.get_by_role("spinbutton", name="Epochs").fill("100")
+    page.get_by_role("spinbutton", name="Epochs").fill("2000")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     page.get_by_role("button", name="Train word vectors").click()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Details").click()
