@@ -8,7 +8,7 @@ from tests.material.finetuning import sentences, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.finetune import FinetuneStep, judge_outcome
-from vocadapt.lab.steps.guards import LONG, apply_change, build_minutes_guard
+from vocadapt.lab.steps.guards import LONG, apply_change, build_minutes_guard, is_change
 from vocadapt.lab.steps.search import SearchStep, SeedStudyStep
 from vocadapt.lab.steps.step import STEPS, Spec
 from vocadapt.lab.steps.study import StudyRun
@@ -180,3 +180,21 @@ def test_classes_have_a_bound_and_one_that_the_sample_lacks_is_named(files, tmp_
     # No bound was measured for the labels of texts that may have several.
     many = Spec("finetune", FinetuneStep(kind="multilabel"), inputs)
     assert "few-labels" not in find(many)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        None,
+        {},
+        [],
+        "epochs",
+        {"nope": 1},
+        {"a.b": 1},
+        {"limit": -1},
+        {"finetune": 3},
+    ],
+)
+def test_a_damaged_record_is_no_change(files, change):
+    assert not is_change(build_spec(files).settings, change)
+    assert is_change(build_spec(files).settings, {"finetune.epochs": 3})

@@ -111,7 +111,7 @@ FULL = {
         "Wordpieces per word",
         "Most frequent split words",
         "Gains and costs of adding words",
-        "Why no better scores are promised",
+        "Measured changes of task scores",
     ],
     JOBS: ["More steps"],  # the steps of packs have no page of their own
     VECTORS: ["Nearest words", "Word frequencies"],

@@ -268,7 +268,7 @@ def test_bars_of_distances_are_as_long_as_the_distance():
 
 def test_bars_of_cosines_mark_two_random_tokens(monkeypatch):
     scale = bars.build_scale("similarity", [0.9], [0.38, 0.172, 0.38])
-    assert scale.note.endswith("Tick: two random tokens have .172 or .380.")
+    assert scale.note.endswith("Tick: mean cosine of two random tokens (.172 or .380).")
     written = []
     monkeypatch.setattr(markup, "_write", written.append)
     cards = [

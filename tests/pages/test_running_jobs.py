@@ -168,3 +168,13 @@ def test_living_jobs_are_found_without_a_look_at_ended_ones(workspace, tiny_bert
     while list((workspace.root / "jobs" / "living").iterdir()) and time.monotonic() < end:
         time.sleep(0.05)
     assert list((workspace.root / "jobs" / "living").iterdir()) == []
+
+
+def test_a_name_that_is_none_is_refused_and_starts_nothing(open_page, workspace):
+    app = open_page("vectors", workspace)
+    field = next(one for one in app.text_input if one.label == "Name")
+    field.set_value("").run()
+    press(app, "Train word vectors")
+    assert not app.exception
+    assert any("cannot be a name" in one.value.replace("\\", "") for one in app.text)
+    assert queue.list_jobs(workspace) == []

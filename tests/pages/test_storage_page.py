@@ -193,3 +193,11 @@ def test_an_upload_in_use_is_not_offered_for_deletion(seeded, tmp_path):
     spec = Spec("corpus", CorpusStep(), {"text": (str(workspace.root / "uploads" / "used.txt"),)})
     run_step(spec, workspace.folder("corpora", "c"))
     assert [file.name for file in list_unused_uploads(workspace)] == ["unused.txt"]
+
+
+def test_a_bare_vocabulary_is_used_as_it_is(tmp_path):
+    workspace = Workspace(tmp_path / "used")
+    file = workspace.root / "uploads" / "vocabularies" / "vocab.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("[UNK]\na\n")
+    assert list_unused_uploads(workspace) == []

@@ -56,7 +56,7 @@ def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page,
         "highest ids",
         "longest",
         "random",
-        "not needed by your text",
+        "only what my text needs (trim)",
     ]
     assert any("lines are held out" in text for text in texts(app) + [c.value for c in app.caption])
 

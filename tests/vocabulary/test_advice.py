@@ -327,7 +327,7 @@ def test_two_lines_say_what_a_run_is_worth_and_what_it_does_not_promise():
     advice = advice_on({"hypertension": 400, "the": 600, "drug": 500})
     assert advice.worth.startswith("New words would still give")
     assert "21.1 % of the tokens" in advice.worth  # 400 of 2 · 400 + 600 + 500
-    assert "Not promised" in NO_PROMISE and summarize_gains() in NO_PROMISE
+    assert "are not promised" in NO_PROMISE and summarize_gains() in NO_PROMISE
 
 
 def test_the_first_reason_is_the_verdict_and_all_are_listed():

@@ -13,7 +13,8 @@ from vocadapt.training.finetune.model_tokenizers import BASE
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 
 # What two sides may differ in, besides the names of settings.
-MODEL, TRAINED_ON, TOKENIZATION, SEEDS = "model", "trained on", "tokenization", "seeds"
+MODEL, TRAINED_ON = "model", "tokenization of the training examples"
+TOKENIZATION, SEEDS = "tokenization", "seeds"
 Side = tuple[str, str]  # name of a run, and the tokenization that it is scored under
 
 
@@ -197,9 +198,9 @@ def _list_pairs(runs: Sequence[RunDescription], chosen: Side | None) -> list[Fai
     base_to_adapted, others = list[FairPair](), list[FairPair]()
     for before, after in _list_ordered_pairs(runs, chosen):
         differences = list_differences(before, after)
-        if not differences:  # the same again, with other seeds
-            continue
         common = [seed for seed in before.seeds if seed in after.seeds]
+        if not differences or not common:  # the same again, or nothing that can be compared
+            continue
         both = [seed for seed in before.learned_seeds if seed in after.learned_seeds]
         pair = FairPair(
             after.task,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, TypeVar
 
+from vocadapt.errors import InputError
 from vocadapt.settings import Setting, get_settings
 
 T = TypeVar("T")
@@ -83,6 +84,17 @@ def apply_change(settings: T, change: Change) -> T:
     for name, nested in inner.items():
         own[name] = apply_change(getattr(settings, name), nested)
     return replace(settings, **own)  # type: ignore[type-var]
+
+
+def is_change(settings: Any, change: Any) -> bool:
+    """Return whether something, as a record holds it, is a change that these settings can take."""
+    try:
+        for path in change:
+            find_setting(settings, path)
+        apply_change(settings, change)
+    except (AttributeError, KeyError, TypeError, ValueError, InputError):
+        return False
+    return bool(change)
 
 
 def nest_change(change: Change, group: str) -> dict[str, Any]:

@@ -36,7 +36,10 @@ def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
 
 
 def list_unused_uploads(workspace: Workspace) -> list[Path]:
-    """List the uploads that are no input of a waiting or running job or of an artifact, newest first."""
+    """List the uploads that are no input of a waiting or running job or of an artifact, newest first.
+
+    Those in folders of their own, such as bare vocabularies, are used as they are.
+    """
     # 1. Collect the inputs of waiting and running jobs and of artifacts.
     living = list_living_jobs(workspace)
     used = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
@@ -49,18 +52,15 @@ def list_unused_uploads(workspace: Workspace) -> list[Path]:
     }
 
     # 2. The others, without those that are being written.
-    files = (workspace.root / UPLOADS).rglob("[!.]*")
+    files = (workspace.root / UPLOADS).glob("[!.]*")
     unused = [file for file in files if file.is_file() and file not in used]
     return sorted(unused, key=_find_time, reverse=True)
 
 
 def remove_unused_uploads(workspace: Workspace) -> None:
-    """Remove unused uploads that are older than a day; those in folders of their own, such as bare
-    vocabularies, are used as they are, and stay.
-    """
+    """Remove unused uploads that are older than a day."""
     for file in list_unused_uploads(workspace):
-        is_imported = file.parent == workspace.root / UPLOADS
-        if is_imported and time.time() - _find_time(file) > MAX_UNUSED_SECONDS:
+        if time.time() - _find_time(file) > MAX_UNUSED_SECONDS:
             file.unlink(missing_ok=True)
 
 

@@ -67,7 +67,7 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         describe_quality(numbers),
         places=columns,
     )
-    draw_note(plain(numbers["preset"]))
+    draw_note(f"Recipe: {plain(numbers['preset'])}.")
     _draw_forecast(workspace, artifact)
     pickers.warn_if_stale(artifact, workspace)
     _draw_next_step(artifact)

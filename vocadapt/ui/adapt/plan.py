@@ -24,6 +24,7 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
     draw_table,
+    draw_unknown_words,
     tsv,
 )
 from vocadapt.ui.components.markup import plain
@@ -186,8 +187,8 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = No
     for start in range(0, len(metrics), 2):
         pair = metrics[start : start + 2]
         draw_metrics(*pair, places=st.columns(2)[: len(pair)])
-    if cost is not None and cost.unknown:
-        st.markdown(f":violet[{count(cost.unknown)} more of the measured words become unknown.]")
+    if cost is not None:
+        draw_unknown_words(cost.unknown)
     wanted = plan.settings.max_added
     if wanted > len(plan.added) and "vectors" in KINDS[plan.settings.kind].needs:
         draw_note(

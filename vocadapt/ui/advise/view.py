@@ -375,7 +375,7 @@ def draw_gains(report: lab.AdviceReport) -> None:
 
 def draw_measured_gains() -> None:
     """Draw the changes on tasks that were measured once."""
-    draw_heading("Why no better scores are promised")
+    draw_heading("Measured changes of task scores")
     st.markdown(MEASURED_SOURCE)
     rows = [
         (

@@ -56,5 +56,5 @@ def build_scale(
     if measure == "similarity" and any(score < 0 for score in shown):
         note += " A score below 0 has no bar."
     if levels := sorted({fraction(cosine) for cosine in random_cosines}):
-        note += f" Tick: two random tokens have {' or '.join(levels)}."
+        note += f" Tick: mean cosine of two random tokens ({' or '.join(levels)})."
     return BarScale(highest, note)

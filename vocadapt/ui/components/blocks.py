@@ -15,6 +15,7 @@ from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import format_sentence
+from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
 from vocadapt.ui.frame.address import here
 from vocadapt.ui.frame.pages import QueryValue, find_link
@@ -40,6 +41,12 @@ def draw_heading(title: str, place: Any = st, **options: Any) -> None:
 def draw_note(text: str, place: Any = st, help: str | None = None) -> None:
     """Draw a small gray note (Markdown) on the page or in a column."""
     place.markdown(f":small[:gray[{text}]]", help=help)
+
+
+def draw_unknown_words(number: int) -> None:
+    """Draw how many more words become unknown by a change of the vocabulary; nothing for none."""
+    if number:
+        st.markdown(f":violet[Words of the measured lines that become unknown: {count(number)}]")
 
 
 def draw_task_remark(about: str) -> None:

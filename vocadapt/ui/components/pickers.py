@@ -14,8 +14,11 @@ from vocadapt.errors import InputError
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.settings import get_settings
 from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
@@ -51,6 +54,7 @@ __all__ = [
     "draw_name_input",
     "draw_select_or_type",
     "find_run_of_side",
+    "label_difference",
     "label_runs",
     "list_demo_model",
     "list_display_names",
@@ -68,6 +72,7 @@ __all__ = [
     "pick_space",
     "pick_target",
     "pick_task_kind",
+    "read_name_input",
     "shown_model",
     "spaces_of",
     "warn_if_crowded",
@@ -303,7 +308,7 @@ def pick_target(workspace: Workspace, model: str, key: str) -> str:
         "Target",
         offered,
         key,
-        placeholder="Pick a model, or type a folder or vocab.txt",
+        placeholder="Pick a model, a folder or a vocab.txt",
         help=TARGET_HELP,
     )
 
@@ -382,6 +387,16 @@ def find_run_of_side(
         if side is not None and one.name == side[0]:
             return next((ChosenRun(one, run, side[1]) for run in one.of_seed(seeds[0])), None)
     return None
+
+
+def label_difference(name: str) -> str:
+    """Return what a difference of two runs is called on the pages: the label of a setting, or a code
+    of `fair_pairs` itself.
+    """
+    setting = get_settings(FinetuneSettings).get(name) or get_settings(FinetuneStep).get(name)
+    if setting is None:
+        return name
+    return setting.noun
 
 
 def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[str, str]:
@@ -477,7 +492,7 @@ def draw_demo_note(model: str) -> None:
         if cache.model_of(model).path.name == demo.MODEL[1]:
             draw_note(
                 f"{demo.MODEL[1]} is the small model of the demo. For the figures of your own model,"
-                " choose it under *Language model*, or type its folder or name there."
+                " choose it under *Language model*; the last option there takes a path or name."
             )
 
 
@@ -505,13 +520,22 @@ def draw_name_input(
     workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
 ) -> str:
     """Show the name field of a new artifact; the default is neither taken nor reserved by a job."""
-    free = workspace.find_free_name(kind, wish, {*list_promised_names(workspace, kind), *taken})
-    name = st.text_input(
-        "Name",
-        value=free,
-        key=f"{key}_{free}",  # a new default needs a new widget: the old one keeps its value
-    )
-    return name.strip()
+    free = find_default_name(workspace, kind, wish, taken)
+    # A new default needs a new widget: the old one keeps its value.
+    return st.text_input("Name", value=free, key=f"{key}_{free}").strip()
+
+
+def read_name_input(workspace: Workspace, kind: str, wish: str, key: str) -> str:
+    """Return what the name field of `draw_name_input` contains; its default if it is not drawn."""
+    free = find_default_name(workspace, kind, wish)
+    return str(st.session_state.get(f"{key}_{free}", free)).strip()
+
+
+def find_default_name(
+    workspace: Workspace, kind: str, wish: str, taken: Collection[str] = ()
+) -> str:
+    """Return a name that is neither taken nor reserved by a job."""
+    return workspace.find_free_name(kind, wish, {*list_promised_names(workspace, kind), *taken})
 
 
 def warn_if_stale(artifact: Artifact, workspace: Workspace) -> None:

@@ -21,8 +21,8 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "There is no space to diagnose yet.",
             (
-                "Select one under *Spaces*, or type the folder of a model on this machine, or a hub"
-                " name that was used here before. Word vectors and models that you make in this"
+                "Select one under *Spaces*, whose last option takes the folder of a model on this"
+                " machine, or a hub name that was used here before. Word vectors and models that you make in this"
                 " workspace are listed there."
             ),
             "vectors",

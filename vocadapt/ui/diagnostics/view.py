@@ -62,8 +62,8 @@ SKEWED = 5.0  # skewness of N_k
 ALIKE = 0.1  # largest difference from 1 of a ratio that counts as equal
 HELP = {
     "spaces": (
-        f"Selects up to {MAX_SPACES} spaces: word vectors or models of this workspace. Or type the"
-        " folder or hub name of a model on this machine."
+        f"Selects up to {MAX_SPACES} spaces: word vectors or models of this workspace. The last"
+        " option takes the folder or hub name of a model on this machine."
     ),
     "tokens": (
         "Selects the tokens to include. Fast 2023 includes all; hundreds of untrained"
@@ -110,7 +110,7 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
             lambda: default_spaces(workspace, known),
             ("vectors", "models"),
             max_selections=MAX_SPACES,
-            placeholder="Select spaces, or type the folder or hub name of a model",
+            placeholder="Select spaces, or the folder or hub name of a model",
             help=HELP["spaces"],
         )
     tokens = right.selectbox(

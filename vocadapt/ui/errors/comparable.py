@@ -14,11 +14,8 @@ from vocadapt.lab.artifacts.tasks import (
     list_imported_predictions,
 )
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair
-from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.settings import get_settings
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
@@ -130,21 +127,11 @@ def describe_differences(first: Comparable, second: Comparable) -> str:
     differences = list_differences(first.run_set.description, second.run_set.description)
     if len(differences) < 2:
         return ""
-    names = [label_difference(name) for name in differences]
+    names = [pickers.label_difference(name) for name in differences]
     return (
         f"These runs differ in {count(len(names))} things: {', '.join(names)}. A difference of their"
         " scores may come from any of them."
     )
-
-
-def label_difference(name: str) -> str:
-    """Return what a difference of two runs is called on the pages: the label of a setting, or a code
-    of `fair_pairs` itself.
-    """
-    setting = get_settings(FinetuneSettings).get(name) or get_settings(FinetuneStep).get(name)
-    if setting is None:
-        return name
-    return setting.label.lower()
 
 
 def choose_task(offered: Sequence[Comparable]) -> list[Comparable]:

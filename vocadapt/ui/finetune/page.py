@@ -38,7 +38,7 @@ def _draw_forms(workspace: Workspace, runs: Sequence[RunSet]) -> None:
             "There is no task in this workspace yet.",
             (
                 "Fine-tuning needs labeled examples: download a benchmark or import your own files"
-                " below, or type the path of a task's .toml. Then select models and press Start."
+                " below, or choose a task's .toml by its path. Then select models and press Start."
             ),
         )
     request = None

@@ -16,7 +16,7 @@ from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.search.saved import read_spec
 from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
-from vocadapt.lab.steps.guards import apply_change
+from vocadapt.lab.steps.guards import apply_change, is_change
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.task_guards import MORE_EPOCHS
 from vocadapt.lab.workspace.workspace import Workspace
@@ -31,7 +31,7 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, fraction
 from vocadapt.ui.components.setting_inputs import format_change
-from vocadapt.ui.frame import address, cache
+from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.results.curves import (
     LEGEND_LINE,
@@ -148,7 +148,8 @@ def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair)
     model = plain(pickers.display_model(workspace, one.model))
     st.markdown(
         f"Compared with **{model} · {tokenization}**, {format_metric_name(one.metric)} **{value}**,"
-        f" n = {count(len(summary.values))}: the two differ only in the {pair.differences[0]}."
+        f" n = {count(len(summary.values))}: the two differ only in the"
+        f" {pickers.label_difference(pair.differences[0])}."
     )
 
 
@@ -156,17 +157,18 @@ def _draw_retrain_button(workspace: Workspace, runs: RunSet) -> None:
     """Draw the button that trains again with other settings, if a run learned nothing."""
     if runs.artifact is None or not any(runs.collapsed):
         return
-    spec = read_spec(runs.artifact, workspace)
-    change = runs.artifact.manifest.numbers.get("again")
-    if not change:  # runs of earlier versions
-        change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
-    again = replace(spec, settings=apply_change(spec.settings, change))
-    if panel.draw_if_running(workspace, again):
-        return
-    label = f"Train again with {format_change(spec.settings, change)}"
-    if st.button(label, icon=":material/replay:", type="primary", key="finetune_again"):
-        taken = list_promised_names(workspace, "runs")
-        panel.start(workspace, again, workspace.find_free_name("runs", runs.name, taken))
+    with mistakes.show_errors():
+        spec = read_spec(runs.artifact, workspace)
+        change = runs.artifact.manifest.numbers.get("again")
+        if not is_change(spec.settings, change):  # runs of earlier versions have none
+            change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
+        again = replace(spec, settings=apply_change(spec.settings, change))
+        if panel.draw_if_running(workspace, again):
+            return
+        label = f"Train again with {format_change(spec.settings, change)}"
+        if st.button(label, icon=":material/replay:", type="primary", key="finetune_again"):
+            taken = list_promised_names(workspace, "runs")
+            panel.start(workspace, again, workspace.find_free_name("runs", runs.name, taken))
 
 
 def describe_model_and_task(workspace: Workspace, runs: RunSet) -> str:
@@ -192,9 +194,9 @@ def list_findings(runs: RunSet) -> list[str]:
             seeds.setdefault(finding, []).append(run.seed)
     found = []
     for finding, own in seeds.items():
-        lead = ""
+        lead, distinct = "", sorted(set(own))
         if len(own) < len(runs.runs):
-            lead = f"Seed {', '.join(map(str, sorted(set(own))))}: "
+            lead = f"Seed{'s' * (len(distinct) > 1)} {', '.join(map(str, distinct))}: "
         found.append(lead + format_sentence(finding))
     return found
 

@@ -1,5 +1,6 @@
 """Forms that add a task: the download of a benchmark, and the import of the user's files."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -105,7 +106,7 @@ def _suggest_name(kind: TaskKind, files: Mapping[str, Path]) -> str:
     labels: list[str] = []
     with suppress(InputError):  # the import reports it
         labels = _list_labels(kind.name, str(path), compute_seen_stamp([path]))
-    if 0 < len(labels) <= MAX_IN_NAME:
+    if 0 < len(labels) <= MAX_IN_NAME and any(re.search(r"[A-Za-z0-9]", one) for one in labels):
         return simplify_name("-".join(labels))
     own = intake.suggest_name([path])
     return kind.name if own in SPLITS else own

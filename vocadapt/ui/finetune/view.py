@@ -57,7 +57,7 @@ from vocadapt.ui.frame.names import find_model_stem, label_of
 from vocadapt.ui.jobs import guards, panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
-USUAL = "mixed, or its only one"  # what each model has
+DEFAULT_TOKENIZATION = "default (mixed if adapted)"
 HELP = {
     "models": (
         "Selects the models to fine-tune, one job each: models of this workspace, or others by"
@@ -133,7 +133,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
         )
         picked = st.selectbox(
             "Tokenization",
-            [USUAL, *TOKENIZATIONS],
+            [DEFAULT_TOKENIZATION, *TOKENIZATIONS],
             key="finetune_tokenization",
             bind="query-params",
             width=170,
@@ -162,7 +162,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
             check_ability(cache.model_of(place), "finetune")
         if settings.only_new_embeddings:
             require_new_ids(cache.model_of(place))
-    tokenization = "" if picked == USUAL else str(picked)
+    tokenization = "" if picked == DEFAULT_TOKENIZATION else str(picked)
     step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
     first_fold, runs = fold, len(step.seeds)
     if fold == ALL_FOLDS:
@@ -416,7 +416,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
             missing.append(plain(pickers.display_model(workspace, label)))
     if missing:
         st.markdown(
-            f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or type the"
+            f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or give the"
             " folder of a model there instead."
         )
     # 2. What is known before they start; the button, and the jobs that run before these.

@@ -29,7 +29,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import chance, count, count_noun, fraction
-from vocadapt.ui.errors.comparable import label_difference
+from vocadapt.ui.components.pickers import label_difference
 from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import display_name, icon_of, list_display_names, shorten_name
 from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
@@ -244,7 +244,7 @@ def describe_pair(pair: FairPair) -> str:
     if pair.baseline is None:
         parts.append("nothing to compare with yet")
     elif len(pair.seeds) < MIN_SEEDS:
-        parts.append(f"no claim with fewer than {MIN_SEEDS}")
+        parts.append(f"no verdict with fewer than {MIN_SEEDS} seeds")
     if pair.baseline is not None and not pair.is_fair:
         parts.append(f"they differ in {', '.join(map(label_difference, pair.differences))}")
     if pair.other_settings:

@@ -18,7 +18,7 @@ def draw(workspace: Workspace) -> None:
             {label: str(one.folder) for label, one in targets.items()},
             "initializers_target",
             next(iter(targets), ""),
-            "Type a model folder, or a vocab.txt",
+            "Pick a target, a model folder or a vocab.txt",
             view.HELP["target"],
             ("vectors", "models"),
         )
@@ -31,7 +31,7 @@ def draw(workspace: Workspace) -> None:
     if not shown:
         pickers.draw_empty_state(
             "There is no target yet.",
-            "Type a target above: the folder of another model, or a `vocab.txt` file. Or make word"
+            "Choose a target above: the folder of another model, or a `vocab.txt` file. Or make word"
             " vectors from a text of your domain.",
             "vectors",
             "Make word vectors",

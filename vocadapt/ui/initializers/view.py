@@ -35,8 +35,8 @@ Key = tuple[str, ...]
 LISTED = 5  # neighbors of a token on each card
 HELP = {
     "target": (
-        "Selects the source of the new tokens: word vectors or a model of this workspace. Or type"
-        " a model folder or a bare vocab.txt; for the latter, token vectors are trained on a text"
+        "Selects the source of the new tokens: word vectors or a model of this workspace; the"
+        " last option takes a model folder or a bare vocab.txt. For the latter, token vectors are trained on a text"
         " first."
     ),
     "new": "Number of tokens that the model lacks; each needs an embedding.",

@@ -14,6 +14,7 @@ from vocadapt.lab.steps.guards import Change, Guard
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import is_cached
 from vocadapt.training.tasks.task import list_task_files
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.markup import format_sentence
@@ -52,7 +53,7 @@ def find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
     spec = replace(spec, offline=True)
     try:
         paths.check_inputs(spec)
-        return _find_guards(spec.to_json(), _stamp_inputs(spec), spec, workspace.root)
+        return _find_guards(spec.to_json(), _stamp_inputs(spec), str(workspace.root), spec)
     except InputError:  # an input cannot be read: the form or the job reports it
         return ()
 
@@ -79,17 +80,19 @@ def _draw_sentence(guard: Guard) -> None:
 
 
 def _stamp_inputs(spec: Spec) -> str:
-    """Return a digest of sizes and times of all inputs; hub names do not change."""
-    files = list[Path]()
+    """Return a digest of sizes and times of all inputs, with the hub models that are on this machine."""
+    files, names = list[Path](), list[str]()
     for role, given in spec.inputs.items():
         for path in map(Path, given):
             if role == "task":
                 files += list_task_files(path)
             elif os.path.exists(path):
                 files.append(path)
-    return compute_seen_stamp(files)
+            elif is_cached(str(path)):
+                names.append(str(path))
+    return " ".join([compute_seen_stamp(files), *names])
 
 
 @st.cache_data(max_entries=64, show_spinner="Checking model and data …")
-def _find_guards(described: str, stamp: str, _spec: Spec, _root: Path) -> tuple[Guard, ...]:
-    return _spec.find_guards(_root)
+def _find_guards(described: str, stamp: str, root: str, _spec: Spec) -> tuple[Guard, ...]:
+    return _spec.find_guards(Path(root))

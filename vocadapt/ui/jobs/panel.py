@@ -20,7 +20,7 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.markup import plain
 from vocadapt.ui.components.number_formats import count, duration
@@ -101,6 +101,7 @@ def draw_start(
     """Draw the name of a result and the button that starts its job; return the name if it was pressed,
     else "". While a job with the same settings lives, draw that instead. The guards of its step are
     drawn above the button, which is secondary if the step takes very long, or if there is such a result.
+    Raises InputError for what cannot be a name.
 
     spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
     is free. name_key: key of the field of the name; without one, there is no field. has_estimate:
@@ -120,7 +121,7 @@ def draw_start(
         if kind == "primary" and draw_if_made(workspace, spec):
             kind = "secondary"
     pressed = st.button(label, type=kind, icon=icon, key=key, disabled=spec is None)
-    return name if pressed else ""
+    return check_name(name) if pressed else ""
 
 
 def draw_if_running(workspace: Workspace, *specs: Spec) -> bool:

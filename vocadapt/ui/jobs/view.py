@@ -100,7 +100,7 @@ def _draw_table(
     ids = [job.id for job in jobs]
     rows = [
         {
-            "state": statuses[job.id].state,
+            "state": statuses[job.id].title,
             "step": job.spec.declaration.about,
             "name": names[job.id],
             "updated": f"{datetime.fromtimestamp(statuses[job.id].updated):%Y-%m-%d %H:%M}",
@@ -112,14 +112,16 @@ def _draw_table(
 
 
 def _draw_counts(statuses: Collection[Status]) -> None:
-    """Draw how many jobs run, wait and have ended."""
-    counts = Counter(status.state for status in statuses)
+    """Draw how many jobs run, wait and have ended; those with collapsed runs are not "done"."""
+    counts = Counter(status.state for status in statuses if not status.outcome)
     shown = ("running", "waiting", "done")
     others = counts.total() - sum(counts[state] for state in shown)
-    draw_metrics(
-        *((state.capitalize(), count(counts[state]), None, None) for state in shown),
-        ("Failed or canceled", count(others), None, None),
-    )
+    with_outcome = len(statuses) - counts.total()
+    figures = [(state.capitalize(), counts[state]) for state in shown]
+    if with_outcome:
+        figures.append(("With collapsed runs", with_outcome))
+    figures.append(("Failed or canceled", others))
+    draw_metrics(*((label, count(number), None, None) for label, number in figures))
 
 
 def _find_selected_job(found: list[queue.Job]) -> queue.Job:
@@ -336,7 +338,7 @@ def _pick_input(workspace: Workspace, role: Role, key: str, first: str) -> tuple
     if first and label_of(first, offered) not in offered:
         offered[shown_model(first)] = first
     shown = label_of(first, offered) if first else ""
-    help = "Selects from this workspace; or type a path on this machine."
+    help = "Selects from this workspace; the last option takes a path on this machine."
     if role.several:
         chosen = pickers.pick_several(
             workspace, role.label, offered, key, lambda: list(filter(None, [shown])), kinds

@@ -45,8 +45,8 @@ EXAMPLES = {
 }
 HELP = {
     "models": (
-        "Selects models; all are compared with the first. Or type a folder, or a hub name"
-        " that was used here before."
+        "Selects models; all are compared with the first. The last option takes a folder, or a hub"
+        " name that was used here before."
     ),
     "fertility": (
         "Mean number of wordpieces per word (fertility). 1: every word is a single wordpiece."

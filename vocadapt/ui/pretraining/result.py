@@ -142,7 +142,7 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
         f" {count_noun(numbers['held_out_words'], 'masked word')} of held-out lines,"
         f" before and after training.{excluded} A unigram model has"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
-        f" vocabularies; lower is better. It took {duration(numbers['seconds'])}, at"
+        f" vocabularies; lower is better. The training took {duration(numbers['seconds'])}, at"
         f" {count(round(numbers['tokens_per_second']))} wordpieces/s."
     )
     if one.checkpoints:

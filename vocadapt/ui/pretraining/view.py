@@ -317,14 +317,14 @@ def compute_speed_ratios(
 
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
     """Draw the name, the start button, the queue, and the command."""
-    wish, key = request.suggested_name, "start_pretraining"
+    wish, name_key = request.suggested_name, "pretrained_name"
     target = panel.draw_start(
         workspace,
         request.spec,
         wish,
         "Start",
-        key,
-        "pretrained_name",
+        "start_pretraining",
+        name_key,
         has_estimate=True,
     )
     queued = panel.describe_queue(workspace)
@@ -333,5 +333,5 @@ def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None
     if target:
         panel.start(workspace, request.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        name = workspace.find_free_name("models", wish)
+        name = pickers.read_name_input(workspace, "models", wish, name_key)
         draw_command(build_command(request.spec, workspace.folder("models", name)))

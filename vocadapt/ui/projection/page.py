@@ -30,7 +30,7 @@ def _draw(workspace: Workspace) -> None:
             "There is no space to project yet.",
             (
                 "A projection needs word vectors of your domain or a language model: make"
-                " vectors, or type a model above."
+                " vectors, or choose a model above."
             ),
             "vectors",
             "Make word vectors",

@@ -141,7 +141,7 @@ def pick_compared(runs: Sequence[RunSet], sides: Collection[str]) -> list[RunSet
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.toggle(f"All {count(len(runs))} runs", key=COMPARE_ALL, help=HELP["all"]):
             return list(runs)
-        shown = "the newest and the two compared" if sides else "the newest"
+        shown = "the newest and those compared above" if sides else "the newest"
         draw_note(f"{count(len(newest))} of {count(len(runs))} runs are compared: {shown}.")
     return newest
 

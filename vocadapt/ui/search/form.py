@@ -198,7 +198,9 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
     )
     fixed = tuple(key for key in space.axes if key not in searched)
     space = space.without(fixed)
-    training, place = _draw_common(space.axes, _suggest_limit(inputs, space), model, task)
+    training, place = _draw_common(
+        space.axes, _suggest_limit(inputs, space), SearchStep.__name__, model, task
+    )
     settings = SearchStep(trials, seeds, fixed, training=training, place=place)
     return SearchRequest(name, Spec("search", settings, inputs), seeds, space, text)
 
@@ -210,7 +212,7 @@ def _draw_seed_fields(name: str, inputs: Mapping[str, tuple[str, ...]]) -> Searc
         st.text_input("Seeds", usual, key="search_own_seeds", help="Sets the seeds, one run each.")
     )
     training, place = _draw_common(
-        (), _suggest_limit(inputs, None), *inputs["model"], *inputs["task"]
+        (), _suggest_limit(inputs, None), SeedStudyStep.__name__, *inputs["model"], *inputs["task"]
     )
     settings = SeedStudyStep(seeds, training, place)
     return SearchRequest(name, Spec("seeds", settings, inputs), seeds)
@@ -263,8 +265,8 @@ def _draw_common(
 ) -> tuple[FinetuneStep, StudyRun]:
     """Draw the settings that hold for all trials, and where these run.
 
-    searched: keys of the settings that are tried, which are left out. usual_limit: with which a search
-    takes minutes, for the model and the task of these names; 0 if none is needed.
+    searched: keys of the settings that are tried, which are left out. usual_limit: with which all
+    trials take minutes; 0 if none is needed. names: what it holds for: step, model and task.
     """
     declared = declare_searched()
     taken = {declared[key].name for key in searched}
@@ -282,8 +284,8 @@ def _draw_common(
         workers = draw_setting(st, StudyRun, "workers", "search_workers", width=190)
     if usual_limit:
         draw_note(
-            f"With a limit of {count(usual_limit)} examples and the settings above, the search takes"
-            f" about {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
+            f"The suggested limit is {count(usual_limit)} examples: with it and the default settings,"
+            f" this takes under {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
         )
     training = FinetuneStep(FinetuneSettings(**changed), limit=limit)
     return training, StudyRun(workers=workers)

@@ -65,7 +65,7 @@ class OpenedStudy:
         ):
             return row
         origin = origins[0] if isinstance(origins[0], str) else origins[0][0]
-        shown = name_adaptation(Path(one.model).name, Path(origin).stem)
+        shown = name_adaptation(Path(one.model).name, Path(origin).name)
         return f"{shown}{separator}{corpus}"
 
     @property

@@ -12,6 +12,7 @@ from vocadapt.analysis.results.tables import format_fraction, format_p_value, fo
 from vocadapt.errors import InputError
 from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.studies.estimates import GridEstimate, estimate_energy, estimate_grid
@@ -69,11 +70,13 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
             on = draw_setting(st, StudyRun, "on", "studies_on")
         settings = StudyRun(on=check_place(on), workers=workers)
         used = count_workers(settings.workers, grid.study)
+    is_long = False
     try:
         cost = _estimate(found.stamp, used, found)
     except InputError as error:  # a cell cannot be read; the others can run
         draw_note(f"The time cannot be estimated: {plain(mistakes.format_message(error.problem))}")
     else:
+        is_long = cost.seconds > LONG
         draw_estimate(cost, used, grid.study.threads)
         energy = estimate_energy(cost, grid, found.root)
         draw_note(
@@ -82,7 +85,7 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
         )
     # 2. What is known before it starts, and the button.
     spec = Spec("study", settings, {"file": (str(found.file),)})
-    is_long = guards.draw_guards(workspace, spec, has_estimate=True)
+    guards.draw_guards(workspace, spec, has_estimate=True)
     pressed = st.button(
         "Start" if found.n_left == len(found.states) else "Continue",
         key="studies_start",
@@ -154,8 +157,9 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         return
     if is_old:
         draw_note("This is the table of the last run.")
-    _draw_rows([replace(row, variant=found.names.get(row.variant, row.variant)) for row in rows])
-    if collapsed := describe_collapsed(rows):
+    named = [replace(row, variant=found.names.get(row.variant, row.variant)) for row in rows]
+    _draw_rows(named)
+    if collapsed := describe_collapsed(named):
         st.warning(plain(collapsed), icon=":material/warning:")
     baseline = plain(found.names[found.grid.baseline])
     draw_note(

@@ -90,8 +90,8 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
     found, text = counts.identical, read_corpus([corpus.folder])
     about = "" if found.compared == 1 else "About "
     words = (
-        f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies**"
-        f" ({percent(found.copies / counts.lines)}) and count each time."
+        f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies of earlier lines**"
+        f" ({percent(found.copies / counts.lines)}); their words are counted each time."
     )
     if found.times:  # 0: the counts come without the line
         line = markup.plain(markup.escape_invisible(found.most_frequent))

@@ -163,10 +163,13 @@ def _draw_similarity(model: LanguageModel, text: str, examples: Sequence[str]) -
     with mistakes.show_errors():
         found = compare_cached(model, text, second)
         draw_metrics(*((label_tokenization(name), fraction(own)) for name, own in found.items()))
-        draw_note(
+        about = (
             "Cosine of the two sentences' embeddings, each the mean of the last hidden states of its"
-            " wordpieces. The base tokenization is that before the model was adapted."
+            " wordpieces."
         )
+        if len(found) > 1:
+            about += " The base tokenization is that before the model was adapted."
+        draw_note(about)
 
 
 @st.cache_data(max_entries=64, show_spinner="Reading the sentences …", hash_funcs=cache.STAMPS)

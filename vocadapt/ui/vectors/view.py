@@ -112,7 +112,7 @@ def describe_origin(vectors: Artifact) -> str:
         )
     if has_counts:
         read = count(manifest.numbers["occurrences"])
-        sentence += f" It read {read} occurrences of these words."
+        sentence += f" These words occur {read} times in it."
     return sentence
 
 

@@ -28,6 +28,7 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
     draw_table,
+    draw_unknown_words,
     open_details,
     tsv,
 )
@@ -54,9 +55,9 @@ MAX_INSTANT_CHARACTERS = 600_000
 NEAREST = 8  # neighbors of a token
 LISTED = 200  # removed tokens in the table: it is sent to the browser at each move of the slider
 TRIM = "trim"  # the choice that is no heuristic: what the text needs determines the size
-TRIM_TITLE = "not needed by your text"
+TRIM_TITLE = "only what my text needs (trim)"
 HELP = {
-    "heuristic": "Selects which tokens are removed first.",
+    "heuristic": "Selects which tokens are removed.",
     "cover": (
         "Selects the fraction of the running tokens of the text that are kept, the most frequent"
         " first; 100 % keeps the tokens of every line."
@@ -184,7 +185,7 @@ def _choose_heuristic(place: DeltaGenerator) -> str:
     titles = {name: name_heuristic(name) for name in names} | {TRIM: TRIM_TITLE}
     with place:
         heuristic = pickers.pick_name(
-            "Remove first",
+            "Tokens to remove",
             list(titles),
             "vocabulary_heuristic",
             ReductionSettings().heuristic,
@@ -283,8 +284,7 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary
         ("Text growth", growth, change, growth_help),
         ("Parameters saved", saved, saved_size, saved_help),
     )
-    if grown.unknown:
-        st.markdown(f":violet[{count(grown.unknown)} more of the measured words become unknown.]")
+    draw_unknown_words(grown.unknown)
 
 
 def _draw_basis(workspace: Workspace, corpus: Artifact, entry: ModelEntry) -> None:

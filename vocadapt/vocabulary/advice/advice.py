@@ -45,7 +45,7 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 # .02, .05, .12 (benchmarks/domain_words.py).
 SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)
 RECOMMENDED = "recommended"  # name of the recipe to begin with
-NO_PROMISE = f"Not promised: better scores on a task. {summarize_gains()}"
+NO_PROMISE = f"Better scores on a task are not promised. {summarize_gains()}"
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
