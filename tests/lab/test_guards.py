@@ -64,6 +64,14 @@ def test_chunks_and_test_examples_that_are_in_train_are_counted(files):
     assert seen.numbers == {"split": "test", "seen": 3, "of": 4} and seen.serious
 
 
+def test_the_test_file_as_training_file_is_seen(files):
+    """Under the same path as under another name."""
+    test = str(files / "test.tsv")
+    inputs = {"model": str(files / "before"), "train": test, "test": test}
+    seen = find(Spec("finetune", FinetuneStep(kind="ner"), inputs))["seen"]
+    assert seen.numbers == {"split": "test", "seen": 4, "of": 4} and seen.serious
+
+
 def test_new_words_that_occur_in_the_task_are_counted(files, tmp_path):
     found = find(build_spec(files))["new-words"]  # tachycardia and euthymia
     assert found.numbers["occurring"] == 2 and found.numbers["of"] == 3 and not found.serious

@@ -178,3 +178,18 @@ def test_a_name_that_is_none_is_refused_and_starts_nothing(open_page, workspace)
     assert not app.exception
     assert any("cannot be a name" in one.value.replace("\\", "") for one in app.text)
     assert queue.list_jobs(workspace) == []
+
+
+def test_a_damaged_result_can_be_made_again(open_page, workspace):
+    app = open_page("vectors", workspace)
+    set_epochs(app, 1)
+    press(app, "Train word vectors")
+    [job] = queue.list_jobs(workspace)
+    wait_for(job, "done")
+    folder = workspace.folder("vectors", "long")
+    next(folder.glob("*.safetensors")).unlink()
+    (folder / "manifest.json").touch()  # read anew
+    assert queue.find_same_result(workspace, job.spec) is None
+    app = open_page("vectors", workspace)
+    set_epochs(app, 1)
+    assert "Train word vectors" in list_buttons(app)

@@ -230,9 +230,13 @@ def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
     assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
 
 
-def test_a_page_does_not_download_the_model_of_a_study(open_page, own):
+@pytest.mark.parametrize(
+    "adapting", ["", 'preset = "green-bert"\nvectors = "../../vectors/demo-biomedical"\n']
+)
+def test_a_page_does_not_download_the_model_of_a_study(adapting, open_page, own):
     # The guard of the network fails the test if the hub is asked.
-    text = TEXT.replace("../../models/demo-bert", "someone/a-model")
+    shutil.copytree(DEMO.joinpath(*VECTORS), own.folder(*VECTORS))
+    text = TEXT.replace('"../../models/demo-bert"\n', '"someone/a-model"\n' + adapting)
     saved = save_study(text, own)
     app = open_page("studies", own)
     assert not app.exception

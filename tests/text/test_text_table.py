@@ -16,6 +16,12 @@ MERGED = ['"Hot flashes', *["cold"] * 47, 'sweats"']
 JOINED, LITERAL = ReaderNotes(rows_joined=1), ReaderNotes(files_with_literal_quotes=1)
 TABLES = {
     "one column": ("a.csv", "text\nfever, cough, rash\nhot\nnone; ever\n", COMMAS, NO_NOTES),
+    "separators at the end": (
+        "a.csv",
+        "id,text\n1,hot,\n2,cold,,\n3,\n4,rash\n",
+        ["hot", "cold", "", "rash"],
+        NO_NOTES,
+    ),
     "one column, quoted": (
         "a.csv",
         'text\n"fever, cough, rash"\nhot\nnone; ever\n',

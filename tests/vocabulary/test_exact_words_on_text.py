@@ -5,14 +5,14 @@ counts is the text, checked and counted.
 from pathlib import Path
 
 import pytest
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Tokenizer, models
 
 from tests.material.byte_level import build_tiny
 from tests.vocabulary.test_sentencepiece_bpe import WHOLE_TEXT, M, build, tokens_of
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.vocabulary.families import family_of, vocabulary_of
-from vocadapt.vocabulary.plan.exact_words import check_exact_words
+from vocadapt.vocabulary.plan.exact_words import check_exact_words, count_lines_with_other_tokens
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
@@ -93,3 +93,10 @@ def test_an_entry_that_merges_never_make_is_no_obstacle_if_no_text_has_it(tmp_pa
     checked = check_exact_words(plan, tokenizer, write_text(tmp_path, "a cough\n"))
     adapted = adapt_tokenizer(tokenizer, checked, "exact-word")
     assert tokens_of(adapted, "a cough")[-1] == "\u0120cough"
+
+
+def test_ids_with_gaps_are_compared(tmp_path: Path) -> None:
+    model = models.BPE(vocab={"a": 0, "b": 1, "c": 5, "ab": 3}, merges=[("a", "b")])
+    tokenizer = Tokenizer(model)
+    found = count_lines_with_other_tokens(write_text(tmp_path, "ab c\nc\n"), tokenizer, tokenizer)
+    assert (found.changed, found.lines) == (0, 2)

@@ -20,13 +20,15 @@ from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
+from vocadapt.training.finetune.model_tokenizers import load_tokenizers
+from vocadapt.training.trained_parameters import find_activated_ids
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.vocabulary import ERASED, NEVER_PRODUCED, TOO_LONG, Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily, build_tokenizer
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials
 from vocadapt.vocabulary.initializers.outputs import initialize_output_rows
-from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.plan.planning import plan_from_words, split_addable_words
+from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.planning import TOO_RARE, plan_from_words, split_addable_words
 from vocadapt.vocabulary.plan.tokenizer import measure_departures
 
 TOKENS = (*TINY_TOKENS, "covid-19", "Aspirin", "[unused7]")
@@ -154,3 +156,33 @@ def test_it_can_be_the_only_word_and_is_kept_by_packs_and_by_every_removal(tmp_p
     # Without exact words, nothing changes.
     plan = plan_from_words(before.vocabulary, before.splitter, build_space(EXACT), exact=False)
     assert plan.activated == () and set(plan.left_out[NEVER_PRODUCED]) == set(NEVER)
+
+
+def test_a_second_adaptation_departs_from_no_rule(tmp_path: Path) -> None:
+    folder = build_tiny_bert(tmp_path / "before", tokens=list(TOKENS))
+    first = open_model(adapt_words(folder, EXACT, tmp_path / "first"))
+    second = open_model(adapt_words(first.path, ("euthymia",), tmp_path / "second"))
+    pieces = {"covid-19": 5, "(covid-19)": 1, "euthymia": 2}
+    found = measure_departures(first.vocabulary, second.fast_tokenizer, first.splitter, pieces)
+    assert (found.added_words, found.total) == (2, 0)
+
+
+def test_a_rare_word_does_not_become_reachable() -> None:
+    vocabulary, splitter = build_model()
+    words = ("heart", "covid-19", "tachycardia")
+    for count, activated in ((50, ("covid-19",)), (1, ())):
+        vectors = np.ones((3, 2), np.float32)
+        space = EmbeddingSpace(words, vectors, counts=np.array([90, count, 50]))
+        plan = plan_from_words(vocabulary, splitter, space, PlanSettings(min_count=10))
+        assert plan.activated == activated and plan.added_tokens == ("tachycardia",)
+        assert plan.left_out.get(TOO_RARE, ()) == (() if activated else ("covid-19",))
+
+
+def test_a_model_whose_only_new_word_is_an_old_token_has_both_tokenizations(tmp_path: Path) -> None:
+    folder = build_tiny_bert(tmp_path / "before", tokens=list(TOKENS))
+    model = open_model(adapt_words(folder, ("the", "covid-19"), tmp_path / "after"))
+    tokenizers = load_tokenizers(model)
+    found = {name: tokenizers[name].ids(["covid-19"])["covid-19"] for name in tokenizers}
+    assert found["adapted"].tolist() == [TOKENS.index("covid-19")]
+    assert len(found["base"]) > 1
+    assert find_activated_ids(model) == [TOKENS.index("covid-19")]

@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_whole
@@ -261,7 +262,8 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
     stamps: dict[str, str] = {}
     with ExitStack() as stack:
         if missing:
-            stack.enter_context(reserve_space(workspace.root, needed, FLOOR))
+            # No place of its own: others may fill the same workspace.
+            stack.enter_context(reserve_space(workspace.root / uuid4().hex, needed, FLOOR))
         for kind, name in missing:
             draft = stack.enter_context(open_draft(workspace.folder(kind, name)))
             shutil.copytree(DEMO / kind / name, draft, dirs_exist_ok=True)

@@ -67,6 +67,17 @@ def find_new_ids(model: LanguageModel) -> list[int]:
     ]
 
 
+def find_activated_ids(model: LanguageModel) -> list[int]:
+    """Return the ids of the tokens that became words when the model was adapted; they keep their
+    embeddings, so they are no new tokens.
+    """
+    before = open_base_model(model)
+    if before is None:
+        return []
+    activated = before.vocabulary.find_activated(model.vocabulary)
+    return sorted(model.vocabulary.ids[token] for token in activated)
+
+
 def require_new_ids(model: LanguageModel) -> list[int]:
     """Return the ids of the new tokens of an adapted model; raises InputError if it has none."""
     new = find_new_ids(model)

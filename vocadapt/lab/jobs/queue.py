@@ -190,14 +190,15 @@ def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
 
 def find_same_result(workspace: Workspace, spec: Spec) -> Artifact | None:
     """Return the result of one of the newest jobs with the step, settings and inputs of `spec`, unless
-    it was removed or is out of date; None if there is none.
+    it was removed, is damaged or is out of date; None if there is none.
     """
     wanted = spec.absolute()
     for job in islice(iterate_jobs(workspace, spec.step), MAX_RECENT):
         if job.spec == wanted and job.finished:
-            made = workspace.artifact(spec.kind, job.target.name)
-            if not made.explain_staleness(workspace):
-                return made
+            with suppress(InputError):  # a damaged result can be made again
+                made = workspace.artifact(spec.kind, job.target.name)
+                if not made.explain_staleness(workspace):
+                    return made
     return None
 
 

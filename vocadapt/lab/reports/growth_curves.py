@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -25,9 +26,8 @@ def load_or_measure_growth_curves(
     cached in the workspace at `root` by content; a read-only lab writes no cache.
     """
     path = build_curves_path(root, corpus, model)
-    with suppress(InputError, OSError, TypeError):  # missing or damaged: measured again
-        kept = strict_json.read(path)
-        return {name: tuple(Growth(**point) for point in kept[name]) for name in REDUCTIONS}
+    with suppress(InputError, OSError):  # missing or damaged: measured again
+        return read_growth_curves(path)
     curves = measure_growth_curves(reducer)
     if not is_read_only():
         try:
@@ -36,6 +36,30 @@ def load_or_measure_growth_curves(
         except OSError as error:  # not fatal: they will be measured again
             logging.getLogger(__name__).warning("cannot save the growth curves: %s", error)
     return curves
+
+
+def read_growth_curves(path: Path) -> GrowthCurves:
+    """Read cached curves; raises InputError for a file that holds something else."""
+    kept = strict_json.read(path)
+    try:
+        curves = {name: tuple(Growth(**point) for point in kept[name]) for name in REDUCTIONS}
+        for name, points in curves.items():
+            if len(points) != SIZES or not all(map(partial(_is_point_of, name), points)):
+                raise TypeError(name)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: these are no growth curves.", "Delete the file.") from error
+    return curves
+
+
+def _is_point_of(heuristic: str, point: Growth) -> bool:
+    """Return whether the values of a point have the types and bounds of one of this heuristic."""
+    fractions = (point.keep, point.growth, point.growth_in_sample, point.sd or 0.0)
+    whole = (point.vocabulary, point.tokens, point.unknown)
+    return (
+        point.heuristic == heuristic
+        and all(type(value) in (int, float) for value in fractions)
+        and all(type(value) is int and value >= 0 for value in whole)
+    )
 
 
 def build_curves_path(root: Path, corpus: Corpus, model: LanguageModel) -> Path:

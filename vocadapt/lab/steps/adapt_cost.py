@@ -9,7 +9,6 @@ from pathlib import Path
 from vocadapt.lab.artifacts.corpora import estimate_text_bytes
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace.disk_space import measure_weights
-from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
@@ -36,10 +35,11 @@ def estimate_adaptation(spec: Spec, threads: int = THREADS_OF_SPEED) -> float:
     model = spec.inputs["model"][0]
     seconds = ADAPTING + ADAPTING_PER_MEGABYTE * measure_weights(model) / 1e6
     if recipe.further.stage and "text" in spec.inputs:
-        text = StepContext(spec, Path(), None, silent).text
-        wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(text) / BYTES_PER_WORD
+        context = StepContext(spec, Path(), None, silent)
+        wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(context.text) / BYTES_PER_WORD
         training = recipe.further.training
-        speed = estimate_pretraining_speed(open_model(model).config, recipe.further.stage, training)
+        config = context.model.config
+        speed = estimate_pretraining_speed(config, recipe.further.stage, training)
         speed *= threads / THREADS_OF_SPEED
         seconds += estimate_pretraining_cost(int(wordpieces), training, speed, "").seconds
     return seconds

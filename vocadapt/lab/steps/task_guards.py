@@ -26,7 +26,7 @@ from vocadapt.training.tasks.seen_examples import (
 )
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.tasks.training_sample import sample_training_split
-from vocadapt.training.trained_parameters import find_new_ids
+from vocadapt.training.trained_parameters import find_activated_ids, find_new_ids
 
 MAX_NAMED = 5  # labels named in a sentence
 MANY_SEEN = 0.01  # fraction of a split above which its score is in doubt
@@ -136,7 +136,7 @@ def _find_seen_guards(
     trained = list_trained_splits(task, settings)
     seen = fingerprint_examples(_join(trained)) | (read_seen(Path(model.path)) or frozenset())
     for name, split in task.splits.items():
-        if split in trained:
+        if any(split is one for one in trained):  # equal ones may be the same file
             continue
         if described := describe_seen(split.examples, seen):
             n_seen = count_seen(split.examples, seen)
@@ -152,7 +152,7 @@ def _find_new_word_guards(model: LanguageModel, task: Task) -> Iterator[Guard]:
     """Report how many new words of an adapted model occur in the task: without any, it cannot
     differ from the original model.
     """
-    new = find_new_ids(model)
+    new = [*find_new_ids(model), *find_activated_ids(model)]
     tokenizer = load_tokenizers(model).get(ADAPTED) if new else None
     if tokenizer is None:
         return

@@ -50,7 +50,7 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
     The time of a cell is the mean time of the finished cells of its row and task; without one, a
     cost model estimates it from the number of examples and the size of the network. A cost model
     also estimates the time of word vectors and adapted models, scaled by the speed of the finished
-    ones.
+    ones. Nothing is downloaded: the grid was expanded, so a hub model is in the local cache.
     """
     left = [cell for cell in grid.cells if not cell.step.is_whole(root)]
     missing = {step.name for step in grid.list_missing(root)}
@@ -104,11 +104,11 @@ def _estimate_steps(
 
 
 def _model_adaptation(step: StudyStep) -> float:
-    return estimate_adaptation(step.spec, step.threads)
+    return estimate_adaptation(replace(step.spec, offline=True), step.threads)
 
 
 def _model_vectors(step: StudyStep) -> float:
-    return estimate_vectors(step.spec, step.spec.settings.word2vec)
+    return estimate_vectors(replace(step.spec, offline=True), step.spec.settings.word2vec)
 
 
 def _measure_weights(cell: Cell) -> int:
@@ -154,5 +154,4 @@ def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[Limited, Task]) 
 
 
 def _read_config(spec: Spec) -> Mapping[str, Any]:
-    # The grid was expanded, so a hub model is in the local cache.
     return open_model(spec.inputs["model"][0], offline=True).config

@@ -185,7 +185,8 @@ def _build_model(
         inputs |= {"vectors": given.get("vectors", ""), "text": given.get("corpus", ())}
         inputs["glossary"] = given.get("glossary", ())
         spec = Spec("model", settings, inputs, casing=given.get("casing", ""))
-        check_model_step(StepContext(spec, Path(), None, silent), settings)
+        checked = replace(spec, offline=bool(stamps.offline))
+        check_model_step(StepContext(checked, Path(), None, silent), settings)
         vectors = _build_vectors(study, spec, corpus or variant.name, stamps, names)
         made = {}
         if vectors is not None:

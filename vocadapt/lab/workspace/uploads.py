@@ -6,11 +6,13 @@ that are never used are removed after a day, or before on the page Workspace.
 
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from vocadapt.errors import InputError
 from vocadapt.lab.jobs.queue import list_living_jobs
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.manifest import ARTIFACTS, read_manifest
 from vocadapt.lab.workspace.workspace import UPLOADS, Workspace
 
 MAX_UNUSED_SECONDS = 24 * 3600.0
@@ -43,11 +45,14 @@ def list_unused_uploads(workspace: Workspace) -> list[Path]:
     # 1. Collect the inputs of waiting and running jobs and of artifacts.
     living = list_living_jobs(workspace)
     used = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}
-    made = (artifact for kind in ARTIFACTS for artifact in workspace.artifacts(kind))
+    made = [artifact.manifest for kind in ARTIFACTS for artifact in workspace.artifacts(kind)]
+    for name in workspace.list_hidden():  # damaged, but their uploads are used
+        with suppress(InputError, OSError):
+            made.append(read_manifest(workspace.root / name))
     used |= {
         workspace.root / path
-        for artifact in made
-        for given in artifact.manifest.inputs.values()
+        for manifest in made
+        for given in manifest.inputs.values()
         for path in given.paths
     }
 

@@ -55,6 +55,8 @@ def read_text_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
         for batch in rows.batches(readers.RECORDS):
             cells = []
             for line, row in batch:
+                while len(row) > len(header) and not row[-1]:  # separators at the end of the line
+                    row.pop()
                 _check_row(row, column, header, f"{path}, line {line:,}")
                 end = column + 1 if len(row) <= len(header) else None
                 cells.append(dialect.separator.join(row[column:end]))

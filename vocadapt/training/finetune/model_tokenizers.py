@@ -61,13 +61,16 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     """Return the tokenizers of a model by name.
 
     There is only "adapted" if the model has no embeddings for some tokens of its original
-    vocabulary. There is only "base" if it was not adapted, or got no new tokens.
+    vocabulary. There is only "base" if it was not adapted, or got no new words.
     Raises InputError, before any text is read, if some tokens have no embedding.
     """
     model.check_rows()
-    # 1. The tokenization is unchanged: the model was not adapted, or got no new token.
+    # 1. The tokenization is unchanged: the model was not adapted, or got no new word.
     before, known = open_base_model(model), model.vocabulary.ids
-    if before is None or set(before.vocabulary.tokens) == set(known):
+    if before is None or (
+        set(before.vocabulary.tokens) == set(known)
+        and not before.vocabulary.find_activated(model.vocabulary)
+    ):
         return {BASE: _build_tokenizer(BASE, model, None)}
 
     # 2. The model lacks tokens of its original vocabulary.

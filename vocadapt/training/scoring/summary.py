@@ -4,6 +4,7 @@ over groups of tasks.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite, nan
 from statistics import mean, stdev
 
 
@@ -89,4 +90,6 @@ def _mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     if len(values) == 1:
         return values[0], None
     # Exact sums: equal values deviate by 0, not by a rounding error.
+    if not all(map(isfinite, values)):
+        return nan, nan
     return mean(values), stdev(values)

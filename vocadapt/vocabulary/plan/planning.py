@@ -146,15 +146,18 @@ def plan_from_words(
             " are new, but its tokenizer can produce none of them).",
             "Train the vectors on text of the new domain, or lower the minimum count.",
         )
-    frequent = _select_frequent(domain, reachable, settings.min_count)
-    rare = set(reachable) - set(frequent)
+    frequent = _select_frequent(domain, (*reachable, *activated), settings.min_count)
+    rare = {*reachable, *activated} - set(frequent)
+    never_produced = set(activated)
+    activated = tuple(word for word in activated if word not in rare)  # adds no token: no maximum
+    frequent = tuple(word for word in frequent if word not in never_produced)
     main_words = list(dict.fromkeys(map(vocabulary.fold_word, frequent)))
     chosen_words = set(main_words[: settings.max_added or None])
     chosen = tuple(word for word in frequent if vocabulary.fold_word(word) in chosen_words)
     over = tuple(word for word in frequent if vocabulary.fold_word(word) not in chosen_words)
     left_out = {
         **refused,
-        TOO_RARE: tuple(word for word in reachable if word in rare),
+        TOO_RARE: tuple(word for word in domain.words if word in rare),
         OVER_LIMIT: over,
     }
     # 2. Select the old tokens that have a word vector too; special tokens keep their embeddings.

@@ -144,9 +144,10 @@ def measure_departures(
             tokens += (added[word],) if word in added else before.tokenize(word)
         return tokens
 
-    activated = {
+    activated = before.find_activated(vocabulary)
+    by_rule = {  # those activated earlier are matched before a text is split, too
         token: tokenize_by_rule(splitter.words(token))
-        for token in before.find_activated(vocabulary)
+        for token in (vocabulary.added - vocabulary.special) & before.ids.keys()
     }
     words = added_words = missed = other = 0
     shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
@@ -155,9 +156,9 @@ def measure_departures(
         own_words = splitter.words(piece)
         expected = tokenize_by_rule(own_words)
         n_added = sum(word in added for word in own_words)
-        if not activated.keys().isdisjoint(got):
+        if not by_rule.keys().isdisjoint(got):
             n_added += sum(token in activated for token in got)
-            got = tuple(part for token in got for part in activated.get(token, (token,)))
+            got = tuple(part for token in got for part in by_rule.get(token, (token,)))
         words += count * len(own_words)
         added_words += count * n_added
         # 2. A difference in a piece with an added word is a miss: the word is not one token.
