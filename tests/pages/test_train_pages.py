@@ -393,7 +393,7 @@ def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_ber
     )
     app.multiselect(key="finetune_models").set_value(["/no/such/model"]).run()
     assert not app.exception and app.button(key="start_finetune").disabled
-    assert any("Not on this machine" in text and "type the folder" in text for text in texts(app))
+    assert any("Not on this machine" in text and "give the folder" in text for text in texts(app))
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.button(key="start_finetune").disabled
 

@@ -16,7 +16,7 @@ from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.search.saved import read_spec
 from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
-from vocadapt.lab.steps.guards import apply_change, is_change
+from vocadapt.lab.steps.guards import Change, apply_change, is_change
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.task_guards import MORE_EPOCHS
 from vocadapt.lab.workspace.workspace import Workspace
@@ -159,9 +159,10 @@ def _draw_retrain_button(workspace: Workspace, runs: RunSet) -> None:
         return
     with mistakes.show_errors():
         spec = read_spec(runs.artifact, workspace)
-        change = runs.artifact.manifest.numbers.get("again")
-        if not is_change(spec.settings, change):  # runs of earlier versions have none
-            change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
+        change: Change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
+        recorded = runs.artifact.manifest.numbers.get("again")
+        if is_change(spec.settings, recorded):  # runs of earlier versions have none
+            change = recorded
         again = replace(spec, settings=apply_change(spec.settings, change))
         if panel.draw_if_running(workspace, again):
             return
