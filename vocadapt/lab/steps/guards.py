@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict, TypeGuard, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.settings import Setting, get_settings
@@ -86,7 +86,7 @@ def apply_change(settings: T, change: Change) -> T:
     return replace(settings, **own)  # type: ignore[type-var]
 
 
-def is_change(settings: Any, change: Any) -> TypeGuard[Change]:
+def is_change(settings: Any, change: Any) -> bool:
     """Return whether something, as a record holds it, is a change that these settings can take."""
     try:
         for path in change:

@@ -160,7 +160,7 @@ def _draw_retrain_button(workspace: Workspace, runs: RunSet) -> None:
     with mistakes.show_errors():
         spec = read_spec(runs.artifact, workspace)
         change: Change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
-        recorded = runs.artifact.manifest.numbers.get("again")
+        recorded = runs.artifact.manifest.numbers.get("again", {})
         if is_change(spec.settings, recorded):  # runs of earlier versions have none
             change = recorded
         again = replace(spec, settings=apply_change(spec.settings, change))
