@@ -57,7 +57,7 @@ from vocadapt.ui.frame.names import find_model_stem, label_of
 from vocadapt.ui.jobs import guards, panel
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
-DEFAULT_TOKENIZATION = "default (mixed if adapted)"
+DEFAULT_TOKENIZATION = "default"
 HELP = {
     "models": (
         "Selects the models to fine-tune, one job each: models of this workspace, or others by"
@@ -68,8 +68,8 @@ HELP = {
         "Sets the seeds, one run each: 1 2 3, or 1-8. A significance verdict needs at least three."
     ),
     "tokenization": (
-        "Selects the tokenization of the training examples. The run is scored with every"
-        " tokenization of the model, and pooled."
+        "Selects the tokenization of the training examples. Default: mixed for an adapted model."
+        " The run is scored with every tokenization of the model, and pooled."
     ),
 }
 NUMBERS = re.compile(r"\d{1,9}")
