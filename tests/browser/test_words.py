@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser.test_walk import drawn
 from tests.material.nightly import mark_slow
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace
@@ -26,6 +27,7 @@ def test_a_neighbor_selects_itself_and_a_misspelled_word_is_found(page, serve, t
     links.nth(1).click()
     expect(field).to_have_value(second)
     page.wait_for_url(re.compile(rf"workspace=other.*{FIELD[place]}={second}\b"))
+    drawn(page)  # the list is that of the second word
     third = links.nth(2).get_attribute("data-va-word")
     links.nth(2).focus()
     page.keyboard.press("Enter")

@@ -129,14 +129,25 @@ class Lab:
                 assert status.state in STATES and not status.alive, status
                 assert not status.error or status.error.endswith("."), status.error
                 assert "Traceback" not in job.log(), job.log()
-            if (workspace.root / "jobs").is_dir():
-                queue.remove_remains(workspace)
             for kind in ARTIFACTS:
                 workspace.artifacts(kind)
             list_trash(workspace), load_notes(workspace), list_slices(workspace)
             list_unused_uploads(workspace)
+            self._remove_remains(workspace)
+
+    def _remove_remains(self, workspace: Workspace) -> None:
+        """Assert that what killed processes left behind can be removed; processes that they started
+        end some moments later.
+        """
+        end = time.monotonic() + SECONDS
+        while True:
+            if (workspace.root / "jobs").is_dir():
+                queue.remove_remains(workspace)
             left = [path for path in workspace.root.rglob(".*") if path.suffix in (DRAFT, OLD)]
-            assert not left, left
+            if not left:
+                return
+            assert time.monotonic() < end, left
+            time.sleep(0.1)
 
 
 Act = Callable[[Lab], object]
