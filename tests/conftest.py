@@ -5,6 +5,7 @@ import os
 import signal
 import string
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -45,6 +46,7 @@ os.environ[network_guard.RECORD] = tempfile.mkstemp(prefix="network-")[1]
 network_guard.install()
 network_guard.guard_started_processes()
 
+OWN_MAIN = sys.modules["__main__"]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 REFUSAL_SECONDS = 20  # until a command has refused its input, on a busy machine
@@ -192,6 +194,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 def pytest_unconfigure() -> None:
     """Remove the record of attempts."""
     Path(os.environ[network_guard.RECORD]).unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def main_module() -> Iterator[None]:
+    """A page that a test has drawn does not stay the module __main__: new processes would run it."""
+    yield
+    sys.modules["__main__"] = OWN_MAIN
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -33,9 +33,11 @@ def absent(what: str) -> None:
     pytest.skip(what)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[object]:
-    """Debian's Chromium, driven by playwright."""
+    """Debian's Chromium, driven by playwright, whose event loop runs until it is closed: tests of other
+    folders start their own.
+    """
     program = (
         shutil.which("chromium")
         or shutil.which("chromium-browser")
@@ -79,7 +81,7 @@ def an_error(message) -> bool:
     return message.type == "error" and not message.text.startswith(passed_over)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A server that all tests share, since it takes seconds to start: its address, and a link that
     leads to the workspace that it begins with.
