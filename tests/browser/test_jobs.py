@@ -1,13 +1,14 @@
 """In a real Chromium, a job survives a reload, a second tab and a restart of the server."""
 
 import re
+import signal
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.browser.test_walk import JOB, go
+from tests.browser.test_walk import JOB, drawn, go
 from tests.material.lab import write_text
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -135,25 +136,29 @@ def test_the_name_of_an_ended_job_is_not_cut_in_the_sidebar(
 
 @pytest.mark.slow
 def test_the_strip_of_a_job_leaves_room_for_the_button_that_stops_a_page(
-    serve, page, workspace, tiny_bert
+    serve_anew, page, workspace, tiny_bert
 ):
     from playwright.sync_api import TimeoutError
 
     start_endless(workspace, tiny_bert)
-    page.goto(f"{serve(workspace.root)}/jobs")
+    page.goto(f"{serve_anew(workspace.root)}/jobs")
     details = page.locator(".st-key-job_strip").get_by_role("link", name="Details")
     details.wait_for()
-    # 1. Streamlit shows its button while a page runs: open others until one takes long enough. Its
-    # place is read at once, because it may be gone in the next moment.
+    # 1. Streamlit shows its button while a page takes long: its server stands still while one runs.
     read_place = """() => {
         const box = document.querySelector('[data-testid="stStatusWidget"]')?.getBoundingClientRect()
         return box && box.width && {fromRight: innerWidth - box.left}
     }"""
-    place = None
-    for name in 3 * ("Adapt", "Train", "Tokenizer lens", "Published results", "Projection"):
+    [server], place = serve_anew.servers, None
+    for name in ("Adapt", "Train", "Tokenizer lens", "Published results", "Projection"):
+        drawn(page)
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
-        with suppress(TimeoutError):
-            place = page.wait_for_function(read_place, timeout=1000).json_value()
+        page.locator('[data-testid="stApp"][data-test-script-state="running"]').wait_for()
+        server.send_signal(signal.SIGSTOP)
+        with suppress(TimeoutError):  # the page had been drawn already
+            place = page.wait_for_function(read_place, timeout=5000).json_value()
+        server.send_signal(signal.SIGCONT)
+        if place is not None:
             break
     assert place is not None
     # 2. Whatever the width, the strip ends before it, and begins behind the sidebar.
