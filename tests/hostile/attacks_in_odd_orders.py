@@ -50,6 +50,7 @@ from vocadapt.lab.workspace.visitors import name_folder, record_visit, remove_un
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 
 SECONDS = 30.0  # for a job to come to a state
+SECONDS_TO_END = 5.0  # for the processes that a killed one started
 LONG = CountStep(numbers=2000, pause=0.02)
 SHORT = CountStep(numbers=10, pause=0.0)
 MEGABYTE = 1_000_000
@@ -139,7 +140,7 @@ class Lab:
         """Assert that what killed processes left behind can be removed; processes that they started
         end some moments later.
         """
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + SECONDS_TO_END
         while True:
             if (workspace.root / "jobs").is_dir():
                 queue.remove_remains(workspace)
