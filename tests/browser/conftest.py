@@ -76,8 +76,16 @@ def page(browser) -> Iterator[object]:
 
 
 def an_error(message) -> bool:
-    """Whether a console message is an error of a page; a request that ends as the page is left is none."""
-    passed_over = ("Failed to load resource", "Client Error: Download Button fetch error")
+    """Whether a console message is an error of a page.
+
+    None: a look at the file of a download button that ends as the page is left, or that finds the file
+    replaced, because the page is just drawn again.
+    """
+    passed_over = (
+        "Failed to load resource",
+        "Client Error: Download Button fetch error",
+        "Client Error: Download Button source error - 404",
+    )
     return message.type == "error" and not message.text.startswith(passed_over)
 
 
