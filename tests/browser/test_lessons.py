@@ -73,9 +73,8 @@ def walk(page, lesson, is_whole=False):
     for number in (wrong, right):
         choose(main, 1, number)
         shown = re.sub(r"[*`]", "", lesson.check.choices[number].feedback)
-        main.get_by_text(
-            re.compile(f"^{re.escape(shown)}")
-        ).wait_for()  # no other contains it: Not right.
+        begins = re.compile(f"^{re.escape(shown)}")  # "Right." is in "Not right.", too
+        main.get_by_text(begins).wait_for()
         drawn(page)
     main.get_by_text("Remember:").wait_for()
 

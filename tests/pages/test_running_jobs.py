@@ -50,6 +50,16 @@ def set_epochs(app, epochs: int):
     return field.set_value(epochs).run()
 
 
+def train_once(open_page, workspace) -> queue.Job:
+    """Train word vectors for an epoch from the page; return the job when it is done."""
+    app = open_page("vectors", workspace)
+    set_epochs(app, 1)
+    press(app, "Train word vectors")
+    [job] = queue.list_jobs(workspace)
+    wait_for(job, "done")
+    return job
+
+
 def test_a_page_shows_its_running_job_instead_of_an_empty_state_and_a_live_button(
     open_page, workspace
 ):
@@ -109,11 +119,7 @@ def test_the_same_settings_twice_are_one_job_from_any_page(open_page, workspace)
 
 
 def test_what_is_made_already_is_no_longer_the_blue_button(open_page, workspace):
-    app = open_page("vectors", workspace)
-    set_epochs(app, 1)
-    press(app, "Train word vectors")
-    [job] = queue.list_jobs(workspace)
-    wait_for(job, "done")
+    job = train_once(open_page, workspace)
     app = open_page("vectors", workspace)
     for epochs, kind in ((1, "secondary"), (2, "primary")):
         set_epochs(app, epochs)
@@ -181,11 +187,7 @@ def test_a_name_that_is_none_is_refused_and_starts_nothing(open_page, workspace)
 
 
 def test_a_damaged_result_can_be_made_again(open_page, workspace):
-    app = open_page("vectors", workspace)
-    set_epochs(app, 1)
-    press(app, "Train word vectors")
-    [job] = queue.list_jobs(workspace)
-    wait_for(job, "done")
+    job = train_once(open_page, workspace)
     folder = workspace.folder("vectors", "long")
     next(folder.glob("*.safetensors")).unlink()
     (folder / "manifest.json").touch()  # read anew

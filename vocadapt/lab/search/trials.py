@@ -59,9 +59,8 @@ def prepare_trials(
 ) -> TrialMaker:
     """Check model and task, and return the maker of trials.
 
-    inputs: of the step finetune. offline: whether nothing may be downloaded.
-    Raises InputError if the task has no dev split with labels, because
-    test scores are never used.
+    inputs: of the step finetune. offline: whether nothing may be downloaded. Raises InputError if
+    the task has no dev split with labels, because test scores are never used.
     """
     if base.finetune.with_dev:
         raise InputError(
