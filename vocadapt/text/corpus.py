@@ -369,7 +369,8 @@ def _check_file(path: Path, settings: CorpusSettings) -> None:
     if suffix in NOT_PLAIN or (packed and suffix == ".parquet"):
         raise InputError(
             f"{path}: this kind of file cannot be read.",
-            f"Convert it to plain text first, as pdftotext and pandoc do, or to another of these: {READABLE}.",
+            "Convert it to plain text first, as pdftotext and pandoc do, or to another of these:"
+            f" {READABLE}.",
         )
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.", "Remove it from the text.")

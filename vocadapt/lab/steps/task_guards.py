@@ -152,7 +152,7 @@ def _find_new_word_guards(model: LanguageModel, task: Task) -> Iterator[Guard]:
     """Report how many new words of an adapted model occur in the task: without any, it cannot
     differ from the original model.
     """
-    new = [*find_new_ids(model), *find_activated_ids(model)]
+    new = sorted({*find_new_ids(model), *find_activated_ids(model)})
     tokenizer = load_tokenizers(model).get(ADAPTED) if new else None
     if tokenizer is None:
         return

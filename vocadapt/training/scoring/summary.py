@@ -89,7 +89,7 @@ def _mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
         return None, None
     if len(values) == 1:
         return values[0], None
-    # Exact sums: equal values deviate by 0, not by a rounding error.
     if not all(map(isfinite, values)):
         return nan, nan
+    # Exact sums: equal values deviate by 0, not by a rounding error.
     return mean(values), stdev(values)
