@@ -106,7 +106,9 @@ def measure(table, model):
             continue
         start = time.perf_counter()
         corpus = open_corpus([TEXTS / f"{text}.txt.gz"], CorpusSettings(sample=sample, seed=SEED))
-        space = train_domain_vectors(corpus, model, Word2VecSettings(dim=dim)).space
+        space = train_domain_vectors(
+            corpus, model, Word2VecSettings(dim=dim, trainer="gensim", epochs=5)
+        ).space
         anchors, p5, p5_pieces = precision(space, model.word_space)
         if (
             len(anchors) < 3000 and not done

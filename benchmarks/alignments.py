@@ -23,12 +23,12 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.models.language_model import open_model
+from vocadapt.recipe import PUBLISHED_VECTORS
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, find_anchors
 from vocadapt.spaces.alignment.cross_validation import cross_validate, evaluate_split
 from vocadapt.spaces.alignment.methods import METHODS
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.word_vectors import train_domain_vectors
 
@@ -52,7 +52,7 @@ def train(model: str) -> EmbeddingSpace:
         with gzip.open(TEXT) as file:
             start.write_bytes(file.read(MEGABYTES * 10**6))
         corpus = open_corpus([start])
-        return train_domain_vectors(corpus, open_model(model), Word2VecSettings(seed=1)).space
+        return train_domain_vectors(corpus, open_model(model), PUBLISHED_VECTORS).space
 
 
 def build_settings(name: str) -> AlignmentSettings:

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.recipe import PUBLISHED_VECTORS
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.word_vectors import train_domain_vectors
 
@@ -45,7 +45,7 @@ def minilm() -> str:
 
 def train(model: LanguageModel) -> EmbeddingSpace:
     corpus = open_corpus([SHARED / "text/biomedical-fulltext.txt.gz"])
-    return train_domain_vectors(corpus, model, Word2VecSettings()).space
+    return train_domain_vectors(corpus, model, PUBLISHED_VECTORS).space
 
 
 def mentions(path: Path) -> Iterator[tuple[str, ...]]:

@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     settings = Word2VecSettings(
-        dim=options.dim, skip_gram=options.skip_gram, workers=options.workers
+        dim=options.dim, skip_gram=options.skip_gram, workers=options.workers, epochs=5
     )
     model = open_model(minilm())
     scores: Scores = {
@@ -199,7 +199,9 @@ def main() -> None:
         text, words = Path(folder) / "text.txt", Path(folder) / "words.txt"
         sample(options.megabytes, text)
         counts = write_sentences(open_corpus([text]), model.splitter, words)
-        trained = count_trained_words(counts, settings) * settings.epochs
+        occurrences = [n for n in counts.counts.values() if n >= settings.min_count]
+        kept = count_trained_words(np.array(occurrences, dtype=np.float64), settings.sample)
+        trained = kept * settings.epochs
         print(f"{counts.words:,} words, {trained:,.0f} trained, dimension {settings.dim}")
         for seed in range(1, options.seeds + 1):
             for name in scores:

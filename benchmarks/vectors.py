@@ -83,7 +83,7 @@ def main(megabytes=12.0, dim=384, rounds=2):
     if not TEXT.is_file():
         print("not run: ../shared does not exist next to this checkout")
         return 0
-    settings = Word2VecSettings(dim=int(dim))
+    settings = Word2VecSettings(dim=int(dim), trainer="gensim", epochs=5)
     with TemporaryDirectory() as folder:
         text = Path(folder) / "text.txt"
         sample(megabytes, text)

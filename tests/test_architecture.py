@@ -104,6 +104,7 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/lab/jobs/worker.py",  # its own log
     "vocadapt/spaces/io/tensors.py",  # maps what its header, read through the door, describes
     "vocadapt/spaces/word2vec/trainer.py",  # sentences in a draft
+    "vocadapt/spaces/word2vec/counted_trainer.py",
     "vocadapt/spaces/word2vec/gensim_trainer.py",
     "vocadapt/spaces/word2vec/block_trainer.py",  # word ids beside them, and checkpoints
     "vocadapt/training/masked/blocks.py",

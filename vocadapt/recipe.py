@@ -16,6 +16,9 @@ from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.plan.planning import find_plan_inputs
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
+# Word vectors as in Poerner et al. 2020: CBOW, five passes over the text.
+PUBLISHED_VECTORS = Word2VecSettings(trainer="gensim", epochs=5)
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -28,7 +31,7 @@ class Recipe:
 
     name: str = "green-bert"
     about: str = ""
-    vectors: Word2VecSettings = field(default_factory=Word2VecSettings)
+    vectors: Word2VecSettings = field(default_factory=lambda: PUBLISHED_VECTORS)
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     rows: InitializerSettings = field(default_factory=InitializerSettings)

@@ -81,6 +81,9 @@ def test_vectors_are_trained_in_the_models_words_and_width(vectors):
         "new_words": 5,
         "workers": 1,
         "left_out": {},
+        "trainer": "gensim",
+        "epochs": 1,
+        "beyond_memory": 0,
     }
 
 

@@ -31,7 +31,7 @@ from vocadapt.spaces.word2vec.block_plan import (
 from vocadapt.spaces.word2vec.block_trainer import allocate, initialize, write_word_ids
 from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
-    describe_memory,
+    estimate_memory,
     train_word2vec,
 )
 from vocadapt.text.corpus import open_corpus
@@ -344,8 +344,8 @@ def test_without_numba_the_trainer_is_refused(tmp_path, monkeypatch):
 def test_the_memory_of_the_matrices_is_told_before_the_training(tiny_bert, tmp_path):
     """10,000 words of 100 dimensions are two matrices of 4 MB, 7.6 MiB in all."""
     counts = WordCounts({**{f"w{number}": 5 for number in range(10_000)}, "rare": 1}, 1, 0)
-    said = describe_memory(counts, Word2VecSettings(dim=100, min_count=5))
-    assert said == "10,000 words in 100 dimensions: the two matrices need 8 MB of memory"
+    trained = Word2VecSettings(dim=100, min_count=5, trainer="gensim")
+    assert str(estimate_memory(counts, trained)) == "10,000 words: 8 MB of memory"
 
     text = tmp_path / "text.txt"
     text.write_text("heart drug\n" * 10, encoding="utf-8")
@@ -356,6 +356,6 @@ def test_the_memory_of_the_matrices_is_told_before_the_training(tiny_bert, tmp_p
         Word2VecSettings(min_count=5, epochs=1, workers=1),
         lambda fraction, what: told.append(what),
     )
-    memory = told.index("2 words in 16 dimensions: the two matrices need 0 MB of memory")
+    memory = told.index("trainer gensim, 2 words: 0 MB of memory")
     assert not any(what.startswith("epoch") for what in told[:memory])
     assert any(what.startswith("epoch") for what in told[memory:])

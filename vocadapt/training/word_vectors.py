@@ -1,4 +1,4 @@
-"""Training of word2vec vectors on a text.
+"""Training of word vectors on a text.
 
 The vectors are those of its words, as split by a model, or those of the tokens of a vocabulary. The
 latter are a target space for a vocabulary without embeddings.
@@ -16,7 +16,8 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import (
     TrainedVectors,
     Word2VecSettings,
-    describe_memory,
+    choose_training,
+    estimate_memory,
     train_resampled,
     train_word2vec,
 )
@@ -27,7 +28,7 @@ from vocadapt.training.masked.blocks import tokenize_lines
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.vocabulary.families import Vocabulary
 
-COUNTING_EPOCHS = 0.8  # cost of reading and counting a text, in epochs of training on it
+COUNTED = 0.2  # fraction of the progress until the words are counted
 
 
 def train_domain_vectors(
@@ -53,12 +54,12 @@ def train_domain_vectors(
             "dim",
         )
     training = replace(settings, dim=settings.dim or model.dim)
-    counted = 1 / (1 + COUNTING_EPOCHS * settings.epochs)  # fraction of the progress
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, counted))
-        report = part(progress, counted, 1.0)
-        report(0.0, describe_memory(counts, training))
+        counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, COUNTED))
+        report = part(progress, COUNTED, 1.0)
+        training = choose_training(counts, training).settings
+        report(0.0, f"trainer {training.trainer}, {estimate_memory(counts, training)}")
         if resample:
             return train_resampled(sentences, counts, training, resample, report, checkpoint)
         return train_word2vec(sentences, counts, training, report, checkpoint)
@@ -83,7 +84,7 @@ def train_token_vectors(
         space = train_on_prepared_text(
             text, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0)
         )
-    return replace(space, name="word2vec over the target's tokens"), text.held_out
+    return replace(space, name="vectors of the target's tokens"), text.held_out
 
 
 def train_on_prepared_text(

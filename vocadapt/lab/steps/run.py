@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,8 @@ def run_step(
         context = StepContext(spec, draft, root, progress, checkpoint)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
+        if context.used:
+            spec = replace(spec, settings=context.used[-1])
 
         # 3. Its footprint and manifest.
         footprint = meter.read()

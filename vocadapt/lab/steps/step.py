@@ -340,7 +340,7 @@ class StepContext:
     progress.
 
     `checkpoint`: a folder that survives a killed process, for a job that is resumed; None outside a
-    job.
+    job. `used`: the settings that the manifest records, if the step chose some of them itself.
     """
 
     spec: Spec
@@ -348,6 +348,7 @@ class StepContext:
     root: Path | None
     progress: Progress
     checkpoint: Path | None = None
+    used: list[Any] = field(default_factory=list)
 
     @cached_property
     def model(self) -> LanguageModel:

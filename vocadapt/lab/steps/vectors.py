@@ -46,13 +46,18 @@ class VectorsStep(TextStep):
 
 class VectorsNumbers(SpaceNumbers):
     """Figures of trained word vectors; `new_words`: words that can be added to the model;
-    `left_out`: others that the model lacks, by the reason why its tokenizer cannot produce them.
+    `left_out`: others that the model lacks, by the reason why its tokenizer cannot produce them;
+    `beyond_memory`: words without a vector because of the memory it would need; `trainer`, `epochs`:
+    those that were used.
     """
 
     new_words: int
     left_out: NotRequired[dict[str, int]]
     workers: int
     training_seconds: float
+    trainer: str
+    epochs: int
+    beyond_memory: int
 
 
 def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers:
@@ -66,6 +71,9 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
         context.checkpoint,
     )
     space = trained.space
+    context.used.append(
+        replace(settings, word2vec=replace(trained.settings, dim=settings.word2vec.dim))
+    )
     save_space(space, context.draft)
     model = context.model
     addable, left_out = split_addable_words(model.vocabulary, model.splitter, space.words)
@@ -75,6 +83,9 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
         "workers": settings.word2vec.threads,
         "left_out": {reason: len(words) for reason, words in left_out.items()},
         "training_seconds": trained.training_seconds,
+        "trainer": trained.settings.trainer,
+        "epochs": trained.settings.epochs,
+        "beyond_memory": trained.beyond_memory,
     }
 
 

@@ -1,4 +1,4 @@
-"""Settings of word2vec that all trainers have."""
+"""Settings of the training of word vectors that all trainers have."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ from vocadapt.spaces.space import FloatArray
 
 @dataclass(frozen=True)
 class TrainingSettings(CheckedSettings):
-    """Settings of word2vec training; the defaults are word2vec's own, CBOW with negative sampling
-    (Mikolov et al. 2013).
+    """Settings of the training of word vectors; except for the epochs, the defaults are word2vec's
+    own, CBOW with negative sampling (Mikolov et al. 2013).
 
     With one thread, training is bit-reproducible.
     """
@@ -37,7 +37,9 @@ class TrainingSettings(CheckedSettings):
     alpha: float = setting(
         0.025, "initial learning rate", low=ABOVE_ZERO, high=1, label="Learning rate"
     )
-    epochs: int = setting(5, "passes over the text", low=1, high=100_000)
+    epochs: int = setting(
+        0, "passes over the text", high=100_000, words={"auto": 0}, empty="fitted to the text"
+    )
     sample: float = setting(
         1e-3,
         "threshold above which frequent words are downsampled",

@@ -1,8 +1,9 @@
 """Training of word vectors: the registry of trainers, settings, and estimates of time."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import setting
-from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.settings import get_settings, setting
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
+from vocadapt.spaces.word2vec import counted_trainer
 from vocadapt.spaces.word2vec.block_plan import count_shared_negatives
 from vocadapt.spaces.word2vec.block_trainer import train_in_blocks, train_in_blocks_on_gpu
+from vocadapt.spaces.word2vec.counted_trainer import train_counted
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.text.words import WordCounts
@@ -21,69 +24,173 @@ from vocadapt.text.words import WordCounts
 
 @dataclass(frozen=True)
 class Trainer:
-    """A program that trains word vectors.
+    """A program that makes word vectors.
 
     train: takes a words file, the words with their counts, the settings, progress, and a folder for
     checkpoints or None; returns the vectors (words, dim) float32 and the seconds from the first
-    update to the last. about: its description in menus. microseconds: estimates the time of one
-    thread for each trained word.
+    update to the last. about: its description in menus. seconds, bytes: estimate its time in
+    `settings.threads` threads and its memory from the counts (words,) of the words that get a
+    vector. unused: settings that it ignores. count_words_in_memory: how many of these words, most
+    frequent first, it can train; None: there is no limit.
     """
 
     train: Callable[
         [Path, dict[str, int], TrainingSettings, Progress, Path | None], tuple[Matrix, float]
     ]
     about: str
-    microseconds: Callable[[TrainingSettings], float]
+    seconds: Callable[[FloatArray, TrainingSettings], float]
+    bytes: Callable[[FloatArray, TrainingSettings], int]
+    unused: tuple[str, ...] = ()
+    count_words_in_memory: Callable[[FloatArray, TrainingSettings], int] | None = None
 
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """Word vectors, and the seconds from the first update of the training to the last."""
+    """Word vectors, and the seconds from the first update of the training to the last.
+
+    settings: those that were used: "auto" is replaced by what was chosen. beyond_memory: number of
+    words that are frequent enough, but got no vector because of the memory it would need.
+    """
 
     space: EmbeddingSpace
     training_seconds: float
+    settings: "Word2VecSettings"
+    beyond_memory: int = 0
 
 
-def _estimate_gensim(settings: TrainingSettings) -> float:
+def _estimate_gensim(counts: FloatArray, settings: TrainingSettings) -> float:
     # Average number of vectors read per word: the window shrinks at random. 12 by default.
     contexts, targets = settings.window + 1, settings.negative + 1
     rows = contexts + targets
     if settings.skip_gram:
         rows = 2 * contexts * targets
-    return 1.7 + 4.6e-3 * settings.dim * rows / 12
+    return _estimate_epochs(counts, settings, 1.7 + 4.6e-3 * settings.dim * rows / 12)
 
 
-def _estimate_blocks(settings: TrainingSettings) -> float:
+def _estimate_blocks(counts: FloatArray, settings: TrainingSettings) -> float:
     # Number of vectors read and written per word: a constant, the negatives, and in skip-gram the
     # window.
     rows = 10.0 + count_shared_negatives(settings)
     if settings.skip_gram:
         rows += 3 * settings.window
-    return 0.1 + 1.2e-4 * settings.dim * rows
+    return _estimate_epochs(counts, settings, 0.1 + 1.2e-4 * settings.dim * rows)
+
+
+def _estimate_epochs(counts: FloatArray, settings: TrainingSettings, microseconds: float) -> float:
+    """Return the seconds of all epochs; microseconds: of one thread for each trained word."""
+    speed_up = 1 + 0.83 * (settings.threads - 1)
+    words = count_trained_words(counts, settings.sample) * settings.epochs
+    return words * microseconds * 1e-6 / speed_up
+
+
+def count_trained_words(counts: FloatArray, sample: float) -> float:
+    """Return the expected running words per epoch that subsampling keeps; counts: (words,)."""
+    return float(counts @ compute_keep_probabilities(counts, sample))
+
+
+def count_matrix_bytes(counts: FloatArray, settings: TrainingSettings) -> int:
+    """Return the bytes of the two matrices of a training: input and output vectors in float32."""
+    return 2 * len(counts) * settings.dim * np.float32().nbytes
 
 
 TRAINERS: dict[str, Trainer] = {
     "gensim": Trainer(
-        train_by_gensim, "gensim's word2vec, the reference implementation", _estimate_gensim
+        train_by_gensim,
+        "gensim's word2vec, the reference implementation",
+        _estimate_gensim,
+        count_matrix_bytes,
     ),
     "blocks": Trainer(
         train_in_blocks,
         "trains blocks of tokens at once, resumes from the last epoch, needs numba",
         _estimate_blocks,
+        count_matrix_bytes,
     ),
     "blocks-gpu": Trainer(
         train_in_blocks_on_gpu,
         "the same on a GPU, many blocks at once; not bit-reproducible there",
         _estimate_blocks,  # an upper bound: not measured on a GPU
+        count_matrix_bytes,
+    ),
+    "counts": Trainer(
+        train_counted,
+        "counts which words occur together, and factorizes the counts: no epochs, the best for small"
+        " texts",
+        counted_trainer.estimate_seconds,
+        counted_trainer.estimate_bytes,
+        unused=("epochs", "negative", "skip_gram", "alpha", "cbow_sum"),
+        count_words_in_memory=counted_trainer.count_words_in_memory,
     ),
 }
+AUTO, COUNTED, TRAINED = "auto", "counts", "gensim"
+# Measured with benchmarks/small_texts.py: up to this many running words, counted vectors are better.
+MAX_COUNTED_WORDS = 20_000_000
+# Epochs of a training on a text of at least so many running words.
+EPOCHS = ((10_000_000, 15), (1_000_000, 30), (0, 60))
+
+
+def list_trainers() -> dict[str, str]:
+    """Return the trainers to choose from, with their descriptions."""
+    about = {name: trainer.about for name, trainer in TRAINERS.items()}
+    return {AUTO: "the one that is best for a text of this size", **about}
 
 
 @dataclass(frozen=True)
 class Word2VecSettings(TrainingSettings):
-    """Settings of word2vec training, with the training program."""
+    """Settings of the training of word vectors, with the trainer.
 
-    trainer: str = setting("gensim", "training program", choices=lambda: TRAINERS, label="Trainer")
+    Raises InputError for a setting that the trainer does not use, if it differs from its default.
+    """
+
+    trainer: str = setting(AUTO, "training program", choices=list_trainers, label="Trainer")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.trainer == AUTO:
+            return
+        unused = self.find_unused(TRAINERS[self.trainer])
+        if unused:
+            raise InputError(
+                f"The trainer {self.trainer} does not use {' and '.join(unused)}.",
+                "Leave them as they are, or choose another trainer.",
+                unused[0],
+            )
+
+    def find_unused(self, trainer: Trainer) -> list[str]:
+        """Return the names of settings that differ from their defaults, and that a trainer ignores."""
+        declared = get_settings(self)
+        return [name for name in trainer.unused if getattr(self, name) != declared[name].default]
+
+
+@dataclass(frozen=True)
+class TrainingChoice:
+    """The settings that fit a text, with a trainer and a number of epochs, and the reason."""
+
+    settings: Word2VecSettings
+    reason: str
+
+
+def choose_training(counts: WordCounts, settings: Word2VecSettings) -> TrainingChoice:
+    """Choose the trainer and the epochs for a text, where the settings leave them to it.
+
+    A setting that only some trainers use, such as a number of epochs, excludes the others. The rule
+    was measured with `benchmarks/small_texts.py`; docs/small-texts.md has its curves.
+    """
+    size = f"the text has {counts.words:,} running words"
+    trainer, reason = settings.trainer, ""
+    if trainer == AUTO:
+        fits = counts.words <= MAX_COUNTED_WORDS and not settings.find_unused(TRAINERS[COUNTED])
+        trainer = COUNTED if fits else TRAINED
+        reason = f"{size}: up to {MAX_COUNTED_WORDS:,}, counting is better than training"
+        if not fits:
+            reason = f"{size}: from {MAX_COUNTED_WORDS:,} on, training is better than counting"
+        if counts.words <= MAX_COUNTED_WORDS and not fits:
+            reason = "the chosen settings need a trainer with epochs"
+    epochs = settings.epochs
+    if not epochs and "epochs" not in TRAINERS[trainer].unused:
+        epochs = next(n for words, n in EPOCHS if counts.words >= words)
+        reason = f"{reason or size}; {epochs} epochs, after which more change little"
+    return TrainingChoice(replace(settings, trainer=trainer, epochs=epochs), reason)
 
 
 def train_word2vec(
@@ -96,16 +203,19 @@ def train_word2vec(
     """Train word vectors on a words file (`write_sentences`) whose words are counted in `counts`.
 
     Returns a space of the words that occur at least `min_count` times, most frequent first, with
-    vectors (words, dim) float32 and counts. checkpoint: a folder for checkpoints, from which an
-    interrupted training resumes if its trainer can. Raises InputError if there is no such word, if
-    the file is empty, and if `settings.dim` is 0.
+    vectors (words, dim) float32 and counts; of as many of them as the trainer has memory for.
+    checkpoint: a folder for checkpoints, from which an interrupted training resumes if its trainer
+    can. Raises InputError if there is no such word, if the file is empty, and if `settings.dim` is
+    0.
     """
+    settings = choose_training(counts, settings).settings
     if not settings.dim:
         raise InputError(
             "The dimension of the word vectors is unknown.",
             "Give dim, or a model whose dimension to use.",
         )
-    words = _select_frequent_words(counts, settings.min_count)
+    frequent = _select_frequent_words(counts, settings.min_count)
+    words = dict(islice(frequent.items(), _count_words_in_memory(frequent, settings)))
     with sentences.open("rb") as file:
         if not any(line.strip() for line in file):
             raise InputError(
@@ -121,23 +231,40 @@ def train_word2vec(
         )
     occurrences = np.array(list(words.values()), dtype=np.int64)
     return TrainedVectors(
-        EmbeddingSpace(tuple(words), vectors, occurrences, name="word2vec"), seconds
+        EmbeddingSpace(tuple(words), vectors, occurrences, name="word vectors"),
+        seconds,
+        settings,
+        len(frequent) - len(words),
     )
 
 
-def count_matrix_bytes(words: int, dim: int) -> int:
-    """Return the bytes of the two matrices of a training: input and output vectors in float32."""
-    return 2 * words * dim * np.float32().nbytes
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """Number of words that get a vector, of those that are frequent enough, and the bytes that their
+    training needs.
+    """
+
+    words: int
+    of: int
+    bytes: int
+
+    def __str__(self) -> str:
+        said = f"{self.words:,} words"
+        if self.words < self.of:
+            said = (
+                f"the {self.words:,} most frequent of {self.of:,} words, as many as fit into memory"
+            )
+        return f"{said}: {self.bytes / MEGABYTE:,.0f} MB of memory"
 
 
-def describe_memory(counts: WordCounts, settings: Word2VecSettings) -> str:
-    """Say how much memory a training needs for its two matrices."""
-    words = sum(count >= settings.min_count for count in counts.counts.values())
-    megabytes = count_matrix_bytes(words, settings.dim) / MEGABYTE
-    return (
-        f"{words:,} words in {settings.dim} dimensions: the two matrices need {megabytes:,.0f} MB of"
-        " memory"
-    )
+def estimate_memory(counts: WordCounts, settings: Word2VecSettings) -> MemoryEstimate:
+    """Estimate how many words get a vector, and the memory that their training needs."""
+    settings = choose_training(counts, settings).settings
+    frequent = {word: n for word, n in counts.counts.items() if n >= settings.min_count}
+    words = _count_words_in_memory(frequent, settings)
+    occurrences = _sort_counts(frequent)[:words]
+    n_bytes = TRAINERS[settings.trainer].bytes(occurrences, settings)
+    return MemoryEstimate(words, len(frequent), n_bytes)
 
 
 def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
@@ -146,21 +273,27 @@ def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) ->
 
     Calibrated on a 2.5 GHz core; another machine may be twice as fast or slow.
     """
-    microseconds = TRAINERS[settings.trainer].microseconds(settings)
-    speed_up = 1 + 0.83 * (settings.threads - 1)
-    return count_trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
+    settings = choose_training(counts, settings).settings
+    frequent = {word: n for word, n in counts.counts.items() if n >= settings.min_count}
+    occurrences = _sort_counts(frequent)[: _count_words_in_memory(frequent, settings)]
+    return TRAINERS[settings.trainer].seconds(occurrences, settings)
 
 
-def count_trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """Return the expected running words per epoch, after `min_count` and subsampling."""
-    occurrences = np.array(
-        [count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64
-    )
-    return float(occurrences @ compute_keep_probabilities(occurrences, settings.sample))
+def _count_words_in_memory(frequent: Mapping[str, int], settings: Word2VecSettings) -> int:
+    limit = TRAINERS[settings.trainer].count_words_in_memory
+    if limit is None:
+        return len(frequent)
+    return limit(_sort_counts(frequent), settings)
+
+
+def _sort_counts(counts: Mapping[str, int]) -> FloatArray:
+    """Return counts, highest first, (words,) float64."""
+    return -np.sort(-np.array([*counts.values()], dtype=np.float64))
 
 
 def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]:
-    """Return the words that get a vector, most frequent first, with their counts.
+    """Return the words that are frequent enough for a vector, most frequent first, with their
+    counts.
 
     Raises InputError if there are none.
     """

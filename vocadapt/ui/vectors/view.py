@@ -22,7 +22,8 @@ from vocadapt.spaces.neighbors.search import METRICS, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
-    count_matrix_bytes,
+    choose_training,
+    estimate_memory,
     estimate_word2vec_seconds,
 )
 from vocadapt.text.words import WordCounts
@@ -43,6 +44,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.number_formats import (
     count,
+    count_noun,
     duration,
     format_estimate_bold,
     fraction,
@@ -313,14 +315,16 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
     seconds = estimate_job_seconds(
         workspace, "vectors", estimate_word2vec_seconds(counts, settings)
     )
-    learned = sum(times >= settings.min_count for times in counts.counts.values())
-    # Of the two matrices in memory, one is saved.
-    matrices = count_matrix_bytes(learned, settings.dim)
+    choice, memory = choose_training(counts, settings), estimate_memory(counts, settings)
+    chosen = choice.settings.trainer
+    if choice.settings.epochs:
+        chosen += f", {count_noun(choice.settings.epochs, 'epoch')}"
     return (
-        f"**{count(learned)}** of {count(counts.distinct)} distinct words occur at least"
-        f" {settings.min_count} times · {count(counts.words)} running words · dimension"
-        f" {settings.dim} · about {format_estimate_bold(seconds)} ·"
-        f" {megabytes(matrices)} of memory for the matrices, on disk {megabytes(matrices // 2)}"
+        f"Trainer **{chosen}** ({choice.reason or 'as chosen'}) · **{count(memory.words)}** of"
+        f" {count(counts.distinct)} distinct words get a vector: they occur at least"
+        f" {settings.min_count} times"
+        f" · {count(counts.words)} running words · dimension {settings.dim} · about"
+        f" {format_estimate_bold(seconds)} · at most {megabytes(memory.bytes)} of memory"
     )
 
 
