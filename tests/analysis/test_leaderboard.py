@@ -85,8 +85,9 @@ def test_a_linear_target_is_recovered_by_the_alignment(board):
 
 
 def test_what_cannot_run_is_listed_with_the_reason(board):
-    # What is trained on a text or a glossary was not asked for by name; joined needs a network.
-    assert board.skipped.keys() == {"identity", "target", "joined"}
+    # What is trained on a text or a glossary was not asked for by name; joined needs a network,
+    # stacked words of several letters.
+    assert board.skipped.keys() == {"identity", "target", "joined", "stacked"}
     assert "8 dimensions, the model's 6" in board.skipped["target"]
     judged = {row.initializer for row in board.rows}
     assert (

@@ -26,6 +26,7 @@ from vocadapt.vocabulary.initializers.materials import (
 from vocadapt.vocabulary.initializers.methods import FITTED, METHODS
 from vocadapt.vocabulary.initializers.outputs import initialize_output_rows
 from vocadapt.vocabulary.initializers.sparse import SPARSE
+from vocadapt.vocabulary.initializers.stacked import STACKED
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 __all__ = [
@@ -43,7 +44,7 @@ __all__ = [
     "register_initializer",
 ]
 
-INITIALIZERS.update(METHODS | SPARSE | FITTED)
+INITIALIZERS.update(METHODS | SPARSE | STACKED | FITTED)
 
 
 def register_initializer(name: str, initializer: Initializer) -> None:

@@ -1,0 +1,200 @@
+"""Stacked embeddings: the model's own words divided by halves, the two maps, and their fallbacks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
+from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
+from vocadapt.vocabulary.initializers.initialize import (
+    InitializerSettings,
+    Materials,
+    NewEmbeddings,
+    initialize,
+)
+from vocadapt.vocabulary.initializers.stacked import (
+    Block,
+    StackedSettings,
+    build_form,
+    divide_own_words,
+    fit_stacked,
+)
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
+
+LETTERS = "abcdefgh"
+DIM = 12
+RNG = np.random.default_rng(1)
+PIECES = [*LETTERS, *(f"##{letter}" for letter in LETTERS)]
+# Words of three letters, each one token; their pieces are letters.
+OWN = [f"{a}{b}{c}" for a in LETTERS for b in LETTERS for c in LETTERS]
+NEW = [f"{a}{a}{b}{b}" for a in LETTERS for b in LETTERS if a != b]
+VOCABULARY = WordPieceVocabulary(("[UNK]", *PIECES, *OWN), frozenset({"[UNK]"}))
+PIECE_VECTORS = dict(zip(PIECES, RNG.normal(size=(len(PIECES), DIM)), strict=True))
+BY_CONTEXT = RNG.normal(size=(DIM, DIM)) / DIM**0.5
+MEANINGS = {word: RNG.normal(size=DIM) for word in OWN + NEW}
+
+
+def embed(word: str) -> np.ndarray:
+    """The embedding of a word is half the mean of its letters and half its mapped meaning."""
+    pieces = [PIECE_VECTORS[word[0]], *(PIECE_VECTORS[f"##{letter}"] for letter in word[1:])]
+    form = np.mean(pieces, axis=0) * len(pieces) ** 0.5
+    return np.asarray(0.7 * form + 0.7 * MEANINGS[word] @ BY_CONTEXT)
+
+
+TRUTH = {word: embed(word) for word in OWN + NEW}
+MODEL = EmbeddingSpace(
+    VOCABULARY.tokens,
+    np.stack(
+        [np.ones(DIM), *(PIECE_VECTORS[piece] for piece in PIECES), *(TRUTH[w] for w in OWN)]
+    ).astype(np.float32),
+)
+DOMAIN = EmbeddingSpace(
+    tuple(OWN[::2] + NEW),
+    np.stack([MEANINGS[word] for word in OWN[::2] + NEW]).astype(np.float32),
+    np.full(len(OWN[::2] + NEW), 1000),
+)
+PLAN = VocabularyPlan(VOCABULARY, tuple(AddedWord(word, ()) for word in NEW))
+MATERIALS = Materials(PLAN, MODEL, DOMAIN)
+SETTINGS = InitializerSettings("stacked")
+
+
+def measure_cosine(made: NewEmbeddings) -> float:
+    """Mean cosine to the true embeddings, both centered."""
+    true = np.stack([TRUTH[word] for word in made.tokens])
+    mean = np.mean([TRUTH[word] for word in OWN], axis=0)
+    one, other = normalize_rows(made.matrix - mean), normalize_rows(true - mean)
+    return float(np.einsum("ij,ij->i", one, other).mean())
+
+
+def test_context_and_form_together_recover_what_neither_does_alone() -> None:
+    both = measure_cosine(initialize(MATERIALS, SETTINGS))
+    without = DOMAIN.take(DOMAIN.rows(OWN[::2]))
+    by_form = measure_cosine(initialize(replace(MATERIALS, domain=without), SETTINGS))
+    pieces = measure_cosine(initialize(MATERIALS, InitializerSettings("syntactic")))
+    by_context = replace(
+        MATERIALS, alignment=fit_alignment(DOMAIN, MODEL, AlignmentSettings(center=True))
+    )
+    context = measure_cosine(initialize(by_context, InitializerSettings("aligned")))
+    assert both > 0.85
+    assert max(pieces, by_form, context) < both - 0.15
+
+
+def test_own_words_are_divided_by_halves_without_each_other() -> None:
+    own = divide_own_words(VOCABULARY, MODEL, 1)
+    assert set(own.words) == set(OWN)
+    for word, pieces in zip(own.words, own.pieces, strict=True):
+        assert pieces == (word[0], f"##{word[1]}", f"##{word[2]}")
+    np.testing.assert_array_equal(own.rows, MODEL.rows(own.words))
+    # A word that is the start of another stays in the vocabulary for half of them.
+    longer = WordPieceVocabulary(
+        (*VOCABULARY.tokens, *(f"{w}a" for w in OWN)), frozenset({"[UNK]"})
+    )
+    vectors = RNG.normal(size=(len(longer), DIM)).astype(np.float32)
+    divided = divide_own_words(longer, EmbeddingSpace(longer.tokens, vectors), 1)
+    starts = [
+        p[0] == w[:3] for w, p in zip(divided.words, divided.pieces, strict=True) if len(w) == 4
+    ]
+    assert 0.4 < np.mean(starts) < 0.6
+
+
+def test_the_division_and_the_result_depend_on_the_seed_alone() -> None:
+    one = initialize(MATERIALS, SETTINGS)
+    np.testing.assert_array_equal(one.matrix, initialize(MATERIALS, SETTINGS).matrix)
+    other = InitializerSettings("stacked", options={"stacked": {"seed": 2}})
+    assert divide_own_words(VOCABULARY, MODEL, 2).words == tuple(OWN)
+    assert initialize(MATERIALS, other).matrix.shape == one.matrix.shape
+
+
+def test_a_block_has_the_mean_square_of_its_weight() -> None:
+    vectors = RNG.normal(3, 2, size=(200, 5)).astype(np.float32)
+    features = Block.fit(vectors, 4.0).apply(vectors)
+    assert features.mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-5)
+    assert (features**2).sum(axis=1).mean() == pytest.approx(16, rel=1e-4)
+    # Equal vectors carry no information.
+    assert not Block.fit(np.ones((4, 5), np.float32)).apply(np.ones((4, 5), np.float32)).any()
+
+
+def test_the_form_is_mean_first_and_last_piece() -> None:
+    mean, first, last = build_form(VOCABULARY, MODEL, [("a", "##b", "##c"), ("d",)])
+    np.testing.assert_allclose(mean[0], (MODEL["a"] + MODEL["##b"] + MODEL["##c"]) / 3, rtol=1e-5)
+    np.testing.assert_array_equal(first, [MODEL["a"], MODEL["d"]])
+    np.testing.assert_array_equal(last, [MODEL["##c"], MODEL["d"]])
+
+
+def test_rare_words_get_nearly_the_prediction_from_their_form() -> None:
+    own = divide_own_words(VOCABULARY, MODEL, 1)
+    stacked = fit_stacked(VOCABULARY, MODEL, DOMAIN, own, StackedSettings(half_reliable=10))
+    form = build_form(VOCABULARY, MODEL, [VOCABULARY.tokenize_token(word) for word in NEW])
+    vectors = DOMAIN.matrix[DOMAIN.rows(NEW)]
+    alone = stacked.predict(form)
+    never = stacked.predict(form, vectors, np.zeros(len(NEW), np.int64))
+    np.testing.assert_allclose(never, alone, atol=1e-6)
+    # At ten occurrences, half of the correction is used. (The log count is a feature, too: it is the
+    # same for all anchors here, and has no weight.)
+    half = stacked.predict(form, vectors, np.full(len(NEW), 10)) - alone
+    whole = stacked.predict(form, vectors, np.full(len(NEW), 10**9)) - alone
+    np.testing.assert_allclose(half, whole / 2, atol=1e-4)
+
+
+def test_lengths_are_those_of_own_words_of_equal_frequency() -> None:
+    counts = np.where(np.arange(len(DOMAIN)) % 2, 10, 1000)
+    longer = MODEL.matrix.copy()
+    rare = [w for w in OWN if w in DOMAIN and counts[DOMAIN.index[w]] == 10]
+    longer[MODEL.rows(rare)] *= 5
+    made = initialize(
+        replace(MATERIALS, model=MODEL.with_matrix(longer), domain=replace(DOMAIN, counts=counts)),
+        SETTINGS,
+    )
+    norms = np.linalg.norm(made.matrix, axis=1)
+    is_rare = counts[DOMAIN.rows(made.tokens)] == 10
+    assert norms[is_rare].mean() > 3 * norms[~is_rare].mean()
+
+
+def test_a_word_without_a_vector_gets_its_form_and_says_so() -> None:
+    lacking = DOMAIN.take(np.array([i for i, w in enumerate(DOMAIN.words) if w != NEW[0]]))
+    made = initialize(replace(MATERIALS, domain=lacking), SETTINGS)
+    assert made.fallbacks == 1 and made.provenance[0].fallback
+    assert made.provenance[0].how.endswith("alone: it has no word vector")
+    assert "its word vector, on" in made.provenance[1].how
+    assert np.linalg.norm(made.matrix[0]) > 0
+
+
+def test_no_own_word_with_a_context() -> None:
+    alone = DOMAIN.take(DOMAIN.rows(NEW))
+    made = initialize(replace(MATERIALS, domain=alone), SETTINGS)
+    assert made.fallbacks == len(NEW) and np.isfinite(made.matrix).all()
+    assert made.provenance[0].how.endswith("too few words of the model have a word vector")
+
+
+def test_vectors_without_counts_count_as_reliable() -> None:
+    uncounted = replace(DOMAIN, counts=None)
+    assert measure_cosine(initialize(replace(MATERIALS, domain=uncounted), SETTINGS)) > 0.85
+
+
+def test_a_token_that_is_no_word_gets_the_mean_of_its_pieces() -> None:
+    tokens = ("##abcd", "a9z")
+    plan = VocabularyPlan(VOCABULARY, tuple(AddedWord(token, ()) for token in tokens))
+    made = initialize(replace(MATERIALS, plan=plan), SETTINGS)
+    expected = initialize(replace(MATERIALS, plan=plan), InitializerSettings("syntactic"))
+    np.testing.assert_array_equal(made.matrix, expected.matrix)
+    assert made.fallbacks == 2
+    assert made.provenance[0].how.startswith("not a word that pieces spell")
+
+
+def test_a_model_of_single_characters_is_refused() -> None:
+    letters = WordPieceVocabulary(("[UNK]", *PIECES), frozenset({"[UNK]"}))
+    plan = VocabularyPlan(letters, (AddedWord("abcd", ()),))
+    with pytest.raises(InputError, match="0 words that can be divided") as caught:
+        initialize(Materials(plan, MODEL, DOMAIN), SETTINGS)
+    assert "aligned" in caught.value.remedy
+
+
+def test_word_vectors_are_needed() -> None:
+    with pytest.raises(InputError, match="no target space was given"):
+        initialize(replace(MATERIALS, domain=None), SETTINGS)
+    # The vectors of a target model serve as well.
+    target = initialize(replace(MATERIALS, domain=None, target=DOMAIN), SETTINGS)
+    np.testing.assert_array_equal(target.matrix, initialize(MATERIALS, SETTINGS).matrix)

@@ -1,0 +1,395 @@
+"""Stacked embeddings: one linear map from the context and the form of a word to its embedding.
+
+The context of a word is its word vector; its form are its pieces. The map is fitted on words of the
+model's own vocabulary, whose embeddings are known. Each is divided into pieces as if it were new:
+half of the words are removed from the vocabulary, the words of this half are divided, then the other
+half. So their pieces are about as many and as short as those of new words, and an inflected word
+does not always have its stem as a piece.
+
+    e(w) = A · f(w) + c / (c + k) · B · [f(w); v(w); log c]
+
+f(w) are the mean, the first and the last piece of the word (and its hidden state, if the network may
+run), v(w) is its word vector and c its count in the text. A is fitted by ridge regression on all
+words that can be divided, B on what A leaves over, with the words that have a vector. So a word
+without a vector gets the prediction from its form, and one with few occurrences nearly the same.
+Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
+words of equal frequency.
+
+Its parts are known: the regression of embeddings on contexts is that of Poerner et al. 2020 and, à
+la carte, of Khodak et al. 2018; form and context are joined by the attentive mimicking and the
+BERTRAM of Schick and Schütze (2019, 2020), by a network that is trained. Ours is the closed form,
+fitted in seconds: the division of the model's own words by halves, the correction of a prediction
+from the form, and its shrinkage.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
+from vocadapt.spaces.alignment.vector_length import fit_norm_curve, read_norm_curve
+from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix, normalize_rows
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.initializers.materials import (
+    Initialized,
+    Initializer,
+    InitializerSettings,
+    Materials,
+    Provenance,
+    has_vector,
+    list_trained_tokens,
+)
+from vocadapt.vocabulary.initializers.mixing import average_pieces
+
+MIN_LETTERS = 3  # of a word that the map is fitted on; shorter ones are often parts of words
+MIN_WORDS = 10  # that a map is fitted on
+WORDS = ("word start", "whole word")  # position classes of words
+
+Pieces = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StackedSettings(CheckedSettings):
+    """Settings of stacked embeddings; measured on contracts and reviews (docs/small-texts.md)."""
+
+    context_weight: float = setting(
+        4.0, "weight of the word vector beside the form", low=ABOVE_ZERO, high=1_000
+    )
+    ridge: float = setting(
+        1.0,
+        "ridge penalty of both maps, a fraction of the mean variance of the features",
+        low=ABOVE_ZERO,
+        high=1_000,
+        label="Ridge penalty",
+    )
+    half_reliable: float = setting(
+        3.0,
+        "count at which half of the correction by the context is used",
+        high=1e6,
+        label="Half-reliable count",
+    )
+    seed: int = setting(1, "random seed of the halves of the model's own words", high=MAX_SEED)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnWords:
+    """Words of a model with their pieces as if they were new, and the row of each embedding, (n,)."""
+
+    words: tuple[str, ...]
+    pieces: tuple[Pieces, ...]
+    rows: IntArray
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def select(self, chosen: NDArray[np.bool_]) -> "OwnWords":
+        """Return the words of a mask (n,) bool."""
+        places = np.flatnonzero(chosen).tolist()
+        return OwnWords(
+            tuple(self.words[i] for i in places),
+            tuple(self.pieces[i] for i in places),
+            self.rows[chosen],
+        )
+
+
+def divide_own_words(vocabulary: Vocabulary, model: EmbeddingSpace, seed: int) -> OwnWords:
+    """Divide the words of a model into pieces as if they were new.
+
+    model: its embeddings, by token. Words that cannot be divided are left out. Raises InputError if
+    fewer than MIN_WORDS remain.
+    """
+    # 1. Words: letters only, and produced by the tokenizer.
+    words = [
+        token
+        for token in vocabulary.tokens
+        if token in model
+        and vocabulary.position(token) in WORDS
+        and vocabulary.body(token).isalpha()
+        and len(vocabulary.body(token)) >= MIN_LETTERS
+        and model.kinds.is_produced(token)
+    ]
+
+    # 2. Divide each half without the tokens of this half.
+    order = np.random.default_rng(seed).permutation(len(words))
+    divided: dict[str, Pieces] = {}
+    for half in np.array_split(order, 2):
+        removed = [words[i] for i in half.tolist()]
+        others = vocabulary.without(frozenset(removed))
+        for word in removed:
+            pieces = others.tokenize_token(word)
+            if len(pieces) > 1 and vocabulary.unknown not in pieces:
+                divided[word] = pieces
+    if len(divided) < MIN_WORDS:
+        raise InputError(
+            f"{model.name} has {len(divided):,} words that can be divided into pieces, too few to"
+            " map the form of a word to its embedding.",
+            "Choose another initializer, such as aligned.",
+        )
+    found = tuple(word for word in words if word in divided)
+    return OwnWords(found, tuple(divided[word] for word in found), model.rows(found))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block of features: vectors of length 1, centered, and scaled to a mean square of weight²."""
+
+    mean: Matrix
+    scale: float
+
+    @classmethod
+    def fit(cls, vectors: Matrix, weight: float = 1.0) -> "Block":
+        """Fit mean and scale to vectors (n, d)."""
+        unit = normalize_rows(vectors)
+        mean = unit.mean(axis=0)
+        spread = float(np.sqrt(((unit - mean) ** 2).sum(axis=1).mean()))
+        return cls(mean, weight / spread if spread else 0.0)
+
+    def apply(self, vectors: Matrix) -> Matrix:
+        """Return the features of vectors (n, d), float32."""
+        return np.asarray((normalize_rows(vectors) - self.mean) * np.float32(self.scale))
+
+
+def build_form(
+    vocabulary: Vocabulary, model: EmbeddingSpace, pieces: Sequence[Pieces]
+) -> list[Matrix]:
+    """Return the mean, first and last piece of words, each (words, dim) float32."""
+    rows = [model.rows(one) for one in pieces]
+    mean = np.empty((len(rows), model.dim), np.float32)
+    for place, one in enumerate(rows):
+        mean[place] = model.matrix[one].mean(axis=0)
+    first = np.array([one[0] for one in rows], dtype=np.int64)
+    last = np.array([one[-1] for one in rows], dtype=np.int64)
+    return [mean, model.matrix[first], model.matrix[last]]
+
+
+@dataclass(frozen=True, eq=False)
+class FormMap:
+    """A: predicts the direction of an embedding from the form.
+
+    blocks: of the form. matrix: (features, dim). mean: (dim,), mean direction of the embeddings.
+    """
+
+    blocks: tuple[Block, ...]
+    matrix: Matrix
+    mean: Matrix
+
+    def compute_features(self, form: Sequence[Matrix]) -> Matrix:
+        """Return the features of the form, (words, features) float32."""
+        parts = [block.apply(part) for block, part in zip(self.blocks, form, strict=True)]
+        return np.concatenate(parts, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextMap:
+    """B: corrects a prediction from the form by the context.
+
+    block: of the word vectors. log_mean, log_sd: of the log counts of the anchors. matrix: (features
+    of the form + vector dim + 1, dim). anchors: number of words that it was fitted on.
+    """
+
+    block: Block
+    log_mean: float
+    log_sd: float
+    matrix: Matrix
+    anchors: int
+
+    def correct(
+        self, form: Matrix, vectors: Matrix, counts: IntArray, half_reliable: float
+    ) -> Matrix:
+        """Return the correction of words, (words, dim) float32; form: (words, features)."""
+        features = join_features(form, self.block, vectors, counts, self.log_mean, self.log_sd)
+        trust = counts / (counts + half_reliable)
+        return np.asarray(trust[:, None].astype(np.float32) * (features @ self.matrix))
+
+
+def join_features(
+    form: Matrix, block: Block, vectors: Matrix, counts: IntArray, log_mean: float, log_sd: float
+) -> Matrix:
+    """Return the features of form and context, (words, features) float32."""
+    logs = (np.log(np.maximum(counts, 1)) - log_mean) / (log_sd or 1.0)
+    return np.concatenate([form, block.apply(vectors), logs[:, None].astype(np.float32)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedMap:
+    """The fitted maps; context: None if too few own words have a word vector.
+
+    norm_curve: norms of the own words by frequency, see `fit_norm_curve`. words: number of own words
+    that the map of the form was fitted on.
+    """
+
+    settings: StackedSettings
+    form: FormMap
+    context: ContextMap | None
+    norm_curve: Matrix
+    words: int
+
+    def predict(
+        self, form: Sequence[Matrix], vectors: Matrix | None = None, counts: IntArray | None = None
+    ) -> Matrix:
+        """Predict centered directions, (words, dim) float32.
+
+        vectors: (words, vector dim), with their counts (words,); None predicts from the form alone.
+        """
+        features = self.form.compute_features(form)
+        predicted = np.asarray(features @ self.form.matrix)
+        if self.context is None or vectors is None or counts is None:
+            return predicted
+        half_reliable = self.settings.half_reliable
+        return predicted + self.context.correct(features, vectors, counts, half_reliable)
+
+    def embed(self, predicted: Matrix, counts: IntArray) -> Matrix:
+        """Return embeddings (words, dim) float32: predicted directions, with the norm that own words
+        of equal frequency have.
+        """
+        norms = read_norm_curve(self.norm_curve, counts, len(predicted))
+        return normalize_rows(predicted + self.form.mean) * norms[:, None]
+
+
+def fit_stacked(
+    vocabulary: Vocabulary,
+    model: EmbeddingSpace,
+    domain: EmbeddingSpace,
+    own: OwnWords,
+    settings: StackedSettings,
+) -> StackedMap:
+    """Fit the maps on own words of a model; domain: word vectors by token.
+
+    1. Fit the map of the form on all own words.
+    2. Fit that of the context on what it leaves over, with the words that have a vector.
+    3. Fit the norms by frequency.
+    """
+    # 1. The form. Directions are centered by the words of the text, if there are any.
+    has_context = np.array([has_vector(domain, word) for word in own.words], dtype=bool)
+    in_text = has_context
+    if has_context.sum() < MIN_WORDS:
+        in_text = np.ones_like(has_context)
+    directions = normalize_rows(model.matrix[own.rows])
+    mean = directions[in_text].mean(axis=0)
+    targets = directions - mean
+    form = build_form(vocabulary, model, own.pieces)
+    blocks = tuple(Block.fit(part) for part in form)
+    by_form = FormMap(blocks, np.zeros((0, model.dim), np.float32), mean)
+    features = by_form.compute_features(form)
+    by_form = replace(by_form, matrix=solve_ridge(features, targets, settings.ridge))
+
+    # 2. The context.
+    rows = own.rows[in_text]
+    if has_context.sum() < MIN_WORDS:
+        curve = fit_norm_curve(None, rows, model.matrix[rows])
+        return StackedMap(settings, by_form, None, curve, len(own))
+    anchors = domain.rows([w for w, has in zip(own.words, has_context, strict=True) if has])
+    vectors, counts = domain.matrix[anchors], get_counts(domain, anchors)
+    block = Block.fit(vectors, settings.context_weight)
+    logs = np.log(np.maximum(counts, 1))
+    log_mean, log_sd = float(logs.mean()), float(logs.std())
+    both = join_features(features[has_context], block, vectors, counts, log_mean, log_sd)
+    left_over = targets[has_context] - features[has_context] @ by_form.matrix
+    matrix = solve_ridge(both, left_over, settings.ridge)
+    by_context = ContextMap(block, log_mean, log_sd, matrix, len(anchors))
+
+    # 3. The norms.
+    curve = fit_norm_curve(domain.counts, anchors, model.matrix[rows])
+    return StackedMap(settings, by_form, by_context, curve, len(own))
+
+
+def solve_ridge(x: Matrix, y: Matrix, ridge: float) -> Matrix:
+    """Solve x · W ≈ y by ridge regression in double precision, (features, dim) float32.
+
+    ridge: penalty, a fraction of the mean diagonal of xᵀx.
+    """
+    x_exact = x.astype(np.float64)
+    squares = x_exact.T @ x_exact
+    penalty = ridge * float(np.trace(squares)) / len(squares)
+    # A penalty of 0 would be possible only without any variance.
+    squares[np.diag_indices(len(squares))] += penalty or 1.0
+    return np.asarray(np.linalg.solve(squares, x_exact.T @ y), dtype=np.float32)
+
+
+def get_counts(domain: EmbeddingSpace, rows: IntArray) -> IntArray:
+    """Return the counts of words of a space, (rows,); a very high count if it has none: vectors of
+    another program count as reliable.
+    """
+    if domain.counts is None:
+        return np.full(len(rows), 10**9, dtype=np.int64)
+    return domain.counts[rows]
+
+
+def initialize_stacked(materials: Materials, settings: InitializerSettings) -> Initialized:
+    """Predict the embeddings of words from their contexts and pieces.
+
+    Tokens that are no words, or that no pieces spell, get the mean of their pieces.
+    """
+    base, model = materials.plan.base, materials.model
+    # Contexts are the word vectors of the domain, or else the vectors of a target model.
+    domain = materials.similarity_space if materials.domain is None else materials.domain
+    own_settings: StackedSettings = settings.own
+
+    # 1. Fit the map on the model's own words that keep their embeddings.
+    trained = frozenset(list_trained_tokens(materials.plan, model)) - {*materials.plan.replaced}
+    own = divide_own_words(base, model, own_settings.seed)
+    own = own.select(np.array([word in trained for word in own.words], dtype=bool))
+    stacked = fit_stacked(base, model, domain, own, own_settings)
+
+    # 2. Divide the new tokens; the mean of the pieces is the fallback.
+    tokens = materials.plan.new_embeddings
+    embeddings, sources = average_pieces(materials, tokens)
+    provenance = list(sources)
+    pieces = [base.tokenize_token(token, without=True) for token in tokens]
+    is_word = np.array(
+        [
+            base.position(token) in WORDS and bool(one) and base.unknown not in one
+            for token, one in zip(tokens, pieces, strict=True)
+        ],
+        dtype=bool,
+    )
+    has_context = np.array([has_vector(domain, token) for token in tokens], dtype=bool)
+    has_context &= stacked.context is not None
+
+    # 3. Predict those with and those without a context.
+    for with_context in (True, False):
+        places = np.flatnonzero(is_word & (has_context == with_context))
+        if not len(places):
+            continue
+        chosen = [tokens[i] for i in places.tolist()]
+        form = build_form(base, model, [pieces[i] for i in places.tolist()])
+        counts = np.ones(len(places), dtype=np.int64)
+        vectors = None
+        if with_context:
+            rows = domain.rows(chosen)
+            vectors, counts = domain.matrix[rows], get_counts(domain, rows)
+        embeddings[places] = stacked.embed(stacked.predict(form, vectors, counts), counts)
+        for i in places.tolist():
+            provenance[i] = _describe(stacked, pieces[i], with_context)
+    for i in np.flatnonzero(~is_word).tolist():
+        how = f"not a word that pieces spell: {provenance[i].how}"
+        provenance[i] = Provenance(how, provenance[i].donors, fallback=True)
+    return embeddings, tuple(provenance)
+
+
+def _describe(stacked: StackedMap, pieces: Pieces, with_context: bool) -> Provenance:
+    """Return the provenance of a predicted embedding."""
+    form = f"its form ({' '.join(pieces)}), fitted on {stacked.words:,} words"
+    if with_context and stacked.context is not None:
+        return Provenance(f"its word vector, on {stacked.context.anchors:,} words, and {form}")
+    why = "it has no word vector"
+    if stacked.context is None:
+        why = "too few words of the model have a word vector"
+    return Provenance(f"{form}, alone: {why}", fallback=True)
+
+
+STACKED = {
+    "stacked": Initializer(
+        initialize_stacked,
+        "a map from the word's vector and its pieces to an embedding, fitted on the model's own words,"
+        " which are divided as if they were new; a word without a vector gets what its pieces predict",
+        "A · f + c / (c + k) · B · [f; v; log c], f: mean, first and last piece",
+        "ours; after Poerner et al. 2020 (context) and Schick and Schütze 2020, BERTRAM (form)",
+        needs="similar",
+        settings=StackedSettings,
+        reads_rows=True,
+    ),
+}
