@@ -9,13 +9,13 @@ import pytest
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import (
-    _rank_own_pieces,
     assign_folds,
     compare_alignments,
     compare_fold_by_fold,
     cross_validate,
     find_infeasible_methods,
     list_feasible_alignments,
+    rank_own_pieces,
     select_best_alignment,
 )
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
@@ -65,10 +65,10 @@ def test_an_uninformative_alignment_is_at_chance(method):
 def test_ranks_by_hand():
     pieces = normalize_rows(np.array([[1, 0], [1, 1], [0, 1], [-1, 0]], dtype=np.float32))
     queries, own, among = np.array([[1, 0]], dtype=np.float32), np.array([1]), np.array([1, 2])
-    plain = _rank_own_pieces(queries, pieces, np.zeros(4, np.float32), own, among)
+    plain = rank_own_pieces(queries, pieces, np.zeros(4, np.float32), own, among)
     assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) is nearer, but not an anchor
     hubness = np.array([0.9, 0, 0, 0], dtype=np.float32)  # 1 − .45 < .707: the hub falls behind
-    assert _rank_own_pieces(queries, pieces, hubness, own, among)["csls pieces"] == 0
+    assert rank_own_pieces(queries, pieces, hubness, own, among)["csls pieces"] == 0
 
 
 def test_results_are_in_the_order_of_the_anchors():

@@ -17,10 +17,15 @@ from vocadapt.vocabulary.initializers.initialize import (
 )
 from vocadapt.vocabulary.initializers.stacked import (
     Block,
+    FormReader,
     StackedSettings,
-    build_form,
     divide_own_words,
     fit_stacked,
+)
+from vocadapt.vocabulary.initializers.stacked_quality import (
+    cross_validate_stacked,
+    find_cells,
+    match_words,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -118,16 +123,23 @@ def test_a_block_has_the_mean_square_of_its_weight() -> None:
 
 
 def test_the_form_is_mean_first_and_last_piece() -> None:
-    mean, first, last = build_form(VOCABULARY, MODEL, [("a", "##b", "##c"), ("d",)])
+    reader = FormReader.fit(VOCABULARY, MODEL, OWN, 1)
+    words, pieces = ["abc", "d"], [("a", "##b", "##c"), ("d",)]
+    mean, first, last, spelling = reader.read(words, pieces)
     np.testing.assert_allclose(mean[0], (MODEL["a"] + MODEL["##b"] + MODEL["##c"]) / 3, rtol=1e-5)
     np.testing.assert_array_equal(first, [MODEL["a"], MODEL["d"]])
     np.testing.assert_array_equal(last, [MODEL["##c"], MODEL["d"]])
+    # Words with more common n-grams are more alike; a single letter has none.
+    assert not spelling[1].any()
+    one, near, far = normalize_rows(reader.read(["abc", "abd", "gef"], [("a",)] * 3)[3])
+    assert one @ near > one @ far
 
 
 def test_rare_words_get_nearly_the_prediction_from_their_form() -> None:
     own = divide_own_words(VOCABULARY, MODEL, 1)
-    stacked = fit_stacked(VOCABULARY, MODEL, DOMAIN, own, StackedSettings(half_reliable=10))
-    form = build_form(VOCABULARY, MODEL, [VOCABULARY.tokenize_token(word) for word in NEW])
+    reader = FormReader.fit(VOCABULARY, MODEL, OWN, 1)
+    stacked = fit_stacked(reader, DOMAIN, own, StackedSettings(half_reliable=10))
+    form = reader.read(NEW, [VOCABULARY.tokenize_token(word) for word in NEW])
     vectors = DOMAIN.matrix[DOMAIN.rows(NEW)]
     alone = stacked.predict(form)
     never = stacked.predict(form, vectors, np.zeros(len(NEW), np.int64))
@@ -198,3 +210,51 @@ def test_word_vectors_are_needed() -> None:
     # The vectors of a target model serve as well.
     target = initialize(replace(MATERIALS, domain=None, target=DOMAIN), SETTINGS)
     np.testing.assert_array_equal(target.matrix, initialize(MATERIALS, SETTINGS).matrix)
+
+
+# --- How precisely words are placed
+
+
+def test_words_are_weighted_like_new_ones() -> None:
+    weights, matched = match_words(np.array([0, 0, 0, 1]), np.array([0, 1]))
+    assert weights.tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 2])
+    assert matched == 1
+    # Cells without an own word cannot be matched; without any match, nothing is reweighted.
+    assert match_words(np.array([0, 0, 1]), np.array([1, 1, 5, 5]))[1] == 0.5
+    weights, matched = match_words(np.array([0, 1]), np.array([7]))
+    assert (weights.tolist(), matched) == ([1, 1], 0)
+    assert match_words(np.array([0, 1]), np.zeros(0, np.int64))[1] == 0
+    # No word counts more than ten times as much as its band would.
+    weights, _ = match_words(np.array([0] * 999 + [1]), np.array([1]))
+    assert weights.max() == 1000 and weights[:999].max() == 0
+
+
+def test_cells_are_counts_pieces_and_the_first_piece() -> None:
+    words, counts = ["abcd", "abcd", "abcd", "abcd"], np.array([5, 5, 500, 5])
+    pieces = [("abc", "##d"), ("a", "##bcd"), ("abc", "##d"), ("ab", "##c", "##d")]
+    cells = find_cells(VOCABULARY, words, pieces, counts).tolist()
+    assert len(set(cells)) == 4
+    assert find_cells(VOCABULARY, words[:1], pieces[:1], counts[:1] + 4).tolist() == cells[:1]
+
+
+def test_held_out_words_are_found_far_above_chance() -> None:
+    quality = cross_validate_stacked(VOCABULARY, MODEL, DOMAIN, NEW)
+    assert set(quality.words) == set(OWN[::2]) and quality.candidates == len(MODEL)
+    assert quality.precision(1) > 0.3 and quality.precision(5) > 0.6
+    found = quality.to_dict()
+    assert found["anchors"] == len(OWN[::2]) and found["folds"] == 5
+    assert found["reweighted"]["new_words"] == len(NEW)
+    again = cross_validate_stacked(VOCABULARY, MODEL, DOMAIN, NEW)
+    np.testing.assert_array_equal(quality.ranks, again.ranks)
+    # Shuffled embeddings cannot be predicted.
+    shuffled = MODEL.matrix.copy()
+    rows = MODEL.rows(OWN)
+    shuffled[rows] = shuffled[np.random.default_rng(2).permutation(rows)]
+    chance = cross_validate_stacked(VOCABULARY, MODEL.with_matrix(shuffled), DOMAIN, NEW)
+    assert chance.precision(1) < 0.05
+
+
+def test_too_few_words_to_judge_are_refused() -> None:
+    few = DOMAIN.take(DOMAIN.rows([OWN[0], *NEW]))
+    with pytest.raises(InputError, match="1 words of the model have a word vector"):
+        cross_validate_stacked(VOCABULARY, MODEL, few, NEW)

@@ -241,7 +241,7 @@ def evaluate_split(
     own = anchors.target_rows[test]
     cosine = np.einsum("ij,ij->i", mapped[test], pieces[own])
     random_cosine = np.einsum("ij,ij->i", mapped[test], pieces[np.roll(own, 1)])
-    ranks = _rank_own_pieces(mapped[test], pieces, hubness, own, anchors.target_rows)
+    ranks = rank_own_pieces(mapped[test], pieces, hubness, own, anchors.target_rows)
 
     # 4. Compare the norm of the embedding with that of the own wordpiece.
     rows = anchors.source_rows[test]
@@ -254,7 +254,7 @@ def evaluate_split(
     return cosine, random_cosine, length, ranks
 
 
-def _rank_own_pieces(
+def rank_own_pieces(
     queries: Matrix, pieces: Matrix, hubness: Matrix, own: IntArray, among: IntArray
 ) -> dict[str, IntArray]:
     """Count the candidates nearer to each query than its own wordpiece, by ranking (n,) int64.

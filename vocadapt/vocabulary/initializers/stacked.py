@@ -8,8 +8,8 @@ does not always have its stem as a piece.
 
     e(w) = A · f(w) + c / (c + k) · B · [f(w); v(w); log c]
 
-f(w) are the mean, the first and the last piece of the word (and its hidden state, if the network may
-run), v(w) is its word vector and c its count in the text. A is fitted by ridge regression on all
+f(w) are the mean, the first and the last piece of the word and its n-grams of letters, v(w) is its
+word vector and c its count in the text. A is fitted by ridge regression on all
 words that can be divided, B on what A leaves over, with the words that have a vector. So a word
 without a vector gets the prediction from its form, and one with few occurrences nearly the same.
 Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
@@ -24,6 +24,7 @@ from the form, and its shrinkage.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,9 @@ from vocadapt.vocabulary.initializers.mixing import average_pieces
 MIN_LETTERS = 3  # of a word that the map is fitted on; shorter ones are often parts of words
 MIN_WORDS = 10  # that a map is fitted on
 WORDS = ("word start", "whole word")  # position classes of words
+
+NGRAMS = (3, 5)  # lengths of the n-grams of letters, ends of words included
+SPELLING_DIMENSIONS = 768  # of the compressed n-grams
 
 Pieces = tuple[str, ...]
 
@@ -152,17 +156,47 @@ class Block:
         return np.asarray((normalize_rows(vectors) - self.mean) * np.float32(self.scale))
 
 
-def build_form(
-    vocabulary: Vocabulary, model: EmbeddingSpace, pieces: Sequence[Pieces]
-) -> list[Matrix]:
-    """Return the mean, first and last piece of words, each (words, dim) float32."""
-    rows = [model.rows(one) for one in pieces]
-    mean = np.empty((len(rows), model.dim), np.float32)
-    for place, one in enumerate(rows):
-        mean[place] = model.matrix[one].mean(axis=0)
-    first = np.array([one[0] for one in rows], dtype=np.int64)
-    last = np.array([one[-1] for one in rows], dtype=np.int64)
-    return [mean, model.matrix[first], model.matrix[last]]
+@dataclass(frozen=True, eq=False)
+class FormReader:
+    """Reads the form of words: their pieces and their spelling.
+
+    model: embeddings by token. spelling: a fitted transformer from words to vectors, which weights
+    their n-grams of 3 to 5 letters by rarity (tf-idf) and compresses them (truncated SVD).
+    """
+
+    vocabulary: Vocabulary
+    model: EmbeddingSpace
+    spelling: Any
+
+    @classmethod
+    def fit(
+        cls, vocabulary: Vocabulary, model: EmbeddingSpace, words: Sequence[str], seed: int
+    ) -> "FormReader":
+        """Fit the transformer of the spelling to words of the model."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.pipeline import make_pipeline
+
+        bodies = [vocabulary.body(word) for word in words]
+        tfidf = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=NGRAMS, lowercase=False, dtype=np.float32
+        )
+        n_grams = tfidf.fit_transform(bodies).shape[1]
+        dimensions = min(SPELLING_DIMENSIONS, n_grams, len(bodies))
+        spelling = make_pipeline(tfidf, TruncatedSVD(dimensions, n_iter=2, random_state=seed))
+        return cls(vocabulary, model, spelling.fit(bodies))
+
+    def read(self, words: Sequence[str], pieces: Sequence[Pieces]) -> list[Matrix]:
+        """Return mean, first and last piece, (words, dim), and the spelling, (words, dimensions)."""
+        rows = [self.model.rows(one) for one in pieces]
+        mean = np.empty((len(rows), self.model.dim), np.float32)
+        for place, one in enumerate(rows):
+            mean[place] = self.model.matrix[one].mean(axis=0)
+        first = np.array([one[0] for one in rows], dtype=np.int64)
+        last = np.array([one[-1] for one in rows], dtype=np.int64)
+        bodies = [self.vocabulary.body(word) for word in words]
+        spelling = self.spelling.transform(bodies).astype(np.float32)
+        return [mean, self.model.matrix[first], self.model.matrix[last], spelling]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,11 +284,7 @@ class StackedMap:
 
 
 def fit_stacked(
-    vocabulary: Vocabulary,
-    model: EmbeddingSpace,
-    domain: EmbeddingSpace,
-    own: OwnWords,
-    settings: StackedSettings,
+    reader: FormReader, domain: EmbeddingSpace, own: OwnWords, settings: StackedSettings
 ) -> StackedMap:
     """Fit the maps on own words of a model; domain: word vectors by token.
 
@@ -263,6 +293,7 @@ def fit_stacked(
     3. Fit the norms by frequency.
     """
     # 1. The form. Directions are centered by the words of the text, if there are any.
+    model = reader.model
     has_context = np.array([has_vector(domain, word) for word in own.words], dtype=bool)
     in_text = has_context
     if has_context.sum() < MIN_WORDS:
@@ -270,7 +301,7 @@ def fit_stacked(
     directions = normalize_rows(model.matrix[own.rows])
     mean = directions[in_text].mean(axis=0)
     targets = directions - mean
-    form = build_form(vocabulary, model, own.pieces)
+    form = reader.read(own.words, own.pieces)
     blocks = tuple(Block.fit(part) for part in form)
     by_form = FormMap(blocks, np.zeros((0, model.dim), np.float32), mean)
     features = by_form.compute_features(form)
@@ -332,7 +363,8 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
     trained = frozenset(list_trained_tokens(materials.plan, model)) - {*materials.plan.replaced}
     own = divide_own_words(base, model, own_settings.seed)
     own = own.select(np.array([word in trained for word in own.words], dtype=bool))
-    stacked = fit_stacked(base, model, domain, own, own_settings)
+    reader = FormReader.fit(base, model, own.words, own_settings.seed)
+    stacked = fit_stacked(reader, domain, own, own_settings)
 
     # 2. Divide the new tokens; the mean of the pieces is the fallback.
     tokens = materials.plan.new_embeddings
@@ -355,7 +387,7 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
         if not len(places):
             continue
         chosen = [tokens[i] for i in places.tolist()]
-        form = build_form(base, model, [pieces[i] for i in places.tolist()])
+        form = reader.read(chosen, [pieces[i] for i in places.tolist()])
         counts = np.ones(len(places), dtype=np.int64)
         vectors = None
         if with_context:
@@ -386,7 +418,7 @@ STACKED = {
         initialize_stacked,
         "a map from the word's vector and its pieces to an embedding, fitted on the model's own words,"
         " which are divided as if they were new; a word without a vector gets what its pieces predict",
-        "A · f + c / (c + k) · B · [f; v; log c], f: mean, first and last piece",
+        "A · f + c / (c + k) · B · [f; v; log c], f: pieces and n-grams",
         "ours; after Poerner et al. 2020 (context) and Schick and Schütze 2020, BERTRAM (form)",
         needs="similar",
         settings=StackedSettings,
