@@ -25,6 +25,7 @@ from vocadapt.lab.sharing import Sharing
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import read_recipe
 from vocadapt.spaces.alignment import cross_validation
+from vocadapt.spaces.alignment.choose import list_fast_alignments
 from vocadapt.spaces.alignment.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
@@ -261,7 +262,8 @@ def test_vectors_evaluate(ask, vectors, tmp_path):
 
 
 def test_align(ask, vectors, tiny_bert):
-    code, answer = ask("align", "--vectors", vectors, "--model", tiny_bert, "--folds", 3)
+    given = ("align", "--vectors", vectors, "--model", tiny_bert, "--folds", 3)
+    code, answer = ask(*given, "--method", "least-squares")
     assert code == 0
     assert answer["method"] == "least-squares" and answer["anchors"] == 34 and answer["seconds"] > 0
     held = answer["held_out"]
@@ -269,6 +271,26 @@ def test_align(ask, vectors, tiny_bert):
     assert held["chance@5"] == pytest.approx(5 / 34)
     assert held["all_pieces"]["chance@5"] == pytest.approx(5 / len(TINY_TOKENS))
     assert "p@1" in held["csls"]
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_align_without_a_method_chooses_one_by_other_words(
+    folds, ask, vectors, tiny_bert, tmp_path
+):
+    given = ("align", "--vectors", vectors, "--model", tiny_bert)
+    code, answer = ask(*given, "--folds", folds, "--save", tmp_path / "a")
+    assert code == 0 and answer["anchors"] == 34
+    held = answer["held_out"]
+    assert 0 < held["words"] < 34 and held["chance@5"] == pytest.approx(5 / 34)
+    fast = {one.method for one in list_fast_alignments()}
+    assert answer["method"] == answer["settings"]["method"] in fast
+    # The manifest and its command name what was chosen.
+    manifest = json.loads(Path(answer["manifest"]).read_text())
+    assert manifest["settings"]["alignment"]["method"] == answer["method"]
+    saved = json.loads((tmp_path / "a" / "alignment.json").read_text())
+    assert saved["settings"] == answer["settings"]
+    shown = ask(*given, json_wanted=False)[1]
+    assert "took no part in the choice" in shown
 
 
 def test_align_filters_anchors(ask, vectors, tiny_bert):
@@ -355,7 +377,9 @@ def test_align_all_evaluates_feasible_methods_and_reports_the_others(
         "Not in the table: least-squares (22 of 34"
         in ask(*arguments, "--all", json_wanted=False)[1]
     )
-    assert ask(*arguments)[0] == 2  # alone, it is still a mistake
+    # Named, it is still a mistake; without a method, one is chosen that can be fitted.
+    assert ask(*arguments, "--method", "least-squares")[0] == 2
+    assert ask(*arguments)[1]["method"] != "least-squares"
     assert ask(*arguments, "--all", "--folds", 0)[0] == 2
 
 

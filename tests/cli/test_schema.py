@@ -120,8 +120,9 @@ def test_a_default_of_the_schema_is_the_one_of_the_settings():
     defaults = Word2VecSettings()
     assert schema["properties"]["--epochs"]["default"] == defaults.epochs
     assert schema["properties"]["--min-count"]["default"] == defaults.min_count
-    assert schema["properties"]["--epochs"]["type"] == "integer"
-    assert schema["properties"]["--epochs"]["minimum"] == 1
+    assert schema["properties"]["--min-count"]["type"] == "integer"
+    assert schema["properties"]["--min-count"]["minimum"] == 1
+    assert {"enum": ["auto"]} in schema["properties"]["--epochs"]["anyOf"]
     # A preset decides: there is no default to name.
     finetune = build_arguments_schema(build_parser("finetune", load_command("finetune")))
     assert "default" not in finetune["properties"]["--learning-rate"]

@@ -560,7 +560,8 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
     command.add_options(parser)
     with pytest.raises(ZeroDivisionError):
         command.run(Options(**vars(parser.parse(rest))))
-    assert asked == [(spec, str(tmp_path / "out"))]
+    meant = spec.declaration.express(spec, tmp_path / "out")
+    assert asked == [(meant, str(tmp_path / "out"))]
 
 
 def test_a_recipe_of_the_user_is_repeated_from_the_file_beside_the_model(

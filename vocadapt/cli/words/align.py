@@ -3,6 +3,7 @@
 import re
 import shlex
 import time
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
@@ -30,7 +31,8 @@ from vocadapt.lab.artifacts.projection_files import check_export_path, export_pr
 from vocadapt.lab.steps.alignment import STEP as ALIGNMENT_STEP
 from vocadapt.lab.steps.alignment import (
     AlignmentStep,
-    cross_validate_alignments,
+    judge_alignments,
+    judge_stacked,
     load_evaluation,
     tabulate_alignments,
 )
@@ -49,10 +51,12 @@ from vocadapt.lab.steps.projection import (
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, count
+from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
 )
+from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.alignment.methods import METHODS
 from vocadapt.spaces.io.storage import load_space
@@ -113,6 +117,22 @@ class LengthQuality(TypedDict):
     error: float | None
 
 
+Reweighted = TypedDict(
+    "Reweighted", {"p@1": float, "p@5": float, "new_words": int, "matched": float}
+)
+StackedScores = TypedDict(
+    "StackedScores",
+    {
+        "p@1": float,
+        "p@5": float,
+        "reweighted": Annotated[Reweighted, "expected for the words that can be added"],
+        "anchors": int,
+        "candidates": int,
+        "folds": int,
+    },
+)
+
+
 class HeldOut(AllPieces):
     """Quality on held-out anchors: mean cosine, P@k among the wordpieces of all anchors, chance
     level, verdict.
@@ -122,7 +142,9 @@ class HeldOut(AllPieces):
     all_pieces: Annotated[AllPieces, "among all wordpieces"]
     csls: CslsRanking
     length: NotRequired[LengthQuality]
+    stacked: NotRequired[Annotated[StackedScores, "of stacked embeddings, among all wordpieces"]]
     folds: int
+    words: NotRequired[Annotated[int, "held-out anchors"]]
     verdict: Literal["chance", "better than chance"]
 
 
@@ -150,7 +172,9 @@ class AlignmentRow(TypedDict):
 
 
 class AlignAnswer(TypedDict):
-    """The chosen alignment on held-out anchors; with --all, every alignment, under `maps`."""
+    """The chosen alignment on held-out anchors. With --all, every alignment, under `maps`; without
+    --method the published least squares, under `published`.
+    """
 
     method: str
     anchors: int
@@ -160,6 +184,7 @@ class AlignAnswer(TypedDict):
     held_out: HeldOut
     settings: AlignmentSettings
     maps: NotRequired[list[AlignmentRow]]
+    published: NotRequired[AlignmentRow]
     left_out: NotRequired[Annotated[dict[str, str], "methods not evaluated, with the reason"]]
     out: NotRequired[str]
     manifest: NotRequired[str]
@@ -213,12 +238,16 @@ SPACES = (
 def _align(options: Options) -> Answer[AlignAnswer]:
     start = time.perf_counter()
     step = read_settings(options, AlignmentStep)
+    named = replace(step.alignment, anchors=AnchorFilter()) != AlignmentSettings()
+    if options.method is None and not named and not options.all:
+        step = replace(step, choose=True)
     # 1. Fit and evaluate the alignments; write an artifact if a folder was named.
     place: dict[str, Any] = {}
     if choose_destination(options, "alignments") is None:
-        alignments = tabulate_alignments(
-            cross_validate_alignments(step, *_open_spaces(options), options.progress)
-        )
+        spaces = _open_spaces(options)
+        judged = judge_alignments(step, *spaces, options.progress)
+        stacked = judge_stacked(*spaces) if step.choose else None
+        alignments = tabulate_alignments(judged, stacked)
     else:
         artifact = write_artifact(
             Spec(
@@ -236,6 +265,11 @@ def _align(options: Options) -> Answer[AlignAnswer]:
     keys = ("method", "anchors", "never_produced", "held_out", "settings")
     answer = {key: alignments[0][key] for key in keys}
     skipped: dict[str, str] = {}
+    if step.choose:
+        published = AlignmentSettings(anchors=step.alignment.anchors)
+        for found in alignments:
+            if build_settings(AlignmentSettings, found["settings"]) == published:
+                answer["published"] = found
     if options.all:
         space, target = _open_spaces(options)
         skipped = find_infeasible_methods(
@@ -276,12 +310,20 @@ def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) ->
         )
     # 2. How it was measured, which one is best, what is missing, and whether it beats chance.
     chosen = alignments[0]["held_out"]
-    lines = [
-        format_table(HEADER, rows),
-        "",
-        f"Scores are means over {chosen['folds']} folds of held-out anchors. Length: median norm of"
-        " mapped words relative to their own wordpieces.",
-    ]
+    measured = f"Scores are means over {chosen['folds']} folds of held-out anchors."
+    if chosen["folds"] == 1:
+        measured = (
+            "Scores are of words that took no part in the choice: the method was chosen by others."
+        )
+    length = "Length: median norm of mapped words relative to their own wordpieces."
+    lines = [format_table(HEADER, rows), "", f"{measured} {length}"]
+    if stacked := chosen.get("stacked"):
+        expected = stacked["reweighted"]
+        lines.append(
+            f"Stacked embeddings, from context and form: P@1 {stacked['p@1']:.3f}, P@5"
+            f" {stacked['p@5']:.3f} among all {stacked['candidates']:,} wordpieces; expected for the"
+            f" {expected['new_words']:,} new words: {expected['p@1']:.3f} and {expected['p@5']:.3f}."
+        )
     lines += [
         _describe_best(found, len(alignments))
         for found in alignments

@@ -3,20 +3,22 @@ its evaluation: held-out scores of each method, and each anchor of the chosen on
 """
 
 import csv
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
-from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Step, StepContext
+from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Spec, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import fit_alignment
+from vocadapt.spaces.alignment.choose import FOLDS, choose_alignment
 from vocadapt.spaces.alignment.cross_validation import (
     HeldOutQuality,
     compare_alignments,
@@ -27,6 +29,8 @@ from vocadapt.spaces.alignment.cross_validation import (
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.spreadsheet import escape_cell, unescape_cell
+from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
+from vocadapt.vocabulary.plan.planning import split_addable_words
 
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
@@ -42,10 +46,15 @@ COLUMNS = ("word", "fold", "cosine", "random_cosine", *RANKS)
 
 @dataclass(frozen=True)
 class AlignmentStep(CheckedSettings):
-    """Which alignment is saved, the number of folds, and whether all methods are compared."""
+    """Which alignment is saved, the number of folds, and whether all methods are compared.
+
+    choose: choose the best of the fast methods; the chosen one replaces `alignment`, of which only
+    the anchors are read.
+    """
 
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
-    folds: int = setting(10, "number of cross-validation folds", low=2, high=1_000)
+    folds: int = setting(FOLDS, "number of cross-validation folds", low=2, high=1_000)
+    choose: bool = setting(False, "choose the method by held-out words", flag="")
     compare: bool = setting(
         False,
         "evaluate all alignment methods that are not iterative, not only the chosen one",
@@ -90,31 +99,42 @@ class AlignmentEvaluation:
 
 
 def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers:
-    """Fit an alignment of word vectors to a model, and cross-validate it; all other methods if
-    requested.
+    """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named one,
+    all methods, or the best fast one.
     """
-    chosen = list_alignments(settings, context.space, context.model)[0]
+    judged = judge_alignments(settings, context.space, context.model, context.progress)
+    chosen = judged[0].settings
     fit_alignment(context.space, context.model.word_space, chosen).save(context.draft)
-    judged = cross_validate_alignments(settings, context.space, context.model, context.progress)
-    save_evaluation(judged, context.draft)
+    stacked = None
+    if settings.choose:
+        context.used.append(replace(settings, alignment=chosen))
+        stacked = judge_stacked(context.space, context.model)
+    save_evaluation(judged, context.draft, stacked)
     held = judged[0].as_json()["held_out"]
     assert isinstance(held, dict)
     return {
         "method": chosen.method,
-        "anchors": len(judged[0].anchors),
+        "anchors": judged[0].candidates["anchors"],
         "verdict": judged[0].verdict,
         **{key: held[key] for key in ("cosine", "p@1", "p@5", "p@10", "chance@5")},
         **({"best": asdict(select_best_alignment(judged).settings)} if settings.compare else {}),
     }
 
 
-def cross_validate_alignments(
+def judge_alignments(
     settings: AlignmentStep,
     space: EmbeddingSpace,
     model: LanguageModel,
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
-    """Cross-validate the chosen alignment, and all other methods if requested."""
+    """Evaluate alignments on held-out words, the one to save first: the named one, or all methods,
+    by cross-validation; or the best fast method, and the published one beside it.
+    """
+    if settings.choose:
+        found = choose_alignment(
+            space, model.word_space, settings.alignment.anchors, settings.folds, progress
+        )
+        return tuple(dict.fromkeys(filter(None, (found.quality, found.published))))
     return compare_alignments(
         space,
         model.word_space,
@@ -122,6 +142,18 @@ def cross_validate_alignments(
         settings.folds,
         progress=progress,
     )
+
+
+def judge_stacked(space: EmbeddingSpace, model: LanguageModel) -> dict[str, Any] | None:
+    """Return how precisely stacked embeddings place words, for the words that can be added; None if
+    too few words are known.
+    """
+    addable, _ = split_addable_words(model.vocabulary, model.splitter, space.words)
+    tokens = [model.vocabulary.spell(word) for word in addable]
+    domain = model.vocabulary.spell_words(space)
+    with suppress(InputError):
+        return cross_validate_stacked(model.vocabulary, model.space, domain, tokens).to_dict()
+    return None
 
 
 def list_alignments(
@@ -141,9 +173,11 @@ def list_alignments(
     return [*first, *(other for other in able if other != chosen)]
 
 
-def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
+def save_evaluation(
+    judged: Sequence[HeldOutQuality], draft: Path, stacked: Mapping[str, Any] | None = None
+) -> None:
     """Write the table of all alignments, the chosen one first, and the anchors of the chosen one."""
-    strict_json.write(draft / TABLE, {"maps": tabulate_alignments(judged)})
+    strict_json.write(draft / TABLE, {"maps": tabulate_alignments(judged, stacked)})
     chosen = judged[0]
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -154,22 +188,28 @@ def save_evaluation(judged: Sequence[HeldOutQuality], draft: Path) -> None:
         writer.writerows(zip(words, chosen.fold.tolist(), *cosines, *ranks, strict=True))
 
 
-def tabulate_alignments(judged: Sequence[HeldOutQuality]) -> list[dict[str, Any]]:
+def tabulate_alignments(
+    judged: Sequence[HeldOutQuality], stacked: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """Return one row per alignment: settings, scores, whether it is the best, paired difference to
-    the first.
+    the first. stacked: scores of stacked embeddings, shown beside those of the first.
     """
     winner = select_best_alignment(judged)
-    return [
-        {
+    rows: list[dict[str, Any]] = []
+    for result in judged:
+        against = None
+        if result is not judged[0]:
+            against = asdict(compare_fold_by_fold(result, judged[0]))
+        row = {
             **result.as_json(),
             "settings": asdict(result.settings),
             "best": result is winner,
-            "against_first": None
-            if result is judged[0]
-            else asdict(compare_fold_by_fold(result, judged[0])),
+            "against_first": against,
         }
-        for result in judged
-    ]
+        rows.append(row)
+    if stacked is not None:
+        rows[0]["held_out"]["stacked"] = dict(stacked)
+    return rows
 
 
 def load_evaluation(folder: Path) -> AlignmentEvaluation:
@@ -194,6 +234,26 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
     return AlignmentEvaluation(tuple(table["maps"]), tuple(anchors))
 
 
+def express_choice(spec: Spec, folder: Path) -> Spec:
+    """Return the spec with only those settings of the alignment that a choice reads."""
+    settings: AlignmentStep = spec.settings
+    if not settings.choose:
+        return spec
+    read = AlignmentSettings(anchors=settings.alignment.anchors)
+    return replace(spec, settings=replace(settings, alignment=read))
+
+
+def name_default_method(settings: AlignmentStep, folder: Path) -> list[str]:
+    """Return the argument that names the default method: without a method, one is chosen."""
+    if (
+        settings.choose
+        or settings.compare
+        or settings.alignment.method != AlignmentSettings().method
+    ):
+        return []
+    return ["--method", settings.alignment.method]
+
+
 STEP = Step(
     "alignment",
     "Fit and evaluate an alignment",
@@ -205,5 +265,7 @@ STEP = Step(
     command=("align",),
     part="alignment",
     out="--save",
+    express=express_choice,
+    own_arguments=name_default_method,
     seed="alignment.seed",
 )

@@ -57,7 +57,7 @@ CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOutQuality(Summarized):
-    """The held-out results of one alignment, per anchor.
+    """The held-out results of one alignment, per anchor: of all of them, or of one fold.
 
     fold: (n,) int64, the fold in which the anchor was held out. cosine: (n,) float32, between the
     mapped word and its own wordpiece; random_cosine: (n,) float32, between the mapped word and
@@ -140,10 +140,15 @@ class HeldOutQuality(Summarized):
             "ratio": float(np.median(self.length)),
             "error": float(np.abs(self.length - 1).mean()),
         }
-        facts = {"length": length, "folds": self.folds, "verdict": self.verdict}
+        facts = {
+            "length": length,
+            "folds": self.folds,
+            "words": len(self.anchors),
+            "verdict": self.verdict,
+        }
         return {
             "method": self.settings.method,
-            "anchors": len(self.anchors),
+            "anchors": self.candidates["anchors"],
             "never_produced": len(self.anchors.never_produced),
             "held_out": {**quality, "csls": csls, **facts},
             "seconds": self.seconds,
@@ -388,7 +393,8 @@ def select_best_alignment(
 def compare_fold_by_fold(
     one: HeldOutQuality, other: HeldOutQuality, k: int = 5, ranking: str = RANKING
 ) -> FoldComparison:
-    """Compare two alignments fold by fold; raises InputError if their folds differ.
+    """Compare two alignments fold by fold, or word by word if there is one fold; raises InputError if
+    their folds differ.
 
     Folds share training data, so their differences are not independent: the variance of their mean
     is sd² · (1/folds + test/train), and a test fold is 1/(folds − 1) of its training data.
@@ -399,6 +405,8 @@ def compare_fold_by_fold(
         raise InputError(
             "A paired comparison needs two alignments evaluated on the same anchors and folds."
         )
+    if one.folds == 1:
+        return _compare_word_by_word(one.ranks[ranking] < k, other.ranks[ranking] < k)
     difference = one.hits(k, ranking) - other.hits(k, ranking)
     folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
@@ -407,3 +415,15 @@ def compare_fold_by_fold(
     if error:
         p = float(2 * stdtr(folds - 1, -abs(mean) / error))
     return FoldComparison(mean, sd, int((difference > 0).sum()), folds, p)
+
+
+def _compare_word_by_word(one: BoolArray, other: BoolArray) -> FoldComparison:
+    """Compare which words of a single fold two alignments find, (n,) bool each, by a paired test."""
+    from scipy.special import ndtr
+
+    difference = one.astype(np.float64) - other
+    mean, sd = float(difference.mean()), float(difference.std())
+    p = 1.0
+    if sd:
+        p = float(2 * ndtr(-abs(mean) / (sd / len(difference) ** 0.5)))
+    return FoldComparison(mean, sd, int(mean > 0), 1, p)

@@ -9,7 +9,6 @@ reported twice: as it is, and reweighted, as if counts, numbers of pieces and le
 piece were those of the words that will be added.
 """
 
-import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.spaces.alignment.choose import FOLDS, hash_word
 from vocadapt.spaces.alignment.cross_validation import rank_own_pieces
 from vocadapt.spaces.neighbors.search import compute_hubness
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, normalize_rows
@@ -32,7 +32,6 @@ from vocadapt.vocabulary.initializers.stacked import (
     get_counts,
 )
 
-FOLDS = 5
 RANKING = "csls pieces"
 COUNT_BANDS = (10, 20, 50, 100)  # lowest count of each band but the first
 FIRST_PIECE_BANDS = (0.35, 0.5, 0.7)  # lowest fraction of the letters in the first piece
@@ -80,11 +79,6 @@ class StackedQuality:
         }
 
 
-def assign_fold(word: str) -> int:
-    """Return the fold of a word, 0 to FOLDS − 1: the same for every text and model."""
-    return zlib.crc32(word.encode()) % FOLDS
-
-
 def cross_validate_stacked(
     vocabulary: Vocabulary,
     model: EmbeddingSpace,
@@ -101,7 +95,7 @@ def cross_validate_stacked(
     # 1. The own words, and those of them that are judged.
     settings = settings or StackedSettings()
     own = divide_own_words(vocabulary, model, settings.seed)
-    fold = np.array([assign_fold(vocabulary.body(word)) for word in own.words])
+    fold = np.array([hash_word(vocabulary.body(word)) % FOLDS for word in own.words])
     has_context = np.array([has_vector(domain, word) for word in own.words], dtype=bool)
     judged = own.select(has_context)
     folds_of_judged = fold[has_context]
