@@ -23,6 +23,7 @@ from vocadapt.progress import Progress, parts, silent
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec.trainer import TrainedVectors
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import count_words
@@ -99,9 +100,12 @@ def adapt(
     )
 
     # 1. Word vectors of the domain.
-    domain = None
+    domain = trained = None
     if "vectors" in recipe.needs:
-        domain = load_domain_space(recipe, model, sources, stages["vectors"])
+        domain = sources.vectors
+        if domain is None:
+            trained = train_domain_space(recipe, model, sources, stages["vectors"])
+            domain = trained.space
 
     # 2. Which tokens are added and removed.
     plan = plan_adaptation(recipe, model, sources, domain, stages["plan"])
@@ -117,7 +121,9 @@ def adapt(
     # 5. The adapted model.
     stages["model"](0.0, f"adding {len(plan.added):,} tokens to the model")
     adapted = replace(
-        apply_plan(model, plan, embeddings, recipe.tokenizer, recipe.module), domain=domain
+        apply_plan(model, plan, embeddings, recipe.tokenizer, recipe.module),
+        domain=domain,
+        trained=trained,
     )
 
     # 6. Continued pretraining.
@@ -127,18 +133,16 @@ def adapt(
     return continue_adaptation(adapted, corpus, recipe.further, checkpoint, stages["pretraining"])
 
 
-def load_domain_space(
+def train_domain_space(
     recipe: Recipe, model: LanguageModel, sources: Sources, progress: Progress = silent
-) -> EmbeddingSpace:
-    """Return the word vectors of the domain: the given ones, or trained on the text."""
-    if sources.vectors is not None:
-        return sources.vectors
+) -> TrainedVectors:
+    """Train word vectors of the domain on the text."""
     if sources.corpus is None:
         raise InputError(
             f"The recipe {recipe.name} needs a text or word vectors of the domain, and got neither.",
             "Give one of them.",
         )
-    return train_domain_vectors(sources.corpus, model, recipe.vectors, progress).space
+    return train_domain_vectors(sources.corpus, model, recipe.vectors, progress)
 
 
 def plan_adaptation(

@@ -10,7 +10,9 @@ from dataclasses import replace
 from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.recipe import Recipe
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
@@ -121,7 +123,7 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
 
 
 def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
-    """Return a recipe with continued pretraining on the text: `green-bert+mlm`.
+    """Return a recipe with continued pretraining on the text: `new-words+mlm`.
 
     Fast 2023 has no such step.
     """
@@ -154,9 +156,18 @@ def _build_exbert(
     )
 
 
+NEW_WORDS = Recipe(
+    DEFAULT_PRESET,
+    "adds the words of the domain; their embeddings come from their contexts in the text and from their"
+    " pieces (stacked), by word vectors whose trainer fits the size of the text",
+    title="New words from context and form",
+    vectors=Word2VecSettings(),
+    rows=InitializerSettings("stacked"),
+)
 EXTENSION = 17_748  # tokens that exBERT added as published
 PUBLISHED_HEURISTICS = ("last", "longest", "freq", "random")
 WITH_PRETRAINING = (
+    DEFAULT_PRESET,
     "green-bert",
     "transfer-syntactic",
     "transfer-semantic",
@@ -164,6 +175,7 @@ WITH_PRETRAINING = (
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
+        NEW_WORDS,
         Recipe(
             "green-bert",
             "adds the words of the domain; their embeddings are word vectors, aligned by least"

@@ -9,11 +9,12 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, read_given
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.presets import build_title, get_preset
+from vocadapt.presets import NEW_WORDS, build_title, get_preset
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
@@ -23,7 +24,6 @@ PLAN = (
     "max_added",
     "min_count",
 )  # settings of the plan that no other setting depends on
-DEFAULT_PRESET = "green-bert"
 REMOVED_ALONE = (
     "A fraction of tokens to remove was given, but no heuristic that removes them.",
     "Name a heuristic, for example last.",
@@ -50,6 +50,8 @@ def choose_recipe(given: Given) -> Recipe:
     if given.get("preset") and given.get("recipe"):
         raise InputError("Give either a preset or a recipe file, not both.")
     preset = DEFAULT_PRESET
+    if given.get("method") and not given.get("initializer"):
+        preset = "green-bert"  # an alignment was named: the recipe whose embeddings are aligned
     chooses_tokens = given.get("remove_by") or given.get("add_by")
     if chooses_tokens:
         preset = "combined-last-25"
@@ -87,6 +89,10 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     # 2. Build the recipe; a reduction has no initializer of its own.
     percentage = f"{100 * removed:g}" if removed else ""
     rows = recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
+    vectors = recipe.vectors
+    is_named = given.get("preset") or given.get("recipe")
+    if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
+        rows, vectors = NEW_WORDS.rows, NEW_WORDS.vectors
     plan = replace(
         recipe.vocabulary,
         kind=kind,
@@ -103,6 +109,7 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         name="-".join(filter(None, (remove_by, percentage, add_by))),
         about=KINDS[kind].about,
         title=title,
+        vectors=vectors,
         vocabulary=plan,
         rows=rows,
         tokenizer=mode,

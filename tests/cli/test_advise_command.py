@@ -94,7 +94,8 @@ def test_the_recommended_recipe_is_written_and_adapts_with_equal_numbers(
     # The best of the alignments that were compared in the workspace.
     lines = load_evaluation(workspace.folder("alignments", "trials-map")).maps
     best = next(line for line in lines if line["best"])
-    assert recommended["map"] == best["settings"] == asdict(recipe.alignment)
+    assert recommended["map"] is None and recipe.rows.method == "stacked"
+    assert best["settings"] == asdict(recipe.alignment)  # for an initializer that needs one
     out = tmp_path / "adapted"
     given = ("--recipe", file, "--vectors", workspace.root / vectors, "--model", tiny_bert)
     assert main(["adapt", *map(str, given), "--out", str(out)]) == 0

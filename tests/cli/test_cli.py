@@ -27,6 +27,7 @@ from vocadapt.recipe import read_recipe
 from vocadapt.spaces.alignment import cross_validation
 from vocadapt.spaces.alignment.choose import list_fast_alignments
 from vocadapt.spaces.alignment.methods import METHODS
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -526,17 +527,17 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
     recipe = tmp_path / "mine.toml"
     recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random-normal"\n')
     arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
-    shown = ask(
-        "adapt",
-        "--model",
-        tiny_bert,
-        "--vectors",
-        vectors,
-        "--out",
-        tmp_path / "c",
-        json_wanted=False,
-    )[1]
+    given = ("adapt", "--model", tiny_bert, "--vectors", vectors, "--out")
+    published = ("--preset", "green-bert")
+    shown = ask(*given, tmp_path / "c", *published, json_wanted=False)[1]
     assert "Chance: the alignment" in shown
+    # Without a preset, embeddings come from context and form.
+    numbers = ask(*given, tmp_path / "d")[1]["numbers"]
+    assert numbers["preset"] == DEFAULT_PRESET == "new-words"
+    assert numbers["stacked"]["reweighted"]["new_words"] == 5 and "verdict" not in numbers
+    # An alignment that is named is used.
+    named = ask(*given, tmp_path / "e", "--method", "procrustes")[1]["numbers"]
+    assert named["preset"].startswith("green-bert") and "verdict" in named
     code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
     assert code == 0 and answer["numbers"]["added"] == 5
     assert (

@@ -58,7 +58,8 @@ vocabulary extension --corpus {text}
 vocabulary extension --model {model} --corpus missing.txt
 vocabulary extension --model {model} --corpus {text} --sizes 0
 vectors train {text} --model {model}
-vectors train {text} --model {model} --out out --epochs 0
+vectors train {text} --model {model} --out out --epochs=-1
+vectors train {text} --model {model} --out out --trainer counts --epochs 3
 vectors train {text} --model {model} --name ../../x
 vectors train {text} --model {model} --name x --out y
 vectors train {text} --model {model} --out out --min-count 100000

@@ -15,6 +15,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.advice import (
+    DEFAULT_PRESET,
     NO_PROMISE,
     advise,
     apply_rules,
@@ -251,7 +252,7 @@ def test_a_width_that_is_not_known_is_no_reason():
 
 def test_recipes_are_presets_with_a_cap_and_a_control():
     made = suggest_recipes(good())
-    asked = [("green-bert", 400), ("green-bert", 1500), ("green-bert-random", 400)]
+    asked = [(DEFAULT_PRESET, 400), (DEFAULT_PRESET, 1500), ("green-bert-random", 400)]
     assert [(recipe.preset, recipe.max_added) for recipe in made] == asked
     assert all(
         recipe.preset in PRESETS and PRESETS[recipe.preset].needs_alignment == bool(recipe.map)

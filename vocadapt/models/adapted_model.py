@@ -34,6 +34,7 @@ from vocadapt.models.saving import save_network, write_json
 from vocadapt.models.sentence_modules import copy_sentence_modules
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec.trainer import TrainedVectors
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
@@ -54,7 +55,8 @@ class AdaptedModel(Summarized):
     """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
     matrix: numbers of rows of the embedding matrix before and after the change.
-    domain: the word vectors that the plan or the new embeddings were computed from, if any.
+    domain: the word vectors that the plan or the new embeddings were computed from, if any; trained:
+    how they were made, if they were not given.
     """
 
     base: LanguageModel
@@ -68,6 +70,7 @@ class AdaptedModel(Summarized):
     # Names of stored tensors that the network's class does not have; copied when saved.
     unused: tuple[str, ...] = ()
     domain: EmbeddingSpace | None = None
+    trained: TrainedVectors | None = None
 
     def summarize(self) -> Summary:
         """Return how the model was adapted, and the first new tokens with the initializer of each."""

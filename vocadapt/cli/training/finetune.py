@@ -48,6 +48,7 @@ from vocadapt.training.tasks.examples import name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.trained_parameters import describe_old_embeddings
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 
 OTHER = ("finetune", "kind")  # settings of the step that are declared separately
 CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning in zero-shot
@@ -280,9 +281,9 @@ ZERO_SHOT = Command(
         ),
         option(
             "--preset",
-            default="green-bert",
+            default=DEFAULT_PRESET,
             metavar="P",
-            help="recipe of the adaptation (default green-bert)",
+            help=f"recipe of the adaptation (default {DEFAULT_PRESET})",
         ),
         option(
             "--settings",

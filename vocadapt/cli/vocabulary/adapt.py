@@ -53,6 +53,7 @@ from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
@@ -225,7 +226,7 @@ ADAPT = Command(
         option(
             "--preset",
             metavar="NAME",
-            help="built-in recipe (default green-bert); the command presets lists them",
+            help=f"built-in recipe (default {DEFAULT_PRESET}); the command presets lists them",
         ),
         option(
             "--recipe",

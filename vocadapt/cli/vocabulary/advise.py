@@ -183,7 +183,7 @@ def _add_recommendation(
         corpus = open_artifact(Path(options.text[0]).resolve())
         vectors = find_vectors_of_text(workspace, corpus, model)
     found = recommend_recipe(report.advice, workspace, vectors, model)
-    if found is not None:
+    if found is not None and found.recipe.needs_alignment:
         answer["recommended"]["map"] = asdict(found.recipe.alignment)
     if not options.out:
         return

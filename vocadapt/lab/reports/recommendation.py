@@ -14,7 +14,9 @@ from vocadapt.presets import PRESETS
 from vocadapt.recipe import Recipe
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings, rank_method
-from vocadapt.vocabulary.advice.advice import RECOMMENDED, SUGGESTED_ALIGNMENT, Advice
+from vocadapt.vocabulary.advice.advice import RECOMMENDED, Advice
+
+SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)  # if none was evaluated
 
 
 @dataclass(frozen=True)

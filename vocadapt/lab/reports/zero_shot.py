@@ -22,6 +22,7 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.formats.squad import read_questions
 from vocadapt.training.tasks.kinds.qa import QuestionAnswering
 from vocadapt.training.tasks.seen_examples import count_seen, fingerprint_examples
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 
 GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
 
@@ -111,7 +112,7 @@ def _check_adapting(settings: ZeroShotSettings) -> None:
         raise InputError(
             f"The recipe {settings.recipe.name} continues pretraining: question-answering models"
             " have no head for it.",
-            "Choose a recipe without it: the preset green-bert, for example.",
+            f"Choose a recipe without it: the preset {DEFAULT_PRESET}, for example.",
         )
     spec = _build_adapt_spec(settings, settings.model).absolute()
     context = StepContext(spec, Path(), None, silent)

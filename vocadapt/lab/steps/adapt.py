@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.alignments import find_saved_scores
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
-from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.alignment import AlignmentStep, judge_stacked
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.lab.steps.step import (
     GLOSSARY,
@@ -40,6 +40,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.growth.plan_cost import CostNumbers, measure_plan_cost
 from vocadapt.vocabulary.plan.plan import PlanNumbers
 from vocadapt.vocabulary.plan.reduction import list_text_free
@@ -75,7 +76,7 @@ CARD_FIGURES = {  # group of figures on the model card: which figures
 class ModelStep:
     """The recipe of an adapted model, which lines are read, and whether the model is certified."""
 
-    recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"], metadata=show_only())
+    recipe: Recipe = field(default_factory=lambda: PRESETS[DEFAULT_PRESET], metadata=show_only())
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     certify: bool = setting(
         True, "skip the certificate of the result", flag="--no-certificate", label="Certificate"
@@ -112,6 +113,9 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
     module: NotRequired[ModuleNumbers]
     rows_made_otherwise: NotRequired[int]
     workers: NotRequired[int]
+    trainer: NotRequired[Annotated[str, "of the word vectors"]]
+    epochs: NotRequired[int]
+    stacked: NotRequired[Annotated[dict[str, Any], "how precisely own words are placed, held out"]]
     parameters_before: NotRequired[int]
     parameters_after: NotRequired[int]
     parameters_saved: NotRequired[int]
@@ -197,7 +201,7 @@ def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float
         weights["lines"] = LINES
     if text is not None:
         weights["departures"] = DEPARTURES
-    if settings.recipe.needs_alignment:
+    if settings.recipe.needs_alignment or settings.recipe.rows.method == "stacked":
         weights["quality"] = QUALITY
     if settings.certify:
         weights["certificate"] = CERTIFICATE
@@ -269,14 +273,15 @@ def _measure_result(
         numbers["module"] = adapted.module.to_dict(count_layers(context.model))
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
-    if adapted.domain is not None and "vectors" not in context.spec.inputs:
+    if adapted.trained is not None:
         numbers["workers"] = recipe.vectors.threads
+        numbers["trainer"] = adapted.trained.settings.trainer
+        numbers["epochs"] = adapted.trained.settings.epochs
     if adapted.plan.trim is not None:
         numbers |= _measure_trim(text, adapted, stages["lines"])
     if adapted.mode == "exact-word":
         numbers |= _count_departures(context, text, adapted, stages["departures"])
-    if recipe.needs_alignment and adapted.domain is not None:
-        numbers |= _evaluate_alignment(context, adapted.domain, recipe.alignment, stages["quality"])
+    numbers |= _measure_quality(context, recipe, adapted, stages["quality"])
     if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
         figures = adapted.training.to_dict()
         numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
@@ -306,6 +311,23 @@ def _describe_source(context: StepContext) -> Numbers:
             if role == "vectors":
                 source |= summarize_space(context.space)
             return source
+    return {}
+
+
+def _measure_quality(
+    context: StepContext, recipe: Recipe, adapted: AdaptedModel, progress: Progress
+) -> Numbers:
+    """Return how precisely the method of the new embeddings places held-out words; {} if it is not
+    computed from word vectors by a fitted map.
+    """
+    if adapted.domain is None:
+        return {}
+    if recipe.needs_alignment:
+        return _evaluate_alignment(context, adapted.domain, recipe.alignment, progress)
+    if recipe.makes_embeddings and recipe.rows.method == "stacked":
+        progress(0.0, "evaluating on held-out words")
+        if (found := judge_stacked(adapted.domain, context.model)) is not None:
+            return {"stacked": found}
     return {}
 
 

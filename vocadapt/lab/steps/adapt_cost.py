@@ -59,6 +59,8 @@ def estimate_vectors(spec: Spec, settings: Word2VecSettings) -> float:
             break
     if not n_bytes:
         return 0.0
+    # The whole text has the words of its beginning, as often as it is longer.
+    longer = max(1.0, estimate_text_bytes(context.text) / n_bytes)
+    counts = {word: round(count * longer) for word, count in words.items()}
     settings = replace(settings, dim=settings.dim or context.model.dim)
-    seconds = estimate_word2vec_seconds(WordCounts(words, 0, n_bytes), settings)
-    return seconds * max(1.0, estimate_text_bytes(context.text) / n_bytes)
+    return estimate_word2vec_seconds(WordCounts(counts, 0, n_bytes), settings)

@@ -34,12 +34,13 @@ from vocadapt.lab.steps.step import CASINGS
 from vocadapt.lab.studies.extended_files import read_extended
 from vocadapt.lab.studies.table_reader import TableReader
 from vocadapt.lab.workspace.workspace import check_name
-from vocadapt.recipe_changes import CHANGED, DEFAULT_PRESET, choose_recipe
+from vocadapt.recipe_changes import CHANGED, choose_recipe
 from vocadapt.settings import MAX_SEED, Setting, check_settings, setting
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 SOURCES = ("preset", "recipe", "target", "vectors", "corpus", "glossary")  # of an adaptation

@@ -39,13 +39,12 @@ from vocadapt.ui.frame import address, cache, mistakes
 from vocadapt.ui.frame.names import find_model_stem
 from vocadapt.ui.initializers.view import draw_own_settings
 from vocadapt.ui.pretraining import view as pretraining_view
-from vocadapt.vocabulary.advice.advice import RECOMMENDED
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET, RECOMMENDED
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.augmentation import list_augmentations
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
-FIRST = "green-bert"  # the preset that is selected if nothing can be recommended
 MIN_COVER = 0.5  # smallest coverage of a text that the form offers for a trim
 FILLED = "adapt_filled"  # session key: the recipe whose values the number fields were given
 GATES = {
@@ -182,9 +181,11 @@ def _pick_preset(workspace: Workspace) -> Recipe:
     """
     offered = dict(PRESETS)
     vectors = workspace.artifacts("vectors")
-    first = FIRST
+    first = DEFAULT_PRESET
     if vectors:
-        recommended = replace(PRESETS[FIRST], name=RECOMMENDED, title="Recommended for this text")
+        recommended = replace(
+            PRESETS[DEFAULT_PRESET], name=RECOMMENDED, title="Recommended for this text"
+        )
         offered = {RECOMMENDED: recommended, **offered}
         model = pickers.model_behind(vectors[0], workspace)
         with suppress(InputError):  # the model may not be on this machine

@@ -155,11 +155,12 @@ def _draw_recommendation(
         if vectors is None:
             _offer_training(workspace, corpus, model, kind)
             return
-        st.markdown(f"Alignment: {describe_alignment(found.alignment)}.")
+        if found.recipe.needs_alignment:
+            st.markdown(f"Alignment: {describe_alignment(found.alignment)}.")
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
                 address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
-            if found.alignment.csls_p5 is None:
+            if found.recipe.needs_alignment and found.alignment.csls_p5 is None:
                 draw_link("alignment", "Compare alignments", alignment_vectors=vectors.name)
 
 

@@ -43,7 +43,7 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 # held-out P@5 is .034, .105, .199; for the alignment of Poerner et al. 2020 it is .025, .062, .135.
 # The nearest neighbor is of the same kind for .06, .15, .25 of new disease and drug names, against
 # .02, .05, .12 (benchmarks/domain_words.py).
-SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)
+DEFAULT_PRESET = "new-words"  # name of the preset to adapt with; `presets` declares it
 RECOMMENDED = "recommended"  # name of the recipe to begin with
 NO_PROMISE = f"Better scores on a task are not promised. {summarize_gains()}"
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
@@ -225,9 +225,9 @@ def recommend(figures: Figures) -> Suggestion | None:
         if gain.words:
             return Suggestion(
                 RECOMMENDED,
-                "green-bert",
+                DEFAULT_PRESET,
                 gain.words,
-                SUGGESTED_ALIGNMENT,
+                None,
                 _describe_gain(gain),
                 gain.floor,
             )
@@ -257,9 +257,9 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
             name = "frequent words"
         recipes[gain.words] = Suggestion(
             name,
-            "green-bert",
+            DEFAULT_PRESET,
             gain.words,
-            SUGGESTED_ALIGNMENT,
+            None,
             _describe_gain(gain),
             gain.floor,
         )
@@ -268,7 +268,7 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
         " tokenization."
     )
     fewest = next(iter(recipes.values()))
-    control = replace(fewest, name="control", preset="green-bert-random", map=None, about=about)
+    control = replace(fewest, name="control", preset="green-bert-random", about=about)
     return (*recipes.values(), control)
 
 
