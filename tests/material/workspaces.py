@@ -13,6 +13,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.presets import get_preset
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
@@ -48,7 +49,9 @@ def seed_workspace(root: Path, model: Path) -> Workspace:
             inputs(workspace, model, vectors="vectors/trials-vectors"),
         ),
         "trials-model": Spec(
-            "model", ModelStep(), inputs(workspace, model, vectors="vectors/trials-vectors")
+            "model",
+            ModelStep(get_preset("green-bert")),
+            inputs(workspace, model, vectors="vectors/trials-vectors"),
         ),
     }
     for name, spec in specs.items():

@@ -521,7 +521,7 @@ def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_
     assert any("10 anchors for 16" in text for text in texts(app))
     assert "va-cards" in markup(app)
     assert any("Not in the table: least-squares" in text for text in texts(app))
-    app = open_page(ADAPT, workspace)
+    app = open_page(ADAPT, workspace, adapt_preset="green-bert")
     assert (
         not app.exception and not app.error and app.selectbox(key="adapt_method").value == "Ridge"
     )
@@ -531,7 +531,7 @@ def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(
     open_page, tiny_bert, tmp_path
 ):
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=NEW)
-    app = open_page(ADAPT, workspace)
+    app = open_page(ADAPT, workspace, adapt_preset="green-bert")
     assert not app.exception and any("share no word" in text for text in texts(app))
     app.selectbox(key="adapt_preset").select("green-bert-random").run()
     assert (

@@ -139,7 +139,9 @@ def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gensim_trainer, "_train_epochs", ruin)
     with pytest.raises(InputError, match="diverged"):
-        trainer.train_word2vec(*words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4))
+        trainer.train_word2vec(
+            *words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4, trainer="gensim")
+        )
 
 
 @pytest.fixture

@@ -71,9 +71,9 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
         context.checkpoint,
     )
     space = trained.space
-    context.used.append(
-        replace(settings, word2vec=replace(trained.settings, dim=settings.word2vec.dim))
-    )
+    used = trained.settings
+    chosen = replace(settings.word2vec, trainer=used.trainer, epochs=used.epochs)
+    context.used.append(replace(settings, word2vec=chosen))
     save_space(space, context.draft)
     model = context.model
     addable, left_out = split_addable_words(model.vocabulary, model.splitter, space.words)

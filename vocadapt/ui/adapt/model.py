@@ -129,10 +129,20 @@ def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
 def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
     """Describe what was measured of a model as a metric: label, value, note and help.
 
-    It is the held-out P@5 of the alignment of its new embeddings, or else what its vocabulary costs
-    the text that it was chosen by, or saves; the value is a dash if neither was measured.
+    It is the held-out P@5 of the alignment of its new embeddings, or that of stacked embeddings, or
+    else what its vocabulary costs the text that it was chosen by, or saves; the value is a dash if
+    nothing was measured.
     """
     cost = numbers.get("cost")
+    if stacked := numbers.get("stacked"):
+        expected = stacked["reweighted"]
+        basis = f"{fraction(stacked['p@5'])} of n = {count(stacked['anchors'])} own words"
+        about = (
+            "Fraction of the model's own words, held out, whose predicted embedding has the right"
+            f" wordpiece among its five nearest of {count(stacked['candidates'])}, weighted so that"
+            " counts, numbers of pieces and lengths of the first piece are those of the new words."
+        )
+        return "Expected P@5", fraction(expected["p@5"]), basis, about
     if "p@5" not in numbers and cost:
         is_held_out = bool(cost["held_out_lines"])
         return describe_cost(cost["growth"], cost["growth_in_sample"], is_held_out)

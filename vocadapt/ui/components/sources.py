@@ -20,6 +20,8 @@ TITLES = {
     ),
     "Haltiuk and Smywiński-Pohl 2025": "Model-Aware Tokenizer Transfer",
     "Hutter et al. 2014": "An Efficient Approach for Assessing Hyperparameter Importance",
+    "Schick and Schütze 2020": "BERTRAM: Improved Word Embeddings Have Big Impact on Contextualized"
+    " Model Performance",
     "Kaplan et al. 2025": "From Tokens to Words: On the Inner Lexicon of LLMs",
     "McInnes et al. 2018": (
         "UMAP: Uniform Manifold Approximation and Projection for Dimension Reduction"

@@ -316,15 +316,19 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
         workspace, "vectors", estimate_word2vec_seconds(counts, settings)
     )
     choice, memory = choose_training(counts, settings), estimate_memory(counts, settings)
-    chosen = choice.settings.trainer
+    frequent = f"**{count(memory.of)}** of {count(counts.distinct)} distinct words occur at least"
+    limit = ""
+    if memory.words < memory.of:
+        limit = f" (the **{count(memory.words)}** most frequent get a vector: memory for no more)"
+    trainer = f"trainer **{choice.settings.trainer}**"
     if choice.settings.epochs:
-        chosen += f", {count_noun(choice.settings.epochs, 'epoch')}"
+        trainer += f", **{count_noun(choice.settings.epochs, 'epoch')}**"
+    if choice.reason:
+        trainer += f" ({choice.reason})"
     return (
-        f"Trainer **{chosen}** ({choice.reason or 'as chosen'}) · **{count(memory.words)}** of"
-        f" {count(counts.distinct)} distinct words get a vector: they occur at least"
-        f" {settings.min_count} times"
-        f" · {count(counts.words)} running words · dimension {settings.dim} · about"
-        f" {format_estimate_bold(seconds)} · at most {megabytes(memory.bytes)} of memory"
+        f"{frequent} {settings.min_count} times{limit} · {count(counts.words)} running words ·"
+        f" dimension {settings.dim} · {trainer} · about {format_estimate_bold(seconds)} · at most"
+        f" {megabytes(memory.bytes)} of memory"
     )
 
 
