@@ -25,6 +25,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 
 
@@ -327,6 +328,16 @@ def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path)
     with pytest.raises(InputError, match="lines that can be resampled"):
         train_noise_baseline(made, BOOTSTRAP)
     assert made.manifest.seed == 1
+
+
+def test_counted_vectors_are_the_same_with_every_seed(text, tiny_bert, tmp_path):
+    step = VectorsStep(word2vec=Word2VecSettings(min_count=1))
+    made = run_step(Spec("vectors", step, {"text": text, "model": tiny_bert}), tmp_path / "v")
+    assert made.manifest.settings["word2vec"]["trainer"] == "counts"
+    assert "--trainer counts" in made.manifest.command
+    with pytest.raises(InputError, match="v was counted, not trained"):
+        train_noise_baseline(made)
+    assert len(train_noise_baseline(made, BOOTSTRAP).first) > 0
 
 
 def test_a_model_of_another_width_and_vocabulary(ask, tiny_bert, tmp_path):

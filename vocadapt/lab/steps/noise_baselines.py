@@ -23,6 +23,7 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
+from vocadapt.spaces.word2vec.trainer import TRAINERS
 from vocadapt.text.corpus import CorpusSettings
 
 SEED, BOOTSTRAP = "seed", "bootstrap"
@@ -71,6 +72,14 @@ def resample_lines(spec: Spec, seed: int) -> Spec:
     return replace(spec, settings=replace(spec.settings, resample=seed))
 
 
+def depends_on_seed(spec: Spec) -> bool:
+    """Return whether training vectors again with another seed changes them: counted ones stay."""
+    if not isinstance(spec.settings, VectorsStep):
+        return True
+    trainer = TRAINERS.get(spec.settings.word2vec.trainer)
+    return trainer is None or trainer.depends_on_seed
+
+
 def train_noise_baseline(
     artifact: Artifact, how: str = SEED, progress: Progress = silent
 ) -> BaselinePair:
@@ -81,6 +90,11 @@ def train_noise_baseline(
     """
     # 1. What to train: once with another seed, or twice on resampled lines.
     spec = rebuild_spec(artifact)
+    if how == SEED and not depends_on_seed(spec):
+        raise InputError(
+            f"{artifact.name} was counted, not trained: another seed gives the same vectors.",
+            "Make the noise baseline from resampled lines instead.",
+        )
     specs = [use_next_seed(spec)]
     if how == BOOTSTRAP:
         specs = [resample_lines(spec, seed) for seed in (1, 2)]

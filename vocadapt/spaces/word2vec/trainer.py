@@ -30,7 +30,8 @@ class Trainer:
     checkpoints or None; returns the vectors (words, dim) float32 and the seconds from the first
     update to the last. about: its description in menus. seconds, bytes: estimate its time in
     `settings.threads` threads and its memory from the counts (words,) of the words that get a
-    vector. unused: settings that it ignores. count_words_in_memory: how many of these words, most
+    vector. unused: settings that it ignores. depends_on_seed: whether two seeds give different
+    vectors. count_words_in_memory: how many of these words, most
     frequent first, it can train; None: there is no limit.
     """
 
@@ -41,6 +42,7 @@ class Trainer:
     seconds: Callable[[FloatArray, TrainingSettings], float]
     bytes: Callable[[FloatArray, TrainingSettings], int]
     unused: tuple[str, ...] = ()
+    depends_on_seed: bool = True
     count_words_in_memory: Callable[[FloatArray, TrainingSettings], int] | None = None
 
 
@@ -118,6 +120,7 @@ TRAINERS: dict[str, Trainer] = {
         " texts",
         counted_trainer.estimate_seconds,
         counted_trainer.estimate_bytes,
+        depends_on_seed=False,
         unused=("epochs", "negative", "skip_gram", "alpha", "cbow_sum"),
         count_words_in_memory=counted_trainer.count_words_in_memory,
     ),
@@ -126,7 +129,7 @@ AUTO, COUNTED, TRAINED = "auto", "counts", "gensim"
 # Measured with benchmarks/small_texts.py: up to this many running words, counted vectors are better.
 MAX_COUNTED_WORDS = 20_000_000
 # Epochs of a training on a text of at least so many running words.
-EPOCHS = ((10_000_000, 15), (1_000_000, 30), (0, 60))
+EPOCHS = ((10_000_000, 15), (0, 30))
 
 
 def list_trainers() -> dict[str, str]:

@@ -9,6 +9,7 @@ from vocadapt.lab.steps.change import Comparison, choose_retrainable
 from vocadapt.lab.steps.noise_baselines import (
     BOOTSTRAP,
     SEED,
+    depends_on_seed,
     list_noise_baselines,
     open_vectors_artifact,
     rebuild_spec,
@@ -88,9 +89,12 @@ def offer_baseline(workspace: Workspace, spec: Spec) -> Spec | None:
         f" **{plain(artifact.name)}** a second time to see by how much (about"
         f" {format_estimate(seconds)})."
     )
+    seeded = depends_on_seed(again)
     # 2. One press trains and compares.
     with st.container(horizontal=True):
-        if st.button("Make the noise baseline", key="null_seed", icon=":material/casino:"):
+        if seeded and st.button(
+            "Make the noise baseline", key="null_seed", icon=":material/casino:"
+        ):
             return _with_training(spec, SEED)
         if not isinstance(again.settings, VectorsStep):
             return None
