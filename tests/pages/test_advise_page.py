@@ -178,7 +178,8 @@ def test_word_vectors_of_the_text_are_trained_from_here(
     shutil.rmtree(root / "vectors")
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append((spec, name))
+        "vocadapt.ui.vectors.view.start_training",
+        lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(ADVISE, root)
     app.button(key="advise_train").click().run()

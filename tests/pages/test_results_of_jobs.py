@@ -14,7 +14,7 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.step import STEPS, Spec
 from vocadapt.lab.workspace.manifest import Manifest
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.ui.components import pickers
 from vocadapt.ui.frame.pages import PARTS
 from vocadapt.ui.jobs import results
@@ -34,6 +34,11 @@ def order(workspace, spec, name):
 
 def spec_of(step, **inputs):
     return Spec(step.name, step.settings(), {role.name: ("x",) for role in step.needs} | inputs)
+
+
+def find_job_of(workspace, part):
+    """The newest job whose result belongs to a part."""
+    return next(job for job in queue.list_jobs(workspace) if job.spec.declaration.part == part)
 
 
 @pytest.fixture
@@ -131,7 +136,7 @@ def test_a_job_that_ends_selects_its_result_and_says_that_it_is_new(
     before = app.session_state[picker]
     assert not any("new_releases" in text for text in texts(app))
     app.button(key=button).click().run()
-    job = queue.list_jobs(workspace)[0]
+    job = find_job_of(workspace, part)
     assert job.wait(100).state == "done", job.log()
     app.run()
     assert not app.exception and app.session_state[picker] == job.target.name != before
@@ -141,13 +146,29 @@ def test_a_job_that_ends_selects_its_result_and_says_that_it_is_new(
     assert app.session_state[picker] == job.target.name
 
 
+def test_a_training_is_followed_by_the_choice_of_an_alignment(open_page, seeded, tmp_path):
+    """The same press: a second job waits for the vectors of the first."""
+    root = tmp_path / "copy"
+    shutil.copytree(seeded.root, root)
+    workspace = Workspace(root)
+    app = open_page("vectors", workspace)
+    app.button(key="train").click().run()
+    assert not app.exception
+    vectors, alignment = (find_job_of(workspace, part) for part in ("vectors", "alignment"))
+    assert alignment.spec.inputs["vectors"] == (str(vectors.target),)
+    assert alignment.wait(100).state == "done", alignment.log()
+    made = open_artifact(alignment.target)
+    assert made.manifest.settings["choose"] and made.name == f"{vectors.target.name}-alignment"
+    assert not open_page("alignment", workspace).exception
+
+
 def test_a_job_of_another_page_does_not_change_this_one(open_page, seeded, tmp_path):
     root = tmp_path / "copy"
     shutil.copytree(seeded.root, root)
     workspace = Workspace(root)
     app = open_page("vectors", workspace)
     app.button(key="train").click().run()
-    job = queue.list_jobs(workspace)[0]
+    job = find_job_of(workspace, "vectors")
     app.switch_page("pages/build/adapt.py").run()
     before = app.session_state["adapt_adapted"]
     told = [toast.value for toast in app.toast]  # the job may be done before the page is drawn

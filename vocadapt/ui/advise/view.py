@@ -188,7 +188,7 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
         label, key = "Train word vectors", "advise_train"
         name = panel.draw_start(workspace, spec, corpus.name, label, key, kind=kind)
         if name:
-            panel.start(workspace, spec, name)
+            vectors_view.start_training(workspace, spec, name)
         draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
 
 

@@ -310,10 +310,10 @@ def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
             best += f" :small[{_describe_difference(against, len(evaluated))}]"
         st.markdown(f"{best}.")
     row = next(iter(evaluated.values()))
-    held = (
-        f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance"
-        f" {chance(row.held_out['chance@5'])}"
-    )
+    basis = f"{row.held_out['folds']} folds"
+    if row.held_out["folds"] == 1:
+        basis = f"chosen by others, scores of the last {count(row.held_out['words'])}"
+    held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(row.held_out['chance@5'])}"
     pieces = row.held_out["all_pieces"]
     draw_note(
         f"{held}. The candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"

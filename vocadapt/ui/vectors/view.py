@@ -12,7 +12,9 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
+from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -263,7 +265,21 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
             workspace, spec, corpus.name, "Train word vectors", "train", "vectors_name"
         )
         if name:
-            panel.start(workspace, spec, name)
+            start_training(workspace, spec, name)
+
+
+def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
+    """Start the job that trains word vectors, and one that chooses their alignment to the model;
+    rerun the page.
+    """
+    panel.launch(workspace, spec, name)
+    [model] = spec.inputs["model"]
+    if not os.path.isfile(expand_path(model)):  # a bare vocabulary has no embeddings to align to
+        inputs = {"vectors": (str(workspace.folder("vectors", name)),), "model": (model,)}
+        chosen = Spec("alignment", AlignmentStep(choose=True), inputs)
+        wish = pickers.find_default_name(workspace, "alignments", f"{name}-alignment")
+        queue.start(workspace, chosen, wish, once=True)
+    st.rerun()
 
 
 def describe_training(
@@ -287,7 +303,7 @@ def describe_training(
 
 
 def choose_settings() -> Word2VecSettings:
-    """Draw the settings of Word2Vec, filled with the published values; return them."""
+    """Draw the settings of the training, filled with the defaults; return them."""
     left, right = st.columns(2)
     more = st.popover("All settings", icon=":material/tune:")
     return Word2VecSettings(
