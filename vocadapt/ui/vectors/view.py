@@ -272,13 +272,16 @@ def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
     """Start the job that trains word vectors, and one that chooses their alignment to the model;
     rerun the page.
     """
-    panel.launch(workspace, spec, name)
+    job = panel.launch(workspace, spec, name)
     [model] = spec.inputs["model"]
     if not os.path.isfile(expand_path(model)):  # a bare vocabulary has no embeddings to align to
-        inputs = {"vectors": (str(workspace.folder("vectors", name)),), "model": (model,)}
+        inputs = {"vectors": (str(job.target),), "model": (model,)}
         chosen = Spec("alignment", AlignmentStep(choose=True), inputs)
-        wish = pickers.find_default_name(workspace, "alignments", f"{name}-alignment")
-        queue.start(workspace, chosen, wish, once=True)
+        wish = pickers.find_default_name(workspace, "alignments", f"{job.target.name}-alignment")
+        with suppress(
+            InputError
+        ):  # a visitor may have no more jobs: the page Alignment has a button
+            queue.start(workspace, chosen, wish, once=True)
     st.rerun()
 
 
