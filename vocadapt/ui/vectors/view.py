@@ -77,9 +77,12 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     ]
     if settings:
         new = numbers["new_words"]
+        how = ("Epochs", str(settings["epochs"]), f"seed {settings['seed']}")
+        if not settings["epochs"]:  # counted vectors have none
+            how = ("Trainer", settings["trainer"], "no epochs")
         metrics += [
             ("New to the model", count(new), f"{percent(new / numbers['words'])} of all"),
-            ("Epochs", str(settings["epochs"]), f"seed {settings['seed']}"),
+            how,
         ]
     else:
         occurrences = "–"
