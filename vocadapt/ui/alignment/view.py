@@ -312,7 +312,8 @@ def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
     row = next(iter(evaluated.values()))
     basis = f"{row.held_out['folds']} folds"
     if row.held_out["folds"] == 1:
-        basis = f"chosen by others, scores of the last {count(row.held_out['words'])}"
+        judged = count(row.held_out["words"])
+        basis = f"the method chosen on some, the scores of {judged} others"
     held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(row.held_out['chance@5'])}"
     pieces = row.held_out["all_pieces"]
     draw_note(
