@@ -246,7 +246,7 @@ def _align(options: Options) -> Answer[AlignAnswer]:
     if choose_destination(options, "alignments") is None:
         spaces = _open_spaces(options)
         judged = judge_alignments(step, *spaces, options.progress)
-        stacked = judge_stacked(*spaces) if step.choose else None
+        stacked = judge_stacked(*spaces, options.progress) if step.choose else None
         alignments = tabulate_alignments(judged, stacked)
     else:
         artifact = write_artifact(

@@ -324,11 +324,10 @@ def _measure_quality(
         return {}
     if recipe.needs_alignment:
         return _evaluate_alignment(context, adapted.domain, recipe.alignment, progress)
-    if recipe.makes_embeddings and recipe.rows.method == "stacked":
-        progress(0.0, "evaluating on held-out words")
-        if (found := judge_stacked(adapted.domain, context.model)) is not None:
-            return {"stacked": found}
-    return {}
+    if not recipe.makes_embeddings or recipe.rows.method != "stacked":
+        return {}
+    found = judge_stacked(adapted.domain, context.model, progress)
+    return {} if found is None else {"stacked": found}
 
 
 def _evaluate_alignment(

@@ -15,7 +15,7 @@ from vocadapt.files import read_document
 from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Spec, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.alignment.choose import FOLDS, choose_alignment
@@ -32,6 +32,7 @@ from vocadapt.text.spreadsheet import escape_cell, unescape_cell
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
+CHOSEN_SHARE = 0.6  # fraction of the time until a method is chosen; stacked embeddings follow
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
 # Column of a rank in the file of anchors → ranking of the evaluation.
@@ -102,13 +103,17 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers
     """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named one,
     all methods, or the best fast one.
     """
-    judged = judge_alignments(settings, context.space, context.model, context.progress)
+    share = CHOSEN_SHARE if settings.choose else 1.0
+    progress = part(context.progress, 0.0, share)
+    judged = judge_alignments(settings, context.space, context.model, progress)
     chosen = judged[0].settings
     fit_alignment(context.space, context.model.word_space, chosen).save(context.draft)
     stacked = None
     if settings.choose:
         context.used.append(replace(settings, alignment=chosen))
-        stacked = judge_stacked(context.space, context.model)
+        stacked = judge_stacked(
+            context.space, context.model, part(context.progress, CHOSEN_SHARE, 1.0)
+        )
     save_evaluation(judged, context.draft, stacked)
     held = judged[0].as_json()["held_out"]
     assert isinstance(held, dict)
@@ -144,7 +149,9 @@ def judge_alignments(
     )
 
 
-def judge_stacked(space: EmbeddingSpace, model: LanguageModel) -> dict[str, Any] | None:
+def judge_stacked(
+    space: EmbeddingSpace, model: LanguageModel, progress: Progress = silent
+) -> dict[str, Any] | None:
     """Return how precisely stacked embeddings place words, for the words that can be added; None if
     too few words are known.
     """
@@ -152,7 +159,10 @@ def judge_stacked(space: EmbeddingSpace, model: LanguageModel) -> dict[str, Any]
     tokens = [model.vocabulary.spell(word) for word in addable]
     domain = model.vocabulary.spell_words(space)
     with suppress(InputError):
-        return cross_validate_stacked(model.vocabulary, model.space, domain, tokens).to_dict()
+        found = cross_validate_stacked(
+            model.vocabulary, model.space, domain, tokens, progress=progress
+        )
+        return found.to_dict()
     return None
 
 

@@ -281,9 +281,8 @@ def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
         inputs = {"vectors": (str(job.target),), "model": (model,)}
         chosen = Spec("alignment", AlignmentStep(choose=True), inputs)
         wish = pickers.find_default_name(workspace, "alignments", f"{job.target.name}-alignment")
-        with suppress(
-            InputError
-        ):  # a visitor may have no more jobs: the page Alignment has a button
+        # A visitor may have no more jobs: the page Alignment has a button.
+        with suppress(InputError):
             queue.start(workspace, chosen, wish, once=True)
     st.rerun()
 

@@ -181,10 +181,10 @@ class FormReader:
         tfidf = TfidfVectorizer(
             analyzer="char_wb", ngram_range=NGRAMS, lowercase=False, dtype=np.float32
         )
-        n_grams = tfidf.fit_transform(bodies).shape[1]
-        dimensions = min(SPELLING_DIMENSIONS, n_grams, len(bodies))
-        spelling = make_pipeline(tfidf, TruncatedSVD(dimensions, n_iter=2, random_state=seed))
-        return cls(vocabulary, model, spelling.fit(bodies))
+        n_grams = tfidf.fit_transform(bodies)
+        dimensions = min(SPELLING_DIMENSIONS, *n_grams.shape)
+        compressor = TruncatedSVD(dimensions, n_iter=2, random_state=seed).fit(n_grams)
+        return cls(vocabulary, model, make_pipeline(tfidf, compressor))
 
     def read(self, words: Sequence[str], pieces: Sequence[Pieces]) -> list[Matrix]:
         """Return mean, first and last piece, (words, dim), and the spelling, (words, dimensions)."""
