@@ -8,8 +8,10 @@ import pytest
 from vocadapt.analysis.leaderboard import leaderboard
 from vocadapt.analysis.leaderboard.judges import (
     TrueEmbeddings,
+    choose_hidden_stems,
     choose_hidden_tokens,
     hide_tokens,
+    weight_like_new_tokens,
 )
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.errors import InputError
@@ -120,7 +122,8 @@ def test_nothing_hidden_leaks(monkeypatch):
         MATERIALS,
         replace(SETTINGS, methods=("aligned", "syntactic", "semantic", "focus", "wechsel", "omp")),
     )
-    assert len(seen) == 2 and not set(seen[0]) & set(hidden)
+    # Alignments: without the hidden tokens, without those of some stems, and for the new tokens.
+    assert len(seen) == 3 and not set(seen[0]) & set(hidden) and set(seen[1]) & set(hidden)
     for rows in (rows for rows in made if rows.tokens == hidden):
         donors = {
             name
@@ -129,6 +132,59 @@ def test_nothing_hidden_leaks(monkeypatch):
         }
         through_the_map = rows.provenance[0].how.endswith("aligned by least-squares")
         assert through_the_map or not donors & set(hidden)
+
+
+def test_tokens_are_hidden_with_all_of_their_stem():
+    base = WordPieceVocabulary(
+        (
+            "[UNK]",
+            *LETTERS,
+            "patient",
+            "patients",
+            "##patie",
+            "patie",
+            "pat",
+            "study",
+            "studys",
+            "##s",
+        ),
+        frozenset({"[UNK]"}),
+    )
+    words = ("patient", "patients", "study", "studys", "pat")
+    space = EmbeddingSpace(words, np.ones((len(words), 2), np.float32))
+    model = EmbeddingSpace(base.tokens, np.ones((len(base), 2), np.float32))
+    materials = Materials(VocabularyPlan(base, ()), model, target=space)
+    for seed in range(9):
+        tokens, removed = choose_hidden_stems(materials, 1, seed)
+        assert tokens in {("patient", "patients"), ("study", "studys"), ("pat",)}
+        if "patient" in tokens:
+            assert removed == {"patient", "patients", "##patie", "patie"}
+        visible = hide_tokens(materials, tokens, removed)
+        assert not removed & {*visible.model.words, *visible.plan.base.tokens}
+        assert visible.plan.new_embeddings == tokens
+    # More than half of the common tokens are never hidden.
+    assert choose_hidden_stems(materials, 3, 1)[0] in {
+        (),
+        ("patient", "patients"),
+        ("study", "studys"),
+    }
+    assert choose_hidden_stems(materials, 5, 1) == ((), frozenset())
+
+
+def test_hidden_tokens_are_weighted_like_the_new_ones(board):
+    hidden, _ = choose_hidden_tokens(MATERIALS, 60)
+    weights, matched = weight_like_new_tokens(MATERIALS, hidden, hide_tokens(MATERIALS, hidden))
+    # All hidden words have two pieces, the new ones four: none has its like, so all weigh the same.
+    assert matched == board.matched == 0 and (weights == 1).all()
+    assert of(board, "aligned").new_p5 == of(board, "aligned").p5
+    assert of(board, "aligned").p1 <= of(board, "aligned").p5 and of(board, "aligned").stem_p5 > 0.5
+
+
+def test_each_column_is_declared_once_and_one_without_values_is_left_out(board):
+    names = [one.name for one in leaderboard.list_columns(board.rows)]
+    assert "word_state" not in names and "masked_loss" not in names and "stem_p5" in names
+    assert board.pieces is None and board.reading == ""
+    assert all(one.about and one.label for one in leaderboard.COLUMNS.values())
 
 
 def test_a_planted_leak_is_seen():

@@ -138,7 +138,8 @@ def test_the_form_is_mean_first_and_last_piece() -> None:
 def test_rare_words_get_nearly_the_prediction_from_their_form() -> None:
     own = divide_own_words(VOCABULARY, MODEL, 1)
     reader = FormReader.fit(VOCABULARY, MODEL, OWN, 1)
-    stacked = fit_stacked(reader, DOMAIN, own, StackedSettings(half_reliable=10))
+    form = reader.read(own.words, own.pieces)
+    stacked = fit_stacked(reader.model, DOMAIN, own, form, StackedSettings(half_reliable=10))
     form = reader.read(NEW, [VOCABULARY.tokenize_token(word) for word in NEW])
     vectors = DOMAIN.matrix[DOMAIN.rows(NEW)]
     alone = stacked.predict(form)

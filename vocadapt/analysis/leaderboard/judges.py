@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import find_nearest, iterate_blocks
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, normalize_rows
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.initializers.materials import has_vector, list_trained_tokens
+from vocadapt.vocabulary.initializers.stacked import get_counts
+from vocadapt.vocabulary.initializers.stacked_quality import find_cells, match_words
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 HELD_OUT = 500  # number of hidden tokens by default
+STEM = 5  # letters: words that begin with the same ones count as words of one stem
 MAX_HELD_OUT = 0.25  # maximum fraction of the common tokens that is hidden by default
 # Fraction of the mean norm; a centered embedding with a smaller norm equals the mean up to rounding.
 MIN_RELATIVE_NORM = 1e-5
@@ -40,9 +43,41 @@ def choose_hidden_tokens(
     return tuple(pool[i] for i in sorted(drawn)), len(pool)
 
 
-def hide_tokens(materials: Materials, hidden: tuple[str, ...]) -> Materials:
-    """Return the materials of the model without these tokens, with a plan that adds them again."""
-    removed = frozenset(hidden)
+def choose_hidden_stems(
+    materials: Materials, n: int, seed: int
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Choose about `n` common tokens whose stems are hidden with them, so that no visible token
+    resembles them.
+
+    Returns the tokens, and all tokens of the model with the same stems. Returns no token if less than
+    half of the common tokens would remain.
+    """
+    body = materials.plan.base.body
+    pool = [token for token in materials.donors if len(body(token)) > 1]
+    by_stem: dict[str, list[str]] = {}
+    for token in pool:
+        by_stem.setdefault(body(token)[:STEM], []).append(token)
+    stems = list(by_stem)
+    chosen: set[str] = set()
+    tokens: set[str] = set()
+    for i in np.random.default_rng(seed).permutation(len(stems)).tolist():
+        if len(tokens) >= n:
+            break
+        chosen.add(stems[i])
+        tokens.update(by_stem[stems[i]])
+    if len(tokens) > len(pool) // 2:
+        return (), frozenset()
+    removed = {token for token in materials.model.words if body(token)[:STEM] in chosen}
+    return tuple(token for token in pool if token in tokens), frozenset(removed)
+
+
+def hide_tokens(
+    materials: Materials, hidden: tuple[str, ...], others: frozenset[str] = frozenset()
+) -> Materials:
+    """Return the materials of the model without these tokens and without `others`, with a plan that
+    adds the tokens again.
+    """
+    removed = others.union(hidden)
     visible = [row for row, token in enumerate(materials.model.words) if token not in removed]
     plan = VocabularyPlan(
         materials.plan.base.without(removed), tuple(AddedWord(token, ()) for token in hidden)
@@ -97,6 +132,26 @@ class TrueEmbeddings:
         centered: Matrix = rows - self.mean
         centered[np.linalg.norm(centered, axis=1) <= self.min_norm] = 0
         return normalize_rows(centered)
+
+
+def weight_like_new_tokens(
+    materials: Materials, hidden: tuple[str, ...], visible: Materials
+) -> tuple[FloatArray, float]:
+    """Return weights (n,) of hidden tokens with which their counts, numbers of pieces and lengths of
+    the first piece are those of the new tokens, and the fraction of these that have their like.
+
+    Tokens of a space without counts count as equally frequent.
+    """
+    space = materials.similarity_space
+    cells = []
+    for plan, tokens in ((visible.plan, hidden), (materials.plan, materials.plan.new_embeddings)):
+        pieces = [plan.base.tokenize_token(token, without=True) for token in tokens]
+        counts = np.ones(len(tokens), dtype=np.int64)
+        found = np.array([has_vector(space, token) for token in tokens], dtype=bool)
+        rows = space.rows([token for token, has in zip(tokens, found, strict=True) if has])
+        counts[found] = get_counts(space, rows)
+        cells.append(find_cells(plan.base, tokens, pieces, counts))
+    return match_words(*cells)
 
 
 class NewTokenJudge:

@@ -7,14 +7,21 @@ the remaining embeddings) and by the rank of the true embedding among all old on
 global mean (centered cosine 0), random embeddings, and the mean of the common tokens, which any
 mixture of many of them approximates.
 
+Hidden tokens are not like new ones: P@k is also reweighted, as if their counts and pieces were those
+of the new tokens, and measured once more with all words of the same stem hidden.
+
+*Replacement test.* With a text, the network reads the hidden tokens in sentences (`replacement`).
+
 *New embeddings.* Reported are their norm relative to the old ones, the fraction of a token's
 nearest neighbors in the target space that are also its nearest in the model, and, if the model has
-a masked-language-model head and there is text, the loss per character on masked words.
+a masked-language-model head and there is a held-out text, the loss per character on masked words.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +29,23 @@ from vocadapt.analysis.leaderboard.judges import (
     HELD_OUT,
     NewTokenJudge,
     TrueEmbeddings,
+    choose_hidden_stems,
     choose_hidden_tokens,
     hide_tokens,
     sample_materials,
+    weight_like_new_tokens,
+)
+from vocadapt.analysis.leaderboard.replacement import (
+    ReadableText,
+    ReadingScores,
+    ReplacementTest,
+    find_sentences,
 )
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
-from vocadapt.spaces.space import Matrix
+from vocadapt.spaces.space import FloatArray, Matrix
 from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
@@ -56,6 +71,8 @@ TRAINED = ("text", "glossary")  # needs of initializers that are trained through
 MATCHED = ", norm-matched"
 FLOPS = 4e10  # floating-point operations per second of two cores
 PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
+STACKED_SECONDS = 2e-4  # seconds per token of the model to fit stacked embeddings
+SENTENCE_LENGTH = 40  # tokens of a sentence of the replacement test
 # Wordpieces of a divided word with its special tokens; the layers of BERT are width / 64.
 PIECES, HEAD_WIDTH = 6, 64
 
@@ -84,6 +101,12 @@ class LeaderboardSettings(CheckedSettings):
         label="Held-out tokens",
         empty="500, or a quarter of the common ones",
     )
+    sentences: int = setting(
+        2,
+        "sentences of each hidden token that the network reads; 0 reads none",
+        high=1000,
+        label="Sentences",
+    )
     judged: int = setting(1000, "number of new tokens to evaluate", low=1, high=1_000_000)
     neighbors: int = setting(10, "number of neighbors to compare", low=1, high=10_000, flag="")
     seed: int = setting(1, "random seed of hidden tokens and random embeddings", high=MAX_SEED)
@@ -105,48 +128,160 @@ class LeaderboardSettings(CheckedSettings):
         )
 
 
+def score(label: str, about: str, key: str = "", decimals: int = 3, shown: bool = True) -> Any:
+    """Declare a score of an initializer.
+
+    label, about, decimals: of its column. key: its name in JSON, if another than the field's. shown:
+    whether tables have it; JSON always has.
+    """
+    column = {"label": label, "about": about, "key": key, "decimals": decimals, "shown": shown}
+    return field(metadata=column)
+
+
 @dataclass(frozen=True)
 class InitializerStanding:
-    """Scores of one initializer.
-
-    Hidden tokens: `centered_cosine` ± `standard_error`, `p1`, `mrr`, `median_rank` (0 is the true
-    embedding). New tokens: `norm_ratio` (mean norm relative to the old ones), `neighbor_overlap`,
-    `masked_loss` (nats per character), `fallbacks` (embeddings made by another initializer).
-    `seconds`: time to make the new embeddings.
-    """
+    """Scores of one initializer: those that cannot be computed are None."""
 
     initializer: str
-    centered_cosine: float
-    standard_error: float
-    p1: float
-    mrr: float
-    median_rank: float
-    norm_ratio: float
-    neighbor_overlap: float | None
-    masked_loss: float | None
-    fallbacks: int
-    seconds: float
+    centered_cosine: float = score(
+        "centered cosine",
+        "Cosine of the initialized and the true embedding of hidden tokens, both mean-centered. 1: same"
+        " direction; 0: the global mean.",
+    )
+    standard_error: float = score("±", "Standard error of the centered cosine.")
+    p1: float = score(
+        "P@1",
+        "Fraction of hidden tokens whose true embedding is the nearest to the initialized one.",
+        "p@1",
+    )
+    p5: float = score(
+        "P@5",
+        "Fraction of hidden tokens whose true embedding is among the five nearest to the initialized"
+        " one.",
+        "p@5",
+    )
+    new_p1: float = score(
+        "P@1, new words",
+        "P@1 as if hidden tokens were as frequent as new ones, and had as many and as long pieces.",
+        "reweighted_p@1",
+        shown=False,
+    )
+    new_p5: float = score(
+        "P@5, new words",
+        "P@5 as if hidden tokens were as frequent as new ones, and had as many and as long pieces.",
+        "reweighted_p@5",
+    )
+    stem_p1: float | None = score(
+        "P@1, stems hidden",
+        "P@1 if all tokens with the same first five letters are hidden, too.",
+        "stems_p@1",
+        shown=False,
+    )
+    stem_p5: float | None = score(
+        "P@5, stems hidden",
+        "P@5 if all tokens with the same first five letters are hidden, too: no inflected form is left.",
+        "stems_p@5",
+    )
+    mrr: float = score(
+        "MRR", "Mean reciprocal rank of the true embedding. 1: always first.", shown=False
+    )
+    median_rank: float = score(
+        "median rank",
+        "Median rank of the true embedding among all old ones; 0 is the first.",
+        decimals=0,
+        shown=False,
+    )
+    word_state: float | None = score(
+        "word as read",
+        "Cosine of the last hidden state of a hidden token in sentences, with the initialized embedding"
+        " and with the true one. 1: the network reads no difference.",
+    )
+    word_state_error: float | None = score(
+        "± as read", "Standard error of the word as read.", shown=False
+    )
+    sentence_state: float | None = score(
+        "sentence as read",
+        "The same cosine for the mean of all last hidden states of a sentence.",
+        decimals=4,
+    )
+    beats_pieces: float | None = score(
+        "better than pieces",
+        "Fraction of hidden tokens that the network reads better with the initialized embedding than as"
+        " pieces.",
+    )
+    norm_ratio: float = score(
+        "norm ratio", "Norm of the new embeddings relative to the model's own."
+    )
+    neighbor_overlap: float | None = score(
+        "neighbors kept",
+        "Fraction of a token's nearest neighbors in the target that are also neighbors of its new"
+        " embedding in the model.",
+    )
+    masked_loss: float | None = score(
+        "masked loss",
+        "Masked-language-model loss in nats per character on an unseen text; lower is better."
+        " Requires a model with a masked-language-model head.",
+    )
+    fallbacks: int = score(
+        "fallbacks",
+        "Number of new tokens that the initializer could not handle; a fallback initialized them.",
+        decimals=0,
+    )
+    seconds: float = score("seconds", "Time to make the new embeddings.", decimals=1)
 
     @property
     def is_baseline(self) -> bool:
         """Whether it is one of the baselines."""
         return self.initializer in BASELINES
 
+    @property
+    def label(self) -> str:
+        """The initializer, marked if it is a baseline."""
+        return f"{self.initializer} (baseline)" if self.is_baseline else self.initializer
+
     def to_dict(self) -> dict[str, object]:
         """As JSON values, under the names that the command line prints."""
         return {
-            "initializer": self.initializer,
-            "centered_cosine": self.centered_cosine,
-            "standard_error": self.standard_error,
-            "p@1": self.p1,
-            "mrr": self.mrr,
-            "median_rank": self.median_rank,
-            "norm_ratio": self.norm_ratio,
-            "neighbor_overlap": self.neighbor_overlap,
-            "masked_loss": self.masked_loss,
-            "fallbacks": self.fallbacks,
-            "seconds": self.seconds,
+            one.metadata.get("key") or one.name: getattr(self, one.name) for one in fields(self)
         }
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the standings: the field, its label and help, and the decimals of its values."""
+
+    name: str
+    label: str
+    about: str
+    decimals: int
+
+
+COLUMNS = {
+    one.name: Column(one.name, *(one.metadata[part] for part in ("label", "about", "decimals")))
+    for one in fields(InitializerStanding)
+    if one.metadata.get("shown")
+}
+
+
+def list_columns(rows: tuple[InitializerStanding, ...]) -> list[Column]:
+    """Return the columns that tables show, without those that no initializer has a value in."""
+    return [
+        column
+        for name, column in COLUMNS.items()
+        if any(getattr(row, name) is not None for row in rows)
+    ]
+
+
+@dataclass(frozen=True)
+class PiecesRead:
+    """How the network reads hidden tokens as their pieces: mean cosines of word and sentence to the
+    true states, on how many of the hidden tokens and in how many sentences.
+    """
+
+    word: float
+    sentence: float
+    tokens: int
+    sentences: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,7 +292,9 @@ class Leaderboard(Summarized):
     of common tokens; `candidates`: number of old embeddings among which the true one is ranked.
     `added`: number of new tokens, `judged`: how many of them were evaluated by norm and by `k`
     neighbors among `neighbor_candidates` tokens. `p`: p-value of a paired t-test over the hidden
-    tokens between the best two methods that are no baselines; None if there are not two.
+    tokens between the best two methods that are no baselines; None if there are not two. `matched`:
+    fraction of the new tokens that resemble a hidden one; `stems`: number of tokens that were hidden
+    with their stems. `pieces`: None if the network read no text.
     """
 
     rows: tuple[InitializerStanding, ...]
@@ -170,6 +307,9 @@ class Leaderboard(Summarized):
     k: int
     neighbor_candidates: int
     p: float | None
+    matched: float
+    stems: int
+    pieces: PiecesRead | None
 
     @property
     def chance(self) -> dict[str, float]:
@@ -210,6 +350,24 @@ class Leaderboard(Summarized):
             " t-test)."
         )
 
+    @property
+    def reading(self) -> str:
+        """Result of the replacement test, in a sentence; empty if there is none."""
+        judged = [row for row in self.rows if row.word_state is not None and not row.is_baseline]
+        if self.pieces is None or not judged:
+            return ""
+        best = max(judged, key=lambda row: row.word_state or 0.0)
+        found = (
+            f"cosine to the word itself {best.word_state:.3f} with {best.initializer},"
+            f" {self.pieces.word:.3f} with its pieces"
+        )
+        assert best.word_state is not None and best.word_state_error is not None
+        if best.word_state - 2 * best.word_state_error <= self.pieces.word:
+            return (
+                f"In sentences, no initializer is read better than the pieces of a word: {found}."
+            )
+        return f"In sentences, {best.initializer} is read best: {found}."
+
     def summarize(self) -> Summary:
         """Return the standings, best first, and the verdict."""
         facts = {
@@ -217,29 +375,15 @@ class Leaderboard(Summarized):
             "hidden tokens": f"{len(self.hidden):,} of {self.of:,}",
             "new tokens": self.added,
         }
-        rows = [
-            (
-                f"{row.initializer} (baseline)" if row.is_baseline else row.initializer,
-                row.centered_cosine,
-                row.standard_error,
-                row.p1,
-                row.mrr,
-                row.median_rank,
-                row.norm_ratio,
-                row.neighbor_overlap,
-            )
-            for row in self.rows
-        ]
-        columns = (
-            *("initializer", "centered cosine", "±", "P@1", "MRR"),
-            *("median rank", "norm ratio", "overlap"),
-        )
+        columns = list_columns(self.rows)
+        rows = [(row.label, *(getattr(row, one.name) for one in columns)) for row in self.rows]
         skipped = list(self.skipped.items())
+        labels = ("initializer", *(one.label for one in columns))
         tables = (
-            Table(columns, rows, len(rows), "initializers", shown=MANY),
+            Table(labels, rows, len(rows), "initializers", shown=MANY),
             Table(("skipped", "because"), skipped, len(skipped), "skipped initializers"),
         )
-        return Summary("", facts, tables, self.verdict)
+        return Summary("", facts, tables, f"{self.verdict} {self.reading}".rstrip())
 
     def to_dict(self) -> dict[str, object]:
         """The comparison as JSON values."""
@@ -252,6 +396,9 @@ class Leaderboard(Summarized):
             "candidates": self.candidates,
             "chance": self.chance,
             "added": self.added,
+            "matched": self.matched,
+            "stems": self.stems,
+            "pieces": None if self.pieces is None else asdict(self.pieces),
             "neighbors": {
                 "k": self.k,
                 "judged": self.judged,
@@ -259,6 +406,7 @@ class Leaderboard(Summarized):
                 "candidates": self.neighbor_candidates,
             },
             "verdict": self.verdict,
+            "reading": self.reading,
             "p": self.p,
         }
 
@@ -268,11 +416,12 @@ def compare_initializers(
     settings: LeaderboardSettings | None = None,
     loss: Loss | None = None,
     progress: Progress = silent,
+    text: ReadableText | None = None,
 ) -> Leaderboard:
     """Compare initializers on the new embeddings of a plan; fits alignments as needed.
 
-    `loss`: masked-language-model loss as a function of the new embeddings. Raises InputError if no
-    token is new, or none can be hidden.
+    `loss`: masked-language-model loss as a function of the new embeddings. `text`: for the
+    replacement test. Raises InputError if no token is new, or none can be hidden.
     """
     settings = settings or LeaderboardSettings()
     if not materials.plan.new_embeddings:
@@ -282,23 +431,24 @@ def compare_initializers(
         )
 
     # 1. Divide the progress by the cost of each initializer; baselines are always included.
-    judge = _InitializerJudge(materials, settings, loss)
-    standings: dict[str, InitializerStanding] = {}
-    cosines: dict[str, Matrix] = {}
-    skipped: dict[str, str] = {}
     costs = dict.fromkeys([*settings.methods_to_compare, *BASELINES], 1.0)
     for method in costs:
         if INITIALIZERS[method].needs in TRAINED:
             costs[method] = TRAINED_COST
-    shares = parts(progress, costs)
+    shares = parts(progress, {"text": float(text is not None), **costs})
+    judge = InitializerJudge(materials, settings, loss, text, shares["text"])
+    standings: dict[str, InitializerStanding] = {}
+    cosines: dict[str, Matrix] = {}
+    skipped: dict[str, str] = {}
 
     # 2. Evaluate each initializer; skip those that fail.
     for method in costs:
         rows = replace(settings.rows, method=method, norm_matched=False)
         share = part(shares[method], 0.0, 1.0, method)
         try:
-            for standing, own in judge.evaluate(rows, share):
-                standings[standing.initializer], cosines[standing.initializer] = standing, own
+            for standing, by_token in judge.evaluate(rows, share):
+                standings[standing.initializer] = standing
+                cosines[standing.initializer] = by_token.cosines
         except InputError as error:
             skipped[method] = str(error)
 
@@ -316,6 +466,9 @@ def compare_initializers(
         judge.new_token_judge.k,
         len(judge.new_token_judge.names),
         _paired_p_value(order, cosines),
+        judge.matched,
+        len(judge.stems),
+        judge.describe_pieces(),
     )
 
 
@@ -342,11 +495,15 @@ def fit_own_alignment(materials: Materials, settings: AlignmentSettings) -> Alig
     return fit_alignment(space, materials.model.take(trained), settings)
 
 
-def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
-    """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss."""
-    rows = min(settings.judged, len(materials.plan.new_embeddings)) + (
-        settings.held_out or HELD_OUT
-    )
+def estimate_leaderboard_seconds(
+    materials: Materials, settings: LeaderboardSettings, reads_text: bool = False
+) -> float:
+    """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss.
+
+    reads_text: whether there is a text for the replacement test.
+    """
+    hidden = settings.held_out or HELD_OUT
+    rows = min(settings.judged, len(materials.plan.new_embeddings)) + 2 * hidden
     width = materials.model.dim + materials.similarity_space.dim
     # Each method multiplies all vectors once; matching pursuit also multiplies all donors.
     product = 2.0 * rows * len(materials.model) * width / FLOPS
@@ -361,79 +518,171 @@ def estimate_leaderboard_seconds(materials: Materials, settings: LeaderboardSett
     if "joined" in chosen:
         own = settings.rows.options.get("joined", JoinSettings())
         seconds += _estimate_joined_seconds(materials, own, rows)
+    if "stacked" in chosen:
+        seconds += 3 * len(materials.model) * STACKED_SECONDS
+    if reads_text:
+        # The sentences are read with the tokens, with their pieces, and once for each initializer.
+        readings = 2 + len({*chosen, *BASELINES}) * (1 + settings.norm_matched)
+        tokens = hidden * settings.sentences * SENTENCE_LENGTH
+        seconds += readings * tokens * _estimate_reading_seconds(materials.model.dim)
     return seconds
 
 
 def _estimate_joined_seconds(materials: Materials, own: JoinSettings, rows: int) -> float:
-    """Estimate the seconds of the initializer joined: twice, the network reads the words that the
-    map is fitted on, for the hidden and for the new tokens; then it reads these two times.
+    """Estimate the seconds of the initializer joined: three times, the network reads the words that
+    the map is fitted on, for both sets of hidden tokens and for the new ones; then it reads these.
     """
-    dim = materials.model.dim
-    per_wordpiece = 2.0 * 12 * dim**2 * (dim / HEAD_WIDTH)
     fitted = min(own.words, len(materials.model) // 4)
-    return PIECES * per_wordpiece * 2 * (fitted + rows) / FLOPS
+    read = PIECES * (3 * fitted + 2 * rows)
+    return read * _estimate_reading_seconds(materials.model.dim)
 
 
-class _InitializerJudge:
-    """Evaluates initializers by the true embeddings of hidden tokens, the neighbors of new tokens,
-    and a loss if given.
+def _estimate_reading_seconds(dim: int) -> float:
+    """Estimate the seconds in which a network as deep as BERT at this width reads a token."""
+    return 2.0 * 12 * dim**2 * (dim / HEAD_WIDTH) / FLOPS
+
+
+@dataclass(frozen=True, eq=False)
+class ScoresByToken:
+    """Scores of the hidden tokens: centered cosine and rank of each, those of tokens hidden with
+    their stems (None if there are none), and how the network reads them (None without a text).
+    """
+
+    cosines: Matrix
+    ranks: FloatArray
+    stem_ranks: FloatArray | None
+    reading: ReadingScores | None
+
+
+class InitializerJudge:
+    """Evaluates initializers by the true embeddings of hidden tokens, the sentences that contain
+    them, the neighbors of new tokens, and a loss if given.
     """
 
     def __init__(
-        self, materials: Materials, settings: LeaderboardSettings, loss: Loss | None
+        self,
+        materials: Materials,
+        settings: LeaderboardSettings,
+        loss: Loss | None = None,
+        text: ReadableText | None = None,
+        progress: Progress = silent,
     ) -> None:
         self.materials, self.settings, self.loss = materials, settings, loss
+        # 1. Hide tokens, and others with their stems.
         self.hidden, self.of = choose_hidden_tokens(materials, settings.held_out, settings.seed)
-        self.visible_materials = hide_tokens(materials, self.hidden)
-        self.truth = TrueEmbeddings(
-            materials.model, compute_mean_embedding(self.visible_materials.model), self.hidden
-        )
+        self.visible = hide_tokens(materials, self.hidden)
+        self.truth = self._build_truth(self.visible, self.hidden)
+        self.stems, removed = choose_hidden_stems(materials, len(self.hidden), settings.seed)
+        self.without_stems = hide_tokens(materials, self.stems, removed)
+        self.truth_of_stems = self._build_truth(self.without_stems, self.stems)
+        self.weights, self.matched = weight_like_new_tokens(materials, self.hidden, self.visible)
+        # 2. The sentences that the network reads.
+        self.test: ReplacementTest | None = None
+        if text is not None and settings.sentences:
+            found = find_sentences(
+                text, self.hidden, settings.sentences, settings.seed, part(progress, 0.0, 0.5)
+            )
+            if found:
+                vocabulary, reads = self.visible.plan.base, part(progress, 0.5, 1.0)
+                self.test = ReplacementTest(text.model, self.hidden, vocabulary, found, reads)
+        # 3. The new tokens.
         self.sample = sample_materials(materials, settings.judged, settings.seed)
         self.new_token_judge = NewTokenJudge(self.sample, settings.neighbors)
 
     def evaluate(
         self, rows: InitializerSettings, progress: Progress
-    ) -> Iterator[tuple[InitializerStanding, Matrix]]:
-        """Yield the standing of an initializer and its centered cosines; the same for its
-        norm-matched variant if requested.
+    ) -> Iterator[tuple[InitializerStanding, ScoresByToken]]:
+        """Yield the standing of an initializer and its scores by token; the same for its norm-matched
+        variant if requested.
         """
         # 1. Initialize the hidden tokens, then the new ones: all for a loss, else a sample.
         progress(0.0, "initializing hidden tokens")
-        recovered = _initialize(
-            replace(self.visible_materials, progress=part(progress, 0.0, 0.5)), rows, self.settings
-        )
+        hidden = self._initialize(self.visible, rows, part(progress, 0.0, 0.3))
+        stems = None
+        if self.stems:
+            # A method that needs more words than remain has no score here.
+            with suppress(InputError):
+                stems = self._initialize(self.without_stems, rows, part(progress, 0.3, 0.5))
         materials = self.sample if self.loss is None else self.materials
         start = time.perf_counter()
-        made = _initialize(
-            replace(materials, progress=part(progress, 0.5, 0.9)), rows, self.settings
-        )
+        new = self._initialize(materials, rows, part(progress, 0.5, 0.7))
         seconds = time.perf_counter() - start
 
-        # 2. Evaluate them as they are, and norm-matched if requested.
-        progress(0.9, "evaluating")
-        variants = [(rows.method, recovered, made)]
+        # 2. Evaluate them as they are, and norm-matched if requested. The norm changes no rank.
+        progress(0.7, "evaluating")
+        stem_ranks = None
+        if stems is not None:
+            stem_ranks = self.truth_of_stems.judge(stems.matrix)[1]
+        variants = [(rows.method, hidden, new)]
         if self.settings.norm_matched and rows.method not in BASELINES:
-            back = match_norms(recovered, self.visible_materials.plan, self.visible_materials.model)
-            new = match_norms(made, self.materials.plan, self.materials.model)
-            variants.append((rows.method + MATCHED, back, new))
-        for name, back, new in variants:
-            cosines, ranks = self.truth.judge(back.matrix)
-            yield (
-                InitializerStanding(
-                    name,
-                    float(cosines.mean()),
-                    float(cosines.std() / len(self.hidden) ** 0.5),
-                    float((ranks == 0).mean()),
-                    float((1 / (1 + ranks)).mean()),
-                    float(np.median(ranks)),
-                    self.new_token_judge.compute_norm_ratio(new),
-                    self.new_token_judge.compute_overlap(new),
-                    None if self.loss is None else self.loss(new),
-                    new.fallbacks,
-                    seconds,
-                ),
-                cosines,
-            )
+            matched = match_norms(hidden, self.visible.plan, self.visible.model)
+            new_matched = match_norms(new, self.materials.plan, self.materials.model)
+            variants.append((rows.method + MATCHED, matched, new_matched))
+        for place, (name, made, made_new) in enumerate(variants):
+            cosines, ranks = self.truth.judge(made.matrix)
+            reading = None
+            if self.test is not None:
+                share = part(progress, 0.7 + 0.15 * place, 0.85 + 0.15 * place)
+                reading = self.test.judge(made.matrix, share)
+            by_token = ScoresByToken(cosines, ranks, stem_ranks, reading)
+            yield self._sum_up(name, by_token, made_new, seconds), by_token
+
+    def describe_pieces(self) -> PiecesRead | None:
+        """Return how the network reads the pieces of hidden tokens; None without a test."""
+        if self.test is None:
+            return None
+        pieces = self.test.pieces
+        return PiecesRead(
+            float(pieces.word.mean()),
+            float(pieces.sentence.mean()),
+            len(self.test.tokens),
+            len(self.test.sentences),
+        )
+
+    def _sum_up(
+        self, name: str, found: ScoresByToken, new: NewEmbeddings, seconds: float
+    ) -> InitializerStanding:
+        """Return the means of an initializer over the tokens."""
+        ranks, stem_ranks, reading = found.ranks, found.stem_ranks, found.reading
+        read: dict[str, float | None] = dict.fromkeys(
+            ("word_state", "word_state_error", "sentence_state", "beats_pieces")
+        )
+        if reading is not None and self.test is not None:
+            read = {
+                "word_state": float(reading.word.mean()),
+                "word_state_error": float(reading.word.std() / len(reading.word) ** 0.5),
+                "sentence_state": float(reading.sentence.mean()),
+                "beats_pieces": reading.compute_better(self.test.pieces),
+            }
+        return InitializerStanding(
+            name,
+            centered_cosine=float(found.cosines.mean()),
+            standard_error=float(found.cosines.std() / len(self.hidden) ** 0.5),
+            p1=float((ranks == 0).mean()),
+            p5=float((ranks < 5).mean()),
+            new_p1=float((self.weights * (ranks == 0)).mean()),
+            new_p5=float((self.weights * (ranks < 5)).mean()),
+            stem_p1=None if stem_ranks is None else float((stem_ranks == 0).mean()),
+            stem_p5=None if stem_ranks is None else float((stem_ranks < 5).mean()),
+            mrr=float((1 / (1 + ranks)).mean()),
+            median_rank=float(np.median(ranks)),
+            **read,
+            norm_ratio=self.new_token_judge.compute_norm_ratio(new),
+            neighbor_overlap=self.new_token_judge.compute_overlap(new),
+            masked_loss=None if self.loss is None else self.loss(new),
+            fallbacks=new.fallbacks,
+            seconds=seconds,
+        )
+
+    def _build_truth(self, visible: Materials, tokens: tuple[str, ...]) -> TrueEmbeddings:
+        """Return the true embeddings of hidden tokens, centered at the mean of the visible ones."""
+        mean = compute_mean_embedding(visible.model)
+        return TrueEmbeddings(self.materials.model, mean, tokens)
+
+    def _initialize(
+        self, materials: Materials, rows: InitializerSettings, progress: Progress
+    ) -> NewEmbeddings:
+        return _initialize(replace(materials, progress=progress), rows, self.settings)
 
 
 def _initialize(

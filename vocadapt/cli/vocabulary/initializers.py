@@ -6,7 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict, cast
 
-from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
+from vocadapt.analysis.leaderboard.leaderboard import (
+    Leaderboard,
+    LeaderboardSettings,
+    PiecesRead,
+    list_columns,
+)
 from vocadapt.cli.command import (
     Answer,
     Command,
@@ -36,6 +41,7 @@ from vocadapt.lab.steps.compare_initializers import (
 )
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.progress import percent
 from vocadapt.recipe_changes import read_initializer_settings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
@@ -53,8 +59,17 @@ Standing = TypedDict(
         "centered_cosine": Annotated[float, "mean over hidden tokens; 0: the global mean"],
         "standard_error": float,
         "p@1": float,
+        "p@5": float,
+        "reweighted_p@1": Annotated[float, "as if hidden tokens were like the new ones"],
+        "reweighted_p@5": float,
+        "stems_p@1": Annotated[float | None, "with all words of the same stem hidden"],
+        "stems_p@5": float | None,
         "mrr": float,
         "median_rank": Annotated[float, "0 is the true embedding"],
+        "word_state": Annotated[float | None, "cosine of the last hidden state to the true one"],
+        "word_state_error": float | None,
+        "sentence_state": float | None,
+        "beats_pieces": Annotated[float | None, "fraction read better than as pieces"],
         "norm_ratio": float,
         "neighbor_overlap": float | None,
         "masked_loss": Annotated[float | None, "nats per character"],
@@ -95,8 +110,12 @@ class CompareAnswer(TypedDict):
     candidates: int
     chance: Chance
     added: int
+    matched: Annotated[float, "fraction of the new tokens that resemble a hidden one"]
+    stems: Annotated[int, "tokens that were hidden with their stems"]
+    pieces: Annotated[PiecesRead | None, "how the network reads hidden tokens as pieces"]
     neighbors: JudgedNeighbors
     verdict: str
+    reading: Annotated[str, "result of the replacement test"]
     p: float | None
     masked: MaskedBefore | None
     masked_why_not: str
@@ -104,21 +123,6 @@ class CompareAnswer(TypedDict):
     out: NotRequired[str]
     manifest: NotRequired[str]
     numbers: NotRequired[LeaderboardNumbers]
-
-
-COLUMNS = (
-    "initializer",
-    "centered cosine",
-    "±",
-    "P@1",
-    "MRR",
-    "median rank",
-    "norm ratio",
-    "overlap",
-    "loss/char",
-    "fallbacks",
-    "s",
-)
 
 
 def _compare(options: Options) -> Answer[CompareAnswer]:
@@ -161,12 +165,8 @@ def _render(compared: InitializerComparison) -> str:
     """Render the comparison: the scores, their candidates and chance, skipped initializers, verdict."""
     # 1. A row for each initializer.
     board, masked = compared.board, compared.masked
-    rows = []
-    for row in board.rows:
-        name, *figures = row.to_dict().values()
-        if row.is_baseline:
-            name = f"{name} (baseline)"
-        rows.append((name, *figures))
+    columns = list_columns(board.rows)
+    rows = [(row.label, *(getattr(row, one.name) for one in columns)) for row in board.rows]
     # 2. What the figures are computed on, and their values by chance.
     loss = f"Masked-token loss: not computed ({compared.why_not})."
     if masked:
@@ -178,12 +178,15 @@ def _render(compared: InitializerComparison) -> str:
             " character."
         )
     lines = [
-        format_table(COLUMNS, rows),
+        format_table(("initializer", *(one.label for one in columns)), rows),
         "",
         f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked"
         f" among {board.candidates:,} embeddings; chance P@1 {board.chance['p@1']:.2g}, MRR"
         f" {board.chance['mrr']:.2g}.",
-        f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among"
+        f"{board.stems:,} common tokens hidden with their stems; {percent(board.matched)} of the new"
+        " tokens resemble a hidden one.",
+        _describe_reading(board),
+        f"Neighbors kept, of {board.k}, and norms: {board.judged:,} of {board.added:,} new tokens, among"
         f" {board.neighbor_candidates:,}.",
         loss,
     ]
@@ -191,7 +194,17 @@ def _render(compared: InitializerComparison) -> str:
         f"Not in the table: {name} ({' '.join(reason.split())})"
         for name, reason in board.skipped.items()
     ]
-    return "\n".join([*lines, board.verdict])
+    return "\n".join([*lines, *filter(None, [board.reading]), board.verdict])
+
+
+def _describe_reading(board: Leaderboard) -> str:
+    """Return what the network read, and how it reads the pieces of a word."""
+    if board.pieces is None:
+        return "No sentences were read: there is no text."
+    return (
+        f"Read: {board.pieces.sentences:,} sentences with {board.pieces.tokens:,} of the hidden tokens;"
+        f" as pieces, word {board.pieces.word:.3f}, sentence {board.pieces.sentence:.4f}."
+    )
 
 
 def add_initializer_settings(parser: _ActionsContainer) -> None:
@@ -219,7 +232,8 @@ COMPARE = Command(
             "--text",
             nargs="+",
             metavar="TEXT",
-            help="held-out text for the masked-token loss",
+            help="held-out text for the masked-token loss and for the sentences that are read; without"
+            " it, sentences are those of the text of the word vectors",
         ),
         GLOSSARY,
         setting_options(LeaderboardSettings),

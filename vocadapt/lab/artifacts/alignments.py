@@ -94,14 +94,30 @@ def find_saved_scores(
     """Return the newest evaluation of an alignment in the workspace of its vectors; None if there is
     none, or if the vectors are not in a workspace.
     """
-    workspace = find_workspace_of_vectors(vectors)
-    if workspace is None:
-        return None
-    alignments = list_alignments(workspace, open_artifact(vectors.resolve()), model)
-    for line in load_score_lines(alignments):
+    for line in _load_lines_of_vectors(vectors, model):
         if build_settings(AlignmentSettings, line["settings"]) == settings:
             return line
     return None
+
+
+def find_saved_stacked(vectors: Path, model: LanguageModel) -> dict[str, Any] | None:
+    """Return the newest scores of stacked embeddings, evaluated with an alignment of these vectors;
+    None if there are none.
+    """
+    for line in _load_lines_of_vectors(vectors, model):
+        if scores := line["held_out"].get("stacked"):
+            return dict(scores)
+    return None
+
+
+def _load_lines_of_vectors(vectors: Path, model: LanguageModel) -> list[dict[str, Any]]:
+    """Return the evaluated methods of the alignments of these vectors; [] if they are not in a
+    workspace.
+    """
+    workspace = find_workspace_of_vectors(vectors)
+    if workspace is None:
+        return []
+    return load_score_lines(list_alignments(workspace, open_artifact(vectors.resolve()), model))
 
 
 def find_workspace_of_vectors(vectors: Path) -> Workspace | None:

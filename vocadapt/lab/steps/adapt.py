@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.alignments import find_saved_scores
+from vocadapt.lab.artifacts.alignments import find_saved_scores, find_saved_stacked
 from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.alignment import AlignmentStep, judge_stacked
@@ -42,6 +42,7 @@ from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.growth.plan_cost import CostNumbers, measure_plan_cost
+from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.plan.plan import PlanNumbers
 from vocadapt.vocabulary.plan.reduction import list_text_free
 from vocadapt.vocabulary.plan.tokenizer import count_departures
@@ -326,7 +327,11 @@ def _measure_quality(
         return _evaluate_alignment(context, adapted.domain, recipe.alignment, progress)
     if not recipe.makes_embeddings or recipe.rows.method != "stacked":
         return {}
-    found = judge_stacked(adapted.domain, context.model, progress)
+    # The alignment of these vectors may have been evaluated with the same settings.
+    found, settings = None, recipe.rows.own
+    if "vectors" in context.spec.inputs and settings == StackedSettings():
+        found = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.model)
+    found = found or judge_stacked(adapted.domain, context.model, progress, settings)
     return {} if found is None else {"stacked": found}
 
 

@@ -29,6 +29,7 @@ from vocadapt.spaces.alignment.cross_validation import (
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.spreadsheet import escape_cell, unescape_cell
+from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
@@ -150,7 +151,10 @@ def judge_alignments(
 
 
 def judge_stacked(
-    space: EmbeddingSpace, model: LanguageModel, progress: Progress = silent
+    space: EmbeddingSpace,
+    model: LanguageModel,
+    progress: Progress = silent,
+    settings: StackedSettings | None = None,
 ) -> dict[str, Any] | None:
     """Return how precisely stacked embeddings place words, for the words that can be added; None if
     too few words are known.
@@ -160,7 +164,7 @@ def judge_stacked(
     domain = model.vocabulary.spell_words(space)
     with suppress(InputError):
         found = cross_validate_stacked(
-            model.vocabulary, model.space, domain, tokens, progress=progress
+            model.vocabulary, model.space, domain, tokens, settings, progress
         )
         return found.to_dict()
     return None

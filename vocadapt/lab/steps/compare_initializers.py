@@ -17,8 +17,10 @@ from vocadapt.analysis.leaderboard.leaderboard import (
     InitializerStanding,
     Leaderboard,
     LeaderboardSettings,
+    PiecesRead,
     compare_initializers,
 )
+from vocadapt.analysis.leaderboard.replacement import ReadableText
 from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
@@ -128,7 +130,8 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
         # 3. Compare the initializers.
         held_out, why_not = _build_held_out_loss(context, settings, ready, lines)
         loss = held_out.loss if held_out else None
-        board = compare_initializers(ready, settings.leaderboard, loss, stages["evaluating"])
+        text = _find_readable_text(context, lines)
+        board = compare_initializers(ready, settings.leaderboard, loss, stages["evaluating"], text)
         if held_out is None:
             return InitializerComparison(board, None, why_not)
         before = held_out.before
@@ -140,6 +143,20 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
         "of": len(lines),
     }
     return InitializerComparison(board, masked)
+
+
+def _find_readable_text(context: StepContext, lines: Sequence[str]) -> ReadableText | None:
+    """Return what the network reads in the replacement test: the held-out lines, or else the text
+    that the word vectors were trained on; None if there is neither.
+    """
+    if lines:
+        return ReadableText(context.model, lines)
+    if "vectors" not in context.spec.inputs:
+        return None
+    trained_on = find_training_text(Path(context.spec.inputs["vectors"][0]))
+    if trained_on is None or trained_on.counted_by is not None:
+        return None
+    return ReadableText(context.model, trained_on)
 
 
 @contextmanager
@@ -226,10 +243,11 @@ def load_comparison(folder: Path) -> InitializerComparison:
         )
     try:
         saved = strict_json.read(folder / BOARD)
-        rows = tuple(InitializerStanding(**row) for row in saved["board"]["rows"])
-        hidden = tuple(saved["board"]["hidden"])
+        board = saved["board"]
+        rows = tuple(InitializerStanding(**row) for row in board["rows"])
+        hidden, pieces = tuple(board["hidden"]), board["pieces"] and PiecesRead(**board["pieces"])
         return InitializerComparison(
-            Leaderboard(**{**saved["board"], "rows": rows, "hidden": hidden}),
+            Leaderboard(**{**board, "rows": rows, "hidden": hidden, "pieces": pieces}),
             saved["masked"],
             saved["why_not"],
         )

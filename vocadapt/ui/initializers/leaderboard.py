@@ -9,8 +9,10 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.analysis.leaderboard.leaderboard import (
+    COLUMNS,
     LeaderboardSettings,
     estimate_leaderboard_seconds,
+    list_columns,
 )
 from vocadapt.lab.artifacts.corpora import list_texts
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
@@ -18,6 +20,7 @@ from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.progress import percent
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
@@ -38,31 +41,7 @@ from vocadapt.ui.initializers.view import Transfer, draw_explanations, draw_own_
 from vocadapt.ui.jobs import panel
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
-MEANS = ("centered cosine", "P@1", "MRR", "norm ratio", "masked loss")
 NO_TEXT = "none"
-HELP = {
-    "centered cosine": (
-        "Cosine of the initialized and the true embedding, both mean-centered. 1: same"
-        " direction; 0: orthogonal."
-    ),
-    "P@1": (
-        "Fraction of held-out tokens whose true embedding is the nearest to the initialized one."
-    ),
-    "MRR": "Mean reciprocal rank of the true embedding. 1: always first.",
-    "median rank": "Median rank of the true embedding among all candidates.",
-    "norm ratio": "Norm of the new embeddings relative to the model's own.",
-    "kept": (
-        "Fraction of a token's nearest neighbors in the target that are also neighbors of its"
-        " new embedding in the model."
-    ),
-    "masked loss": (
-        "Masked-language-model loss in nats per character on an unseen text; lower is better."
-        " Requires a model with a masked-language-model head."
-    ),
-    "fallbacks": (
-        "Number of tokens that the initializer could not handle; a fallback initialized them."
-    ),
-}
 
 
 def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
@@ -155,15 +134,17 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         "Text for masked loss",
         [NO_TEXT, *corpora],
         key="initializers_loss_text",
-        help=HELP["masked loss"],
+        help=COLUMNS["masked_loss"].about,
     )
-    # 3. The estimated time; a text adds the masked loss of each initializer.
+    # 3. The estimated time; the masked loss is not part of it.
     inputs = dict(transfer.inputs)
-    work = estimate_leaderboard_seconds(transfer.materials, settings)
+    if text in corpora:
+        inputs["held_out"] = corpora[text]
+    reads_text = bool({"held_out", "vectors"} & inputs.keys())
+    work = estimate_leaderboard_seconds(transfer.materials, settings, reads_text)
     time = format_estimate(estimate_job_seconds(workspace, "leaderboard", work))
     about = f"{count(len(settings.methods_to_compare))} initializers take about {time}"
     if text in corpora:
-        inputs["held_out"] = corpora[text]
         about += "; the masked loss reads the text once for each of them"
     st.markdown(f"{about}.")
     paths = {role: (path,) for role, path in inputs.items()}
@@ -179,7 +160,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
 def _draw_standings(compared: InitializerComparison) -> None:
     """Draw the verdict, the chart and the table, with sample sizes and chance levels."""
     board = compared.board
-    st.markdown(f"**{plain(board.verdict)}**")
+    st.markdown(f"**{plain(board.verdict)}** {plain(board.reading)}")
     # 1. The chart; whiskers are two standard errors.
     names = [row.initializer for row in board.rows]
     cosines = [row.centered_cosine for row in board.rows]
@@ -190,33 +171,18 @@ def _draw_standings(compared: InitializerComparison) -> None:
     )
     figure = figures.plot_leaderboard(names, cosines, errors, baselines)
     draw_figure(figure, "board", f"Centered cosine of each initializer: {best_first}.")
-    # 2. The table; it has the masked loss only if a text was given.
-    labels = {True: " (baseline)", False: ""}
-    neighbors_kept = f"neighbors kept, of {board.k}"
-    table: dict[str, list[Any]] = {
-        "initializer": [f"{row.initializer}{labels[row.is_baseline]}" for row in board.rows],
-        "centered cosine": cosines,
-        "P@1": [row.p1 for row in board.rows],
-        "MRR": [row.mrr for row in board.rows],
-        "median rank": [row.median_rank for row in board.rows],
-        "norm ratio": [row.norm_ratio for row in board.rows],
-        neighbors_kept: [row.neighbor_overlap for row in board.rows],
-    }
-    if compared.masked:
-        table["masked loss"] = [row.masked_loss for row in board.rows]
-    table["fallbacks"] = [row.fallbacks for row in board.rows]
+    # 2. The table.
+    columns = list_columns(board.rows)
+    table: dict[str, list[Any]] = {"initializer": [row.label for row in board.rows]}
+    for column in columns:
+        table[column.label] = [getattr(row, column.name) for row in board.rows]
     draw_table(
         table,
         column_config={
-            **{
-                name: st.column_config.NumberColumn(format="%.3f", help=HELP[name])
-                for name in MEANS
-            },
-            neighbors_kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
-            **{
-                name: st.column_config.NumberColumn(help=HELP[name])
-                for name in ("median rank", "fallbacks")
-            },
+            column.label: st.column_config.NumberColumn(
+                format=f"%.{column.decimals}f", help=column.about
+            )
+            for column in columns
         },
         key="standings",
     )
@@ -224,10 +190,19 @@ def _draw_standings(compared: InitializerComparison) -> None:
     draw_note(
         f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
-        f" {chance(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Norms and"
-        f" neighbors of {count(board.judged)} of {count(board.added)} new tokens, among"
-        f" {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
+        f" {chance(board.chance['p@1'])}. {count(board.stems)} were held out with their stems;"
+        f" {percent(board.matched)} of the new tokens resemble a held-out one. Norms and"
+        f" neighbors ({board.k} of each) of {count(board.judged)} of {count(board.added)} new tokens,"
+        f" among {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )
+    if board.pieces is None:
+        draw_note("No sentences were read: there is no text of the word vectors.")
+    else:
+        draw_note(
+            f"Read: {count(board.pieces.sentences)} sentences with {count(board.pieces.tokens)} of the"
+            f" held-out tokens; as pieces, word {fraction(board.pieces.word)}, sentence"
+            f" {fraction(board.pieces.sentence, 4)}."
+        )
     draw_note(_describe_masked_loss(compared))
     for name, why in board.skipped.items():
         st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")

@@ -64,7 +64,7 @@ class BpeVocabulary(MarkedVocabulary):
         """Return the tokens that spell a token."""
         if token in self.added or (self.is_symbol(token) and token in self):
             return (token,)
-        if not without:
+        if not without or token not in self:
             return self.tokenize(token)
         others = (merge for merge in self.merges if "".join(merge) != token)
         return tuple(MergeList(others).apply(self.split_symbols(token)))

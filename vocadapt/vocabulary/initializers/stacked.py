@@ -23,7 +23,7 @@ from the form, and its shrinkage.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -210,10 +210,11 @@ class FormMap:
     matrix: Matrix
     mean: Matrix
 
-    def compute_features(self, form: Sequence[Matrix]) -> Matrix:
-        """Return the features of the form, (words, features) float32."""
-        parts = [block.apply(part) for block, part in zip(self.blocks, form, strict=True)]
-        return np.concatenate(parts, axis=1)
+
+def join_blocks(blocks: Sequence[Block], form: Sequence[Matrix]) -> Matrix:
+    """Return the features of the form, (words, features) float32."""
+    parts = [block.apply(part) for block, part in zip(blocks, form, strict=True)]
+    return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +269,7 @@ class StackedMap:
 
         vectors: (words, vector dim), with their counts (words,); None predicts from the form alone.
         """
-        features = self.form.compute_features(form)
+        features = join_blocks(self.form.blocks, form)
         predicted = np.asarray(features @ self.form.matrix)
         if self.context is None or vectors is None or counts is None:
             return predicted
@@ -284,16 +285,20 @@ class StackedMap:
 
 
 def fit_stacked(
-    reader: FormReader, domain: EmbeddingSpace, own: OwnWords, settings: StackedSettings
+    model: EmbeddingSpace,
+    domain: EmbeddingSpace,
+    own: OwnWords,
+    form: Sequence[Matrix],
+    settings: StackedSettings,
 ) -> StackedMap:
-    """Fit the maps on own words of a model; domain: word vectors by token.
+    """Fit the maps on own words of a model; domain: word vectors by token, form: of the own words
+    (`FormReader.read`).
 
     1. Fit the map of the form on all own words.
     2. Fit that of the context on what it leaves over, with the words that have a vector.
     3. Fit the norms by frequency.
     """
     # 1. The form. Directions are centered by the words of the text, if there are any.
-    model = reader.model
     has_context = np.array([has_vector(domain, word) for word in own.words], dtype=bool)
     in_text = has_context
     if has_context.sum() < MIN_WORDS:
@@ -301,11 +306,9 @@ def fit_stacked(
     directions = normalize_rows(model.matrix[own.rows])
     mean = directions[in_text].mean(axis=0)
     targets = directions - mean
-    form = reader.read(own.words, own.pieces)
     blocks = tuple(Block.fit(part) for part in form)
-    by_form = FormMap(blocks, np.zeros((0, model.dim), np.float32), mean)
-    features = by_form.compute_features(form)
-    by_form = replace(by_form, matrix=solve_ridge(features, targets, settings.ridge))
+    features = join_blocks(blocks, form)
+    by_form = FormMap(blocks, solve_ridge(features, targets, settings.ridge), mean)
 
     # 2. The context.
     rows = own.rows[in_text]
@@ -364,7 +367,8 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
     own = divide_own_words(base, model, own_settings.seed)
     own = own.select(np.array([word in trained for word in own.words], dtype=bool))
     reader = FormReader.fit(base, model, own.words, own_settings.seed)
-    stacked = fit_stacked(reader, domain, own, own_settings)
+    form_of_own = reader.read(own.words, own.pieces)
+    stacked = fit_stacked(model, domain, own, form_of_own, own_settings)
 
     # 2. Divide the new tokens; the mean of the pieces is the fallback.
     tokens = materials.plan.new_embeddings

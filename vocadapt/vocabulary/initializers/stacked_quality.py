@@ -108,15 +108,18 @@ def cross_validate_stacked(
     rows = domain.rows(judged.words)
     counts = get_counts(domain, rows)
     reader = FormReader.fit(vocabulary, model, own.words, settings.seed)
-    form = reader.read(judged.words, judged.pieces)
+    form = reader.read(own.words, own.pieces)
+    form_of_judged = [part[has_context] for part in form]
 
     # 2. Predict each fold by maps that were fitted without it.
     ranks = np.empty(len(judged), dtype=np.int64)
     unit = normalize_rows(model.matrix)
     for number in range(FOLDS):
         progress(number / FOLDS, f"evaluating stacked embeddings, fold {number + 1} of {FOLDS}")
-        stacked = fit_stacked(reader, domain, own.select(fold != number), settings)
-        predicted = normalize_rows(stacked.predict(form, domain.matrix[rows], counts))
+        known = fold != number
+        form_of_known = [part[known] for part in form]
+        stacked = fit_stacked(model, domain, own.select(known), form_of_known, settings)
+        predicted = normalize_rows(stacked.predict(form_of_judged, domain.matrix[rows], counts))
         pieces = normalize_rows(unit - stacked.form.mean)
         hubness = compute_hubness(pieces, predicted)
         test = folds_of_judged == number
@@ -159,7 +162,7 @@ def find_cells(
     n_pieces = np.array([min(len(one), MOST_PIECES) for one in pieces], dtype=np.int64)
     first = np.array(
         [
-            len(vocabulary.body(one[0])) / max(len(vocabulary.body(word)), 1)
+            len(vocabulary.body(one[0])) / max(len(vocabulary.body(word)), 1) if one else 0.0
             for word, one in zip(words, pieces, strict=True)
         ]
     )

@@ -1,0 +1,205 @@
+"""The replacement test: does a network read an initialized embedding as it reads the word itself?
+
+Hidden tokens have known embeddings. In sentences of a text that contain them,
+
+1. read each sentence with the known embedding, which gives the true states: the last hidden state of
+   the word, and the mean of all last hidden states;
+2. read it with the word replaced by its pieces, as without a new token;
+3. read it with the initialized embedding, and compare both with the true states by cosine.
+
+An embedding that is read better than the pieces is worth its token before any training.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual.word_vectors import count_layers, load_until_layer, pad_batch
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.progress import Progress, silent
+from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
+from vocadapt.vocabulary.families import Vocabulary
+
+SIDE = 24  # tokens on either side of the word that are read
+BATCH = 64
+LINES = 1000  # between two reports of progress
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadableText:
+    """A network, and lines of a text for it to read."""
+
+    model: LanguageModel
+    lines: Iterable[str]
+
+
+@dataclass(frozen=True)
+class SentencePart:
+    """The ids before and after a hidden token, and the number of the token."""
+
+    before: Ids
+    after: Ids
+    token: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReadingScores:
+    """Cosines to the true states, for each hidden token that occurs in the text, (n,) float64.
+
+    word: of the last hidden state of the token; sentence: of the mean of all.
+    """
+
+    word: FloatArray
+    sentence: FloatArray
+
+    def compute_better(self, others: "ReadingScores") -> float:
+        """Return the fraction of the tokens whose state is nearer to the true one than others'."""
+        return float((self.word > others.word).mean())
+
+
+def find_sentences(
+    text: ReadableText,
+    hidden: Sequence[str],
+    per_token: int,
+    seed: int,
+    progress: Progress = silent,
+) -> list[SentencePart]:
+    """Draw sentences with hidden tokens, at most `per_token` for each, all with equal probability.
+
+    The text is read once; the sentences of a token are a reservoir sample.
+    """
+    vocabulary, splitter = text.model.vocabulary, text.model.splitter
+    numbers = {token: number for number, token in enumerate(hidden)}
+    drawn: list[list[SentencePart]] = [[] for _ in hidden]
+    seen = [0] * len(hidden)
+    rng = random.Random(seed)
+    tokens_of: dict[str, tuple[str, ...]] = {}
+    for n, line in enumerate(text.lines):
+        if n % LINES == 0:
+            progress(0.0, f"looking for sentences, line {n + 1:,}")
+        tokens: list[str] = []
+        for pretoken in splitter.pretokens(line):
+            if pretoken not in tokens_of:
+                tokens_of[pretoken] = tuple(vocabulary.tokenize(pretoken))
+            tokens += tokens_of[pretoken]
+        for place, token in enumerate(tokens):
+            number = numbers.get(token)
+            if number is None:
+                continue
+            # The n-th sentence of a token replaces one of the drawn with probability per_token / n.
+            seen[number] += 1
+            slot = len(drawn[number])
+            if slot == per_token:
+                slot = rng.randrange(seen[number])
+            if slot >= per_token:
+                continue
+            before = tuple(vocabulary.ids[one] for one in tokens[max(0, place - SIDE) : place])
+            after = tuple(vocabulary.ids[one] for one in tokens[place + 1 : place + 1 + SIDE])
+            drawn[number][slot : slot + 1] = [SentencePart(before, after, number)]
+    return [sentence for sentences in drawn for sentence in sentences]
+
+
+class ReplacementTest:
+    """Reads sentences with the known embeddings of hidden tokens and with their pieces; `judge`
+    reads them with initialized embeddings.
+
+    tokens: numbers of the hidden tokens that have sentences, (n,). pieces: scores of their pieces.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        hidden: Sequence[str],
+        visible: Vocabulary,
+        sentences: Sequence[SentencePart],
+        progress: Progress = silent,
+    ) -> None:
+        """visible: the vocabulary without the hidden tokens. Raises InputError without a sentence."""
+        if not sentences:
+            raise InputError(
+                "No sentence of the text has one of the hidden tokens.", "Give more text."
+            )
+        self.sentences = sentences
+        self.layer = count_layers(model)
+        self.network: Any = load_until_layer(model, self.layer)
+        ids, roles = model.vocabulary.ids, model.vocabulary.role_ids
+        self.pad = roles.get("pad", 0)
+        self.start: Ids = (roles["cls"],) if "cls" in roles else ()
+        self.end: Ids = (roles["sep"],) if "sep" in roles else ()
+        self.numbers = np.array([sentence.token for sentence in sentences])
+        self.tokens = np.unique(self.numbers)
+
+        # The true states, and those of the pieces.
+        self.own: list[Ids] = [(ids[token],) for token in hidden]
+        pieces = [tuple(ids[one] for one in visible.tokenize_token(token)) for token in hidden]
+        self.true = self._read(self.own, None, progress)
+        self.pieces = self._compare(self._read(pieces, None, progress))
+
+    def judge(self, embeddings: Matrix, progress: Progress = silent) -> ReadingScores:
+        """Compare what is read with embeddings of all hidden tokens, (hidden, dim), with the truth."""
+        return self._compare(self._read(self.own, embeddings, progress))
+
+    def _compare(self, states: tuple[Matrix, Matrix]) -> ReadingScores:
+        """Return the mean cosines to the true states by token."""
+        means = []
+        for found, true in zip(states, self.true, strict=True):
+            cosines = np.einsum("ij,ij->i", normalize_rows(found), normalize_rows(true))
+            sums = np.bincount(self.numbers, weights=cosines)[self.tokens]
+            means.append(sums / np.bincount(self.numbers)[self.tokens])
+        return ReadingScores(*means)
+
+    def _read(
+        self, spelled: Sequence[Ids], embeddings: Matrix | None, progress: Progress
+    ) -> tuple[Matrix, Matrix]:
+        """Return the last hidden states of the tokens (mean over their ids) and of the sentences
+        (mean over all), (sentences, width) each.
+
+        spelled: ids of each hidden token. embeddings: read in place of those ids; None: the known.
+        """
+        import torch
+
+        from vocadapt.training.separated_embeddings import find_scale
+
+        # 1. Build the inputs, and sort them by length: less padding.
+        rows, spans = [], []
+        for sentence in self.sentences:
+            word = spelled[sentence.token]
+            start = len(self.start) + len(sentence.before)
+            rows.append([*self.start, *sentence.before, *word, *sentence.after, *self.end])
+            spans.append((start, start + len(word)))
+        order = np.argsort([len(row) for row in rows], kind="stable")
+
+        # 2. Read them in batches.
+        lookup = self.network.get_input_embeddings()
+        words: list[Matrix] = []
+        means: list[Matrix] = []
+        with torch.no_grad():
+            for first in range(0, len(order), BATCH):
+                chosen = order[first : first + BATCH].tolist()
+                ids, attended = pad_batch([rows[i] for i in chosen], self.pad)
+                inputs = lookup(ids)
+                if embeddings is not None:
+                    inputs = inputs.clone()
+                    for place, i in enumerate(chosen):
+                        new = torch.from_numpy(embeddings[self.numbers[i]])
+                        inputs[place, spans[i][0]] = new * find_scale(lookup)
+                output = self.network(
+                    inputs_embeds=inputs, attention_mask=attended, output_hidden_states=True
+                )
+                states = output.hidden_states[self.layer]
+                weights = attended[:, :, None].to(states.dtype)
+                means.append(((states * weights).sum(dim=1) / weights.sum(dim=1)).numpy())
+                for place, i in enumerate(chosen):
+                    start, end = spans[i]
+                    words.append(states[place, start:end].mean(dim=0).numpy()[None])
+                progress(min(1.0, (first + BATCH) / len(order)), "reading sentences")
+
+        # 3. Back to the order of the sentences.
+        back = np.argsort(order)
+        return np.concatenate(words)[back], np.concatenate(means)[back]
