@@ -25,6 +25,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 from vocadapt.training.word_vectors import train_domain_vectors
+from vocadapt.vocabulary.advice.rules import MIN_WORDS
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
@@ -111,9 +112,13 @@ def measure_all(hours: float) -> None:
 
 
 def fit(runs: list[Run]) -> None:
-    """Print the fit of logit(P@5) to log10(words), and its errors on texts that were left out."""
+    """Print the fit of logit(P@5) to log10(words), and its errors on texts that were left out.
+
+    Smaller texts are left out: there, form alone places a word, and P@5 hangs on the text.
+    """
     from scipy.stats import t
 
+    runs = [run for run in runs if run["words"] >= MIN_WORDS]
     words = np.log10([run["words"] for run in runs])
     p5 = np.array([run["p@5"] for run in runs])
     texts = np.array([run["text"] for run in runs])

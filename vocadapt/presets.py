@@ -10,6 +10,7 @@ from dataclasses import replace
 from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.recipe import Recipe
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
@@ -163,6 +164,10 @@ NEW_WORDS = Recipe(
     title="New words from context and form",
     vectors=Word2VecSettings(),
     rows=InitializerSettings("stacked"),
+    # Of the initializer aligned, if that is chosen instead.
+    alignment=AlignmentSettings(
+        "ridge", unit=True, center=True, ridge=1.0, vector_length="frequency"
+    ),
 )
 EXTENSION = 17_748  # tokens that exBERT added as published
 PUBLISHED_HEURISTICS = ("last", "longest", "freq", "random")

@@ -4,7 +4,6 @@ real text."""
 import json
 import shlex
 import time
-from dataclasses import asdict
 
 import pytest
 
@@ -13,14 +12,12 @@ from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
-from vocadapt.lab.steps.alignment import load_evaluation
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import read_recipe
-from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.vocabulary.advice.advice import Suggestion
 
@@ -46,6 +43,7 @@ KEYS = {
     "lines",
     "lines_read",
     "measured_gains",
+    "precision",
     "task_file",
     "counts",
     "seconds",
@@ -91,11 +89,7 @@ def test_the_recommended_recipe_is_written_and_adapts_with_equal_numbers(
     plan = recipe.vocabulary
     assert (plan.max_added, plan.min_count) == (recommended["max_added"], recommended["min_count"])
     assert recommended["min_count"] == 20 and recommended["max_added"] == 5
-    # The best of the alignments that were compared in the workspace.
-    lines = load_evaluation(workspace.folder("alignments", "trials-map")).maps
-    best = next(line for line in lines if line["best"])
-    assert recommended["map"] is None and recipe.rows.method == "stacked"
-    assert best["settings"] == asdict(recipe.alignment)  # for an initializer that needs one
+    assert recipe.rows.method == "stacked"
     out = tmp_path / "adapted"
     given = ("--recipe", file, "--vectors", workspace.root / vectors, "--model", tiny_bert)
     assert main(["adapt", *map(str, given), "--out", str(out)]) == 0
@@ -182,10 +176,9 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     text, model = write_text(tmp_path / "te xt.txt"), str(tiny_bert)
     lines = [lab.build_training_command([text], model, CorpusSettings(sample=0.9, language=True))]
-    better = AlignmentSettings(unit=True, center=True)
     lines += [
-        lab.build_adapt_command(Suggestion("more words", "green-bert", 3, better, ""), model),
-        lab.build_adapt_command(Suggestion("control", "green-bert-random", 2, None, ""), model),
+        lab.build_adapt_command(Suggestion("more words", "green-bert", 3, "", min_count=5), model),
+        lab.build_adapt_command(Suggestion("control", "green-bert-random", 2, ""), model),
     ]
     for line in lines:
         assert main(shlex.split(line)[3:]) == 0, line
@@ -194,7 +187,7 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
         (tmp_path / "adapted-more-words" / "vocadapt.json").read_text(encoding="utf-8")
     )
     assert adapted["plan"]["added"] == 3
-    assert adapted["recipe"]["alignment"]["unit"] and adapted["recipe"]["alignment"]["center"]
+    assert adapted["recipe"]["vocabulary"]["min_count"] == 5
     assert (
         json.loads((tmp_path / "adapted-control" / "vocadapt.json").read_text(encoding="utf-8"))[
             "plan"
@@ -203,12 +196,13 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
     )
 
 
-def test_news_is_too_little_text(ask, minilm):
+def test_news_has_too_few_words_that_occur_often(ask, minilm):
     from gensim.test.utils import datapath
 
     answer = ask(datapath("lee_background.cor"), "--model", minilm)
-    assert answer["sentence"] == "Do not change the vocabulary: too little text."
-    assert answer["added"][0]["words"] == 83 and answer["expected"]["p@5"] < 0.02
+    found = {reason["rule"]: reason["stops"] for reason in answer["reasons"]}
+    assert found["too few words"] and found["little text"] is False
+    assert answer["added"][0]["words"] == 83
 
 
 def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
@@ -220,9 +214,8 @@ def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     assert time.perf_counter() - start < 30
     assert answer["verdict"] == "adapt" and len(answer["recipes"]) == 3
     assert answer["task"]["cut"] > 4 * answer["corpus"]["cut"]
-    assert (
-        answer["expected"]["low"] < 0.0888 < answer["expected"]["high"]
-    )  # measured: benchmarks/advise.py
+    # Measured: benchmarks/advise.json.
+    assert answer["expected"]["low"] < 0.557 < answer["expected"]["high"]
 
 
 @pytest.mark.slow

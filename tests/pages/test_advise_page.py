@@ -68,15 +68,17 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
 def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
     app = open_page(ADVISE, seeded)
     assert app.warning[0].value.startswith("**Do not change the vocabulary")
-    assert sum(":material/block:" in text for text in texts(app)) >= 2
+    assert sum(":material/block:" in text for text in texts(app)) == 1
+    assert sum(":material/info:" in text for text in texts(app)) >= 1
     assert [metric.label for metric in app.metric] == [
         "Split words",
-        "Anchors",
-        "Expected held-out P@5",
+        "New words",
+        "Expected P@5",
         "Tokens saved",
     ]
     assert "chance 1 in " in app.metric[2].delta
-    assert any("**How sure?**" in text for text in texts(app))
+    assert "How precisely" in app.warning[0].value
+    assert "is not known" in app.warning[0].value
 
 
 def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(
@@ -103,7 +105,8 @@ def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded, le
     shutil.copytree(seeded.root, root)
     app = open_page(ADVISE, root)
     button = app.button(key="advise_adapt")
-    assert button.label == "Adapt as recommended" and button.proto.type == "primary"
+    assert button.label.startswith("Adapt: ") and "fewer tokens" in button.label
+    assert "about " in button.label and button.proto.type == "primary"
     assert "adapt" in find_next_page(app)
     button.click().run()
     assert not app.exception and not app.error
@@ -114,7 +117,7 @@ def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded, le
 def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
     app = open_page(ADVISE, seeded)
     button = app.button(key="advise_adapt")
-    assert button.label == "Adapt anyway" and button.proto.type == "secondary"
+    assert button.label.startswith("Adapt anyway: ") and button.proto.type == "secondary"
     # Without a task, the next part shows the words that would be added.
     assert any("if you change the vocabulary anyway" in text for text in texts(app))
     button.click().run()
@@ -141,11 +144,7 @@ def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
     recipe = started[-1].settings.recipe
     model = open_model(started[-1].inputs["model"][0])
     report = advise_on(read_corpus([seeded.folder("corpora", "trials")]), model, seeded.root)
-    vectors = seeded.artifact("vectors", "trials-vectors")
-    found = recommend_recipe(report.advice, seeded, vectors, model)
-    assert found and recipe == found.recipe
-    best = find_best_alignment(seeded, vectors, model)
-    assert best and recipe.alignment == best.settings and best.compared > 1
+    assert recipe == recommend_recipe(report.advice)
     # An edited value stays visible, and the recipe says so.
     app.number_input(key="adapt_cap").set_value(3).run()
     app.button(key="adapt").click().run()
@@ -207,7 +206,7 @@ def test_a_task_file_by_path(open_page, seeded, tmp_path):
     assert (app.metric[1].value, app.metric[1].delta) == ("100 %", "n = 1, distinct 100 %")
     assert "in entities" in app.dataframe[0].value.columns
     app.button(key="no_task").click().run()
-    assert not app.exception and app.metric[1].label == "Anchors"
+    assert not app.exception and app.metric[1].label == "New words"
 
 
 @pytest.mark.parametrize("content", ["aspirin B\n", "aspirin\tO\n", None])
@@ -238,7 +237,7 @@ def test_text_that_is_gone_is_a_message(open_page, seeded, tmp_path):
 
 def test_the_pages_name_the_size_that_the_advice_requires(open_page, tmp_path):
     needed = f"{count(NEEDED_WORDS)} words"
-    assert abs(rules.forecast(NEEDED_WORDS, 5_000, 384).p5 - rules.USABLE) < 0.001
+    assert NEEDED_WORDS >= rules.MIN_WORDS
     for part in ("home", "text", "vectors"):
         shown = " ".join(texts(open_page(part, tmp_path / "empty")))
         assert needed in shown, part
@@ -251,7 +250,7 @@ def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
     figures = advise_on(corpus, open_model(tiny_bert), seeded.root).advice.figures
     assert f"{count(figures.corpus.words)} running words contain a letter" in said
     assert f"{count(figures.forecast.words)}, with numbers" in said
-    assert f"Chance is 5 in {count(figures.anchors)} anchors" in said
+    assert f"Chance is 5 in {count(figures.forecast.candidates)} wordpieces" in said
 
 
 def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, seeded, monkeypatch):
@@ -263,5 +262,5 @@ def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, s
     assert not app.exception and not app.error
     [note] = [text for text in texts(app) if "The next step cannot be offered." in text]
     assert r"\*\*cut\*\*" in note and "Train them again" in note
-    assert len(app.metric) == 4 and any("**How sure?**" in text for text in texts(app))
+    assert len(app.metric) == 4
     assert "advise_adapt" not in [button.key for button in app.button]

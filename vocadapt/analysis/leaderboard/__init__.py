@@ -1,6 +1,6 @@
 """Leaderboard of initializers, before any training.
 
-Read in this order: `leaderboard` (the scores and the table), `replacement` (how a network reads them in sentences), `judges` (the hidden tokens and
-neighbors that embeddings are compared with), `inputs` (plan, materials and held-out loss of a model
-and a target).
+Read in this order: `leaderboard` (the scores and the table), `judges` (the hidden tokens and
+neighbors that embeddings are compared with), `replacement` (how a network reads them in sentences),
+`inputs` (plan, materials and held-out loss of a model and a target).
 """

@@ -22,15 +22,14 @@ from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
-from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
+from vocadapt.lab.reports.recommendation import recommend_recipe
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
-from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, percent
 from vocadapt.recipe import write_recipe
 from vocadapt.settings import MAX_COUNT
-from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
 from vocadapt.text.words import Splitter, count_words, describe_held_out
 from vocadapt.vocabulary.advice.advice import NO_PROMISE, Finding, SplitWord
@@ -94,11 +93,11 @@ class WordStatistics(TypedDict):
 Expected = TypedDict(
     "Expected",
     {
-        "p@5": Annotated[float, "expected P@5 of an alignment on held-out words"],
+        "p@5": Annotated[float, "expected P@5 of the embeddings of new words"],
         "low": float,
         "high": float,
         "chance": float,
-        "words": int,
+        "words": Annotated[int, "running words that get a vector"],
         "outside": Annotated[list[str], "inputs outside of the measured ranges"],
     },
 )
@@ -110,7 +109,6 @@ class Recommendation(TypedDict):
     name: str
     preset: str
     max_added: int
-    map: Annotated[AlignmentSettings | None, "the alignment"]
     about: str
     min_count: int
     command: str
@@ -147,6 +145,7 @@ class AdviseAnswer(TypedDict):
         int, "lines on which tokens saved are measured; no word is chosen by them"
     ]
     worth: Annotated[str, "what adding words is good for"]
+    precision: Annotated[str, "how precisely their embeddings can be placed"]
     no_promise: Annotated[str, "what it does not promise"]
     measured_gains: list[MeasuredGain]
     first: Annotated[str | None, "the command to run before any recipe"]
@@ -167,33 +166,21 @@ def _advise(options: Options) -> Answer[AdviseAnswer]:
         read_corpus(options.text, settings), opened, root, task, progress=options.progress
     )
     answer = build_advice_answer(report, options.text, options.model, settings)
-    _add_recommendation(options, report, opened, answer)
+    if options.out:
+        _write_recommended(report, Path(options.out))
     return Answer(cast(AdviseAnswer, answer), _render(report, answer, bool(options.out)))
 
 
-def _add_recommendation(
-    options: Options, report: AdviceReport, model: LanguageModel, answer: dict[str, Any]
-) -> None:
-    """Add the alignment of the recommended recipe to the answer, and write the recipe if
-    requested.
-    """
-    root, workspace, vectors = find_workspace(options.text), None, None
-    if root is not None:
-        workspace = Workspace(root)
-        corpus = open_artifact(Path(options.text[0]).resolve())
-        vectors = find_vectors_of_text(workspace, corpus, model)
-    found = recommend_recipe(report.advice, workspace, vectors, model)
-    if found is not None and found.recipe.needs_alignment:
-        answer["recommended"]["map"] = asdict(found.recipe.alignment)
-    if not options.out:
-        return
-    if found is None:
+def _write_recommended(report: AdviceReport, file: Path) -> None:
+    """Write the recommended recipe; raises InputError if there is none."""
+    recipe = recommend_recipe(report.advice)
+    if recipe is None:
         raise InputError(
             "There is no recipe to write: no word of the text can be added to the model.",
             "Leave --out out.",
         )
-    with open_file_draft(Path(options.out)) as draft:
-        write_recipe(found.recipe, draft)
+    with open_file_draft(file) as draft:
+        write_recipe(recipe, draft)
 
 
 def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) -> str:
@@ -201,7 +188,7 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
     advice, figures = report.advice, report.advice.figures
 
     # 1. The verdict and its reasons.
-    lines = [advice.sentence, advice.worth, NO_PROMISE]
+    lines = [advice.sentence, advice.worth, advice.precision, NO_PROMISE]
     for found in advice.findings:
         mark = "note"
         if found.stops:
@@ -237,14 +224,11 @@ def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) ->
                 percent(gain.model_share),
             )
         )
-    expected = figures.forecast
     lines += [
         "",
         format_table(GAINS_HEADER, gains),
         "",
-        f"anchors {figures.anchors:,}; expected held-out P@5 {expected.p5:.3g}"
-        f" ({expected.low:.3g} to {expected.high:.3g}), chance {expected.chance:.3g};"
-        f" {figures.lines:,} of {figures.lines_read:,} lines, {report.seconds:.1f} s",
+        f"anchors {figures.anchors:,}; {figures.lines:,} of {figures.lines_read:,} lines, {report.seconds:.1f} s",
         describe_held_out(figures.held_out_lines, figures.lines),
     ]
 
@@ -305,7 +289,7 @@ ADVISE = Command(
         CORPUS_SETTINGS,
     ),
     epilog="JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
-    " (held-out P@5), added (by minimum count), recommended, first and recipes (with command lines), cut_words,"
+    " (P@5), added (by minimum count), recommended, first and recipes (with command lines), cut_words,"
     " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
     " verdict.",
 )

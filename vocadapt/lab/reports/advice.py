@@ -92,9 +92,6 @@ def build_adapt_command(recipe: Suggestion, model: str) -> str:
     chosen = ["--preset", recipe.preset, "--max-added", str(recipe.max_added)]
     if recipe.min_count:
         chosen += ["--min-count", str(recipe.min_count)]
-    if recipe.map:
-        given = {"--normalize": recipe.map.unit, "--center": recipe.map.center}
-        chosen += ["--method", recipe.map.method, *(flag for flag, on in given.items() if on)]
     out = f"adapted-{recipe.name.replace(' ', '-')}"
     return shlex.join(
         [*PROGRAM, "adapt", *chosen, "--vectors", VECTORS, "--model", model, "--out", out]

@@ -1,5 +1,5 @@
-"""The recommended adaptation of a model to a text: the words that the advice recommends, and the
-best alignment that was evaluated in the workspace.
+"""The recommended adaptation of a model to a text, and the best alignment that was evaluated in the
+workspace.
 
 The page Advice, the page Adapt and the command `advise` use it, so their numbers are equal.
 """
@@ -16,8 +16,6 @@ from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings, rank_method
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Advice
 
-SUGGESTED_ALIGNMENT = AlignmentSettings(unit=True, center=True)  # if none was evaluated
-
 
 @dataclass(frozen=True)
 class AlignmentChoice:
@@ -32,14 +30,6 @@ class AlignmentChoice:
     csls_p5: float | None = None
     chance: float | None = None
     compared: int = 0
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The recommended recipe, and the scores of its alignment."""
-
-    recipe: Recipe
-    alignment: AlignmentChoice
 
 
 def find_best_alignment(
@@ -99,34 +89,20 @@ def find_vectors_of_text(
     return None
 
 
-def recommend_recipe(
-    advice: Advice, workspace: Workspace | None, vectors: Artifact | None, model: LanguageModel
-) -> Recommendation | None:
-    """Build the recommended recipe; None if no word can be added.
-
-    workspace, vectors: the word vectors of the text; None if they do not exist yet.
-    """
-    # 1. The words, as the advice recommends them.
+def recommend_recipe(advice: Advice) -> Recipe | None:
+    """Build the recommended recipe; None if no word can be added."""
     words = advice.recommended
     if words is None:
         return None
     preset = PRESETS[words.preset]
     plan = replace(preset.vocabulary, max_added=words.max_added, min_count=words.min_count)
-
-    # 2. The best evaluated alignment, or the suggested one if none was evaluated.
-    alignment = None
-    if workspace is not None and vectors is not None:
-        alignment = find_best_alignment(workspace, vectors, model)
-    alignment = alignment or AlignmentChoice(SUGGESTED_ALIGNMENT)
-    recipe = replace(
+    return replace(
         preset,
         name=RECOMMENDED,
         title="Recommended for this text",
         about=f"{advice.sentence} {words.about}",
         vocabulary=plan,
-        alignment=alignment.settings,
     )
-    return Recommendation(recipe, alignment)
 
 
 def _describe_basis(line: dict[str, Any]) -> tuple[Any, ...]:

@@ -226,7 +226,6 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
     selected initializer, None if there is no advice or no word to add.
     """
     assert chosen.vectors is not None  # the recommended recipe needs word vectors
-    model = cache.model_of(chosen.model)
     report = load_advice(workspace, chosen.vectors, chosen.model)
     if report is None:
         pickers.draw_empty_state(
@@ -239,13 +238,13 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
             "Import a text",
         )
         return None
-    found = recommend_recipe(report.advice, workspace, chosen.vectors, model)
+    found = recommend_recipe(report.advice)
     draw_verdict_box(report)
     if found is None:
         st.markdown("No word of this text can be added to this model.")
         return None
     draw_link("advise", "Read the advice", icon=":material/menu_book:")
-    recipe = replace(found.recipe, rows=chosen.recipe.rows)
+    recipe = replace(found, rows=chosen.recipe.rows)
     return replace(chosen, recipe=recipe, advice=report)
 
 
@@ -401,7 +400,7 @@ def _choose_alignment(
         alignment = _pick_alignment(chosen.vectors, chosen.model, wanted.settings)
     reason = f"**{plain(methods.describe_method(alignment))}**."
     if alignment == wanted.settings:
-        reason = f"{describe_alignment(wanted, recipe.name == RECOMMENDED)}."
+        reason = f"{describe_alignment(wanted)}."
     with main:
         st.markdown(f":small[Alignment: {reason}]")
         if best is None:

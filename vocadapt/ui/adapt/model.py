@@ -13,8 +13,6 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
 from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
-from vocadapt.settings import build_settings
-from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.adapt.plan import describe_cost
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
@@ -37,7 +35,6 @@ from vocadapt.ui.components.number_formats import (
 from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import display_label, list_display_names
 from vocadapt.ui.lens.view import build_chips
-from vocadapt.vocabulary.advice.rules import FORECAST_ALIGNMENT
 from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
 
 MAX_EXAMPLES = 6
@@ -159,14 +156,11 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 
 def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the measured P@5 next to the forecast of the advice; nothing if one of them is missing,
-    or if the forecast is that of another alignment.
+    """Draw the measured P@5 of stacked embeddings next to the forecast of the advice; nothing if one
+    of them is missing.
     """
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
-    if "p@5" not in numbers or "vectors" not in inputs:
-        return
-    recipe = artifact.manifest.settings.get("recipe", {})
-    if build_settings(AlignmentSettings, recipe.get("alignment", {})) != FORECAST_ALIGNMENT:
+    if "stacked" not in numbers or "vectors" not in inputs:
         return
     found = [one for one in workspace.artifacts("vectors") if one.stamp == inputs["vectors"].stamp]
     if not found:
@@ -180,7 +174,7 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
         return
     expected = report.advice.figures.forecast
     st.markdown(
-        f"Measured held-out P@5 **{fraction(numbers['p@5'])}**, forecast by the advice"
+        f"Measured P@5 **{fraction(numbers['stacked']['reweighted']['p@5'])}**, forecast by the advice"
         f" **{fraction(expected.p5)}** (95 % interval {fraction(expected.low)} to"
         f" {fraction(expected.high)})."
     )

@@ -55,7 +55,7 @@ def draw(workspace: Workspace) -> NextPart | None:
     # 4. The figures behind it.
     view.draw_headline(report)
     counts = count_cache.counts_of(corpus, model, workspace.root)
-    view.draw_counts(report, counts.words if counts else None, vectors)
+    view.draw_counts(report, counts.words if counts else None)
     with st.container(key="va_stacked_advise"):
         chart, words = st.columns(2, gap="large")
     with chart:

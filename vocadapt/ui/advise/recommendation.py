@@ -26,9 +26,9 @@ def load_advice(workspace: Workspace, vectors: Artifact, model: str) -> AdviceRe
 
 def draw_verdict_box(report: AdviceReport) -> None:
     """Draw the verdict in a sentence, green if a change of the vocabulary is recommended, orange if
-    not; and in two lines what new words are good for and what they do not promise.
+    not; then what new words are good for, how precisely they can be placed, and what is not known.
     """
-    lines = [report.advice.worth, NO_PROMISE]
+    lines = [report.advice.worth, report.advice.precision, NO_PROMISE]
     about = "\n\n".join(f":small[{format_sentence(line)}]" for line in lines)
     sentence = f"**{format_sentence(report.advice.sentence)}**\n\n{about}"
     if report.advice.verdict == "adapt":
@@ -47,17 +47,14 @@ def describe_words(plan: PlanSettings) -> str:
     return limit
 
 
-def describe_alignment(choice: AlignmentChoice, recommended: bool = True) -> str:
-    """Describe an alignment and why it is selected (Markdown).
-
-    recommended: whether the advice suggests it if none was evaluated, and not the preset.
-    """
+def describe_alignment(choice: AlignmentChoice) -> str:
+    """Describe an alignment and why it is selected (Markdown)."""
     name = f"**{plain(methods.describe_method(choice.settings))}**"
     if choice.csls_p5 is None:
-        why = "this one belongs to the preset"
-        if recommended:
-            why = "this one was the best on the biomedical papers on which all were measured"
-        return f"{name}. No alignment of these word vectors was evaluated yet: {why}"
+        return (
+            f"{name}. No alignment of these word vectors was evaluated yet: this one belongs to the"
+            " preset"
+        )
     scores = f"held-out P@5 with CSLS {fraction(choice.csls_p5)}"
     scores += f", chance {chance(choice.chance)}"
     if choice.compared == 1:

@@ -9,8 +9,11 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.reports import advice as lab
 from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt_cost import estimate_adaptation
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
@@ -18,11 +21,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import describe_held_out
-from vocadapt.ui.advise.recommendation import (
-    describe_alignment,
-    describe_words,
-)
-from vocadapt.ui.alignment import methods
+from vocadapt.ui.advise.recommendation import describe_words
 from vocadapt.ui.components import intake, markup
 from vocadapt.ui.components.blocks import (
     draw_command,
@@ -74,8 +73,8 @@ COLUMNS = {
     "no longer split": "Fraction of split running words that become a single token.",
     OF_TASK: ("Fraction of split entity words of the task that become a single token."),
     "under 20": (
-        "Fraction of added words that occur fewer than 20 times: their embeddings are hardly"
-        " better than chance."
+        "Fraction of added words that occur fewer than 20 times: their embeddings come mostly from"
+        " their pieces."
     ),
     "parameters": "Parameters of the new embeddings.",
     "size": "Size of the new embeddings in float32.",
@@ -135,19 +134,19 @@ def _draw_recommendation(
     report: lab.AdviceReport,
     vectors: Artifact | None,
 ) -> None:
-    # 1. What is recommended.
-    found = recommend_recipe(report.advice, workspace, vectors, cache.model_of(model))
-    if found is None or report.advice.recommended is None:
+    # 1. What is recommended, and what is certain of it.
+    recipe, suggested = recommend_recipe(report.advice), report.advice.recommended
+    if recipe is None or suggested is None:
         st.markdown("No word of this text can be added to this model.")
         return
-    lead, label, kind = "Recommended: add", "Adapt as recommended", PRIMARY
+    lead, label, kind = "Recommended: add", "Adapt", PRIMARY
     if report.advice.verdict == "keep":
         lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
-    gain = markup.format_sentence(report.advice.recommended.about)
-    words = describe_words(found.recipe.vocabulary)
+    gain = markup.format_sentence(suggested.about)
+    words = describe_words(recipe.vocabulary)
     if vectors is not None:
-        plan = count_cache.plan_of(found.recipe, model, vectors, None, None, workspace.root)
-        if len(plan.added) < report.advice.recommended.max_added:
+        plan = count_cache.plan_of(recipe, model, vectors, None, None, workspace.root)
+        if len(plan.added) < suggested.max_added:
             words += f"; the word vectors contain **{count(len(plan.added))}** of them"
     with st.container(border=True):
         st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
@@ -155,13 +154,21 @@ def _draw_recommendation(
         if vectors is None:
             _offer_training(workspace, corpus, model, kind)
             return
-        if found.recipe.needs_alignment:
-            st.markdown(f"Alignment: {describe_alignment(found.alignment)}.")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
-                address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
-            if found.recipe.needs_alignment and found.alignment.csls_p5 is None:
-                draw_link("alignment", "Compare alignments", alignment_vectors=vectors.name)
+        inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
+        work = estimate_adaptation(Spec("model", ModelStep(recipe), inputs))
+        seconds = estimate_job_seconds(workspace, "model", work)
+        certain = describe_certain(report.advice.figures.gain(suggested.min_count), seconds)
+        label = f"{label}: {certain}"
+        if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
+            address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
+
+
+def describe_certain(gain: Gain, seconds: float) -> str:
+    """Describe what is certain of an adaptation: tokens saved, growth of the model, and its time."""
+    parts = [f"{percent(gain.saved)} fewer tokens"]
+    if gain.bytes is not None:
+        parts.append(f"{megabytes(gain.bytes)} more")
+    return ", ".join([*parts, f"about {duration(seconds)}"])
 
 
 def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: ButtonKind) -> None:
@@ -193,25 +200,15 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
 
 
 def draw_reasons(report: lab.AdviceReport) -> None:
-    """Draw the reasons for the verdict, and how sure it is."""
+    """Draw the reasons for the verdict."""
     for found in report.advice.findings:
         mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
         finding, reason = markup.format_sentence(found.says), markup.format_sentence(found.why)
         st.markdown(f"{mark} {finding} :small[:gray[{reason}]]")
-    expected = report.advice.figures.forecast
-    sure = (
-        f"Nothing was trained. The forecast is a held-out P@5 of {fraction(expected.p5)} (95 % interval"
-        f" {fraction(expected.low)} to {fraction(expected.high)}; chance {chance(expected.chance)}),"
-        " the fraction of held-out words whose own wordpiece is among the five nearest. It was fitted"
-        " on 20 training runs on English texts, of CBOW with 5 epochs and least squares. Stacked"
-        " embeddings, the default, find far more words, and have no forecast yet: *Adapt* measures"
-        " them."
-    )
-    st.markdown(f":gray[:material/help:] **How sure?** :small[{sure}]")
 
 
 def draw_headline(report: lab.AdviceReport) -> None:
-    """Draw the main figures: split words, split entity words, anchors, expected P@5, tokens saved."""
+    """Draw the main figures: split words, split entity words, new words, expected P@5, tokens saved."""
     shown = report.advice.figures
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
     interval = (
@@ -225,22 +222,20 @@ def draw_headline(report: lab.AdviceReport) -> None:
             ("Fraction of running words with a letter that the model splits into several tokens."),
         ),
         (
-            "Anchors",
-            count(shown.anchors),
-            f"dimension {shown.width or '–'}",
-            (
-                f"Words with at least {shown.min_count} occurrences that are also wordpieces:"
-                " the alignment is fitted on them."
-            ),
+            "New words",
+            count(gain.words),
+            f"occur {gain.floor} times or more",
+            "Words of the text that the model splits into several tokens, and that could be added.",
         ),
         (
-            "Expected held-out P@5",
+            "Expected P@5",
             fraction(expected.p5),
             interval,
             (
-                "Forecast for the alignment of Poerner et al. 2020, from"
-                f" {count(expected.words)} word counts; range: 95 % interval on held-out"
-                " texts."
+                "How precisely the embeddings of new words can be placed: the fraction of words like"
+                " them whose own wordpiece would be among the five nearest. A forecast from"
+                f" {count(expected.words)} running words; range: 95 % interval on a text that it was"
+                " not fitted on."
             ),
         ),
         (
@@ -262,10 +257,10 @@ def draw_headline(report: lab.AdviceReport) -> None:
     draw_metrics(*metrics)
 
 
-def draw_counts(report: lab.AdviceReport, words: int | None, vectors: Artifact | None) -> None:
+def draw_counts(report: lab.AdviceReport, words: int | None) -> None:
     """Explain what each word count on the page includes, and how chance is computed.
 
-    words: number of running words of the text; None if unknown. vectors: word vectors of the text.
+    words: number of running words of the text; None if unknown.
     """
     shown = report.advice.figures
     parts = [
@@ -277,13 +272,8 @@ def draw_counts(report: lab.AdviceReport, words: int | None, vectors: Artifact |
     ]
     if words is not None:
         parts.insert(0, f"the text has {count(words)} running words, numbers and punctuation marks")
-    sentence = f"Counts: {'; '.join(parts)}. Chance is 5 in {count(shown.anchors)} anchors."
-    if vectors is not None:
-        sentence += (
-            " An evaluated alignment has another chance: its anchors are only words that have one of"
-            " these word vectors."
-        )
-    draw_note(sentence)
+    candidates = count(shown.forecast.candidates)
+    draw_note(f"Counts: {'; '.join(parts)}. Chance is 5 in {candidates} wordpieces.")
 
 
 def _describe_words(statistics: TokenizationStatistics) -> str:
@@ -306,10 +296,7 @@ def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
                     f"**{recipe.name.capitalize()}** · {PRESETS[recipe.preset].title} ·"
                     f" :green[**{count(recipe.max_added)} words**]"
                 )
-                about = markup.format_sentence(recipe.about)
-                if recipe.map:
-                    about = f"Alignment: {methods.describe_method(recipe.map)}. {about}"
-                st.markdown(f":small[{about}]")
+                st.markdown(f":small[{markup.format_sentence(recipe.about)}]")
                 draw_link("adapt", "Set up in Adapt", **_build_adapt_address(recipe, vectors))
 
 
@@ -436,12 +423,9 @@ def draw_details(
 
 def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
     """Return the address of the page Adapt with the recipe filled in."""
-    chosen = {
+    return {
         "adapt_vectors": vectors.name,
         "adapt_preset": recipe.preset,
         "adapt_cap": str(recipe.max_added),
         "adapt_occurrences": str(recipe.min_count),
     }
-    if recipe.map:
-        chosen["adapt_method"] = methods.describe_method(recipe.map)
-    return chosen

@@ -1,7 +1,8 @@
 """Advise whether to adapt a vocabulary to a text, and with which recipe, from word counts alone;
 nothing is trained.
 
-`rules` has the rules with their thresholds, and the forecast of the quality of an alignment.
+Three things are told apart: what new words save (certain), how precisely their embeddings can be placed
+(a forecast), and whether a task gains by it (not known before it is measured).
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from vocadapt.progress import percent
-from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, summarize_gains
@@ -39,13 +39,12 @@ from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
 SHOWN = 200  # number of split words to list, the most frequent ones
-# The alignment of the suggested recipes. On .28, .93 and 2.9 million words of biomedical papers its
-# held-out P@5 is .034, .105, .199; for the alignment of Poerner et al. 2020 it is .025, .062, .135.
-# The nearest neighbor is of the same kind for .06, .15, .25 of new disease and drug names, against
-# .02, .05, .12 (benchmarks/domain_words.py).
 DEFAULT_PRESET = "new-words"  # name of the preset to adapt with; `presets` declares it
 RECOMMENDED = "recommended"  # name of the recipe to begin with
-NO_PROMISE = f"Better scores on a task are not promised. {summarize_gains()}"
+NO_PROMISE = (
+    f"Whether a task gains by it is not known before it is measured. {summarize_gains()} The default"
+    " embeddings were not among them."
+)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
@@ -66,13 +65,12 @@ class Finding:
 @dataclass(frozen=True)
 class Suggestion:
     """A recipe to try: a preset, the maximum number of words to add and their minimum number of
-    occurrences, the alignment (`map`; None if none is needed), and the purpose of the recipe.
+    occurrences, and the purpose of the recipe.
     """
 
     name: str
     preset: str
     max_added: int
-    map: AlignmentSettings | None
     about: str
     min_count: int = 0
 
@@ -121,6 +119,17 @@ class Advice:
             " that are read, searched and compared as one token each."
         )
 
+    @property
+    def precision(self) -> str:
+        """How precisely new words can be placed on this text, in a sentence."""
+        expected = self.figures.forecast
+        return (
+            f"How precisely: expected P@5 {format_fraction(expected.p5)}"
+            f" ({format_fraction(expected.low)} to {format_fraction(expected.high)},"
+            f" {format_chance(expected.chance)}), the fraction of words like the new ones whose own"
+            f" wordpiece would be among the five nearest of {expected.candidates:,}."
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return the advice as JSON values, fractions between 0 and 1."""
         figures, expected = self.figures, self.figures.forecast
@@ -150,6 +159,7 @@ class Advice:
             "lines_read": figures.lines_read,
             "held_out_lines": figures.held_out_lines,
             "worth": self.worth,
+            "precision": self.precision,
             "no_promise": NO_PROMISE,
             "measured_gains": [asdict(gain) for gain in MEASURED_GAINS],
         }
@@ -227,7 +237,6 @@ def recommend(figures: Figures) -> Suggestion | None:
                 RECOMMENDED,
                 DEFAULT_PRESET,
                 gain.words,
-                None,
                 _describe_gain(gain),
                 gain.floor,
             )
@@ -259,7 +268,6 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
             name,
             DEFAULT_PRESET,
             gain.words,
-            None,
             _describe_gain(gain),
             gain.floor,
         )
@@ -312,7 +320,9 @@ def _measure(
         min_count=min_count,
         width=size.width,
         anchors=anchors,
-        forecast=forecast(sum(word.count for word in frequent.values()), anchors, size.width),
+        forecast=forecast(
+            sum(word.count for word in frequent.values()), len(vocabulary.tokens), size.width
+        ),
         gains=tuple(gains),
         top_saved=compute_saved_fraction(words[:TOP], measured),
         held_out_lines=counts.held_out_lines,
@@ -325,11 +335,10 @@ def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) ->
         clauses = {rule.name: rule.stops for rule in RULES}
         first = next(finding.rule for finding in findings if finding.stops)
         return f"{VERDICTS[verdict]}: {clauses[first]}."
-    gain, expected = figures.gain(FEW_OCCURRENCES), figures.forecast
+    gain = figures.gain(FEW_OCCURRENCES)
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words that occur {gain.floor} times or more would save"
-        f" {percent(gain.saved)} of the tokens; expected held-out P@5 {format_fraction(expected.p5)}"
-        f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}, {format_chance(expected.chance)})."
+        f" {percent(gain.saved)} of the tokens."
     )
 
 
