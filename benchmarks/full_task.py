@@ -38,7 +38,8 @@ def main() -> None:
     common = ("--model", minilm(), "--seed", 1)
     vectors = folder / "vectors"
     if not vectors.is_dir():
-        vocadapt("vectors", "train", folder / "text-15m.txt", *common, "--out", vectors)
+        counted = ("--trainer", "counts", "--out", vectors)
+        vocadapt("vectors", "train", folder / "text-15m.txt", *common, *counted)
 
     # 2. The task, all of it.
     (folder / TASK).mkdir(exist_ok=True)
