@@ -50,6 +50,9 @@ MIN_WORDS = 10  # that a map is fitted on
 WORDS = ("word start", "whole word")  # position classes of words
 
 NGRAMS = (3, 5)  # lengths of the n-grams of letters, ends of words included
+# In a vocabulary of this size, an n-gram of one word alone says nothing about others: without these,
+# P@5 on reviews is .574 instead of .572, and the fit takes two thirds of the time.
+MANY_WORDS = 1000
 SPELLING_DIMENSIONS = 768  # of the compressed n-grams
 
 Pieces = tuple[str, ...]
@@ -179,7 +182,11 @@ class FormReader:
 
         bodies = [vocabulary.body(word) for word in words]
         tfidf = TfidfVectorizer(
-            analyzer="char_wb", ngram_range=NGRAMS, lowercase=False, dtype=np.float32
+            analyzer="char_wb",
+            ngram_range=NGRAMS,
+            lowercase=False,
+            min_df=2 if len(words) >= MANY_WORDS else 1,
+            dtype=np.float32,
         )
         n_grams = tfidf.fit_transform(bodies)
         dimensions = min(SPELLING_DIMENSIONS, *n_grams.shape)
