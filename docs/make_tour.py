@@ -57,8 +57,8 @@ STOPS = (
     ),
     Stop(
         "advise",
-        "The advice for the biomedical text of the demo. *Adapt as recommended* opens the page Adapt with"
-        " these settings; the reasons are listed below.",
+        "The advice for the biomedical text of the demo: what new words save, how precisely they can be"
+        " placed, and what is not known. The button opens the page Adapt with these settings.",
         {"advise_corpus": "demo-biomedical", "advise_model": "demo-bert"},
     ),
     Stop(

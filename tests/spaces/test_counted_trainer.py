@@ -12,7 +12,12 @@ from tests.spaces.test_word2vec import two_topics, words_file
 from vocadapt.errors import Canceled, InputError
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import counted_trainer
-from vocadapt.spaces.word2vec.counted_trainer import count_pairs, factorize, weight_pairs
+from vocadapt.spaces.word2vec.counted_trainer import (
+    count_pairs,
+    count_pairs_of_corpus,
+    factorize,
+    weight_pairs,
+)
 from vocadapt.spaces.word2vec.trainer import (
     AUTO,
     MAX_COUNTED_WORDS,
@@ -23,7 +28,10 @@ from vocadapt.spaces.word2vec.trainer import (
     estimate_word2vec_seconds,
     train_word2vec,
 )
-from vocadapt.text.words import WordCounts
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.shards import divide_corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts, write_sentences
 
 COUNTED = Word2VecSettings(dim=16, min_count=1, workers=1, sample=0, trainer="counts")
 
@@ -55,6 +63,29 @@ def test_the_counts_of_shards_add_up_exactly(tmp_path, monkeypatch):
     # The size of a chunk changes nothing either.
     monkeypatch.setattr(counted_trainer, "CHUNK", 7)
     assert (count(tmp_path, sentences, 5, words) != whole).nnz == 0
+
+
+def test_parts_of_a_text_are_counted_elsewhere_with_equal_vectors(tmp_path):
+    """As on a Ray cluster: each part of the text is counted by itself, and the counts are added."""
+    lines = [" ".join(sentence) for sentence in two_topics(300)]
+    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    corpus, splitter = open_corpus([tmp_path / "a.txt"]), Splitter.bert()
+    counts = write_sentences(corpus, splitter, tmp_path / "sentences.txt")
+    parts = divide_corpus(corpus, 3, smallest=1)
+    assert len(parts) == 3
+
+    def count_parts(words, window, progress):
+        progress(0.5, "counting")
+        return sum(count_pairs_of_corpus(part, splitter, words, window) for part in parts).tocsr()
+
+    here = train_word2vec(tmp_path / "sentences.txt", counts, COUNTED)
+    elsewhere = train_word2vec(
+        tmp_path / "sentences.txt", counts, COUNTED, pair_counter=count_parts
+    )
+    np.testing.assert_array_equal(here.space.matrix, elsewhere.space.matrix)
+    other = replace(COUNTED, trainer="gensim", epochs=1)
+    with pytest.raises(InputError, match="Only counted vectors"):
+        train_word2vec(tmp_path / "sentences.txt", counts, other, pair_counter=count_parts)
 
 
 def test_information_is_computed_as_by_hand():

@@ -49,10 +49,13 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 Place = tuple[str, str]  # kind and name of an artifact
 DEMO = find_shipped_files() / "assets" / "demo"
 EXAMPLES = DEMO / "examples.json"  # words to offer first: see assets/demo/make_examples.py
+HEADLINE = DEMO / "headline.json"  # of the first screen: see assets/demo/make_headline.py
 WORD_COUNTS = "counts"  # folder of cached word counts
 
 # The artifacts that are shipped, by kind and name.
 MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
+# The general model, pretrained equally on biomedical text: with new words, and as it is.
+WORDS_MODEL, PLAIN_MODEL = ("models", "demo-words-bert"), ("models", "demo-plain-bert")
 VECTORS = ("vectors", "demo-biomedical")
 MAP, BEST = ("alignments", "demo-map"), ("alignments", "demo-best")
 COUNTED, NOTES = ("corpora", "demo-biomedical"), ("corpora", "demo-notes")
@@ -60,7 +63,20 @@ TASK = ("tasks", "demo-diseases")
 BASE_RUNS, ADAPTED_RUNS = ("runs", "demo-diseases-base"), ("runs", "demo-diseases-adapted")
 STUDY = ("studies", "demo-study")
 SHIPPED = (
-    *(MODEL, BIOMEDICAL, VECTORS, MAP, BEST, COUNTED, NOTES, TASK, BASE_RUNS, ADAPTED_RUNS),
+    *(
+        MODEL,
+        BIOMEDICAL,
+        WORDS_MODEL,
+        PLAIN_MODEL,
+        VECTORS,
+        MAP,
+        BEST,
+        COUNTED,
+        NOTES,
+        TASK,
+        BASE_RUNS,
+        ADAPTED_RUNS,
+    ),
     STUDY,
 )
 

@@ -13,6 +13,7 @@ from vocadapt.files import temporary_folder
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec.counted_trainer import PairCounter
 from vocadapt.spaces.word2vec.trainer import (
     TrainedVectors,
     Word2VecSettings,
@@ -38,13 +39,15 @@ def train_domain_vectors(
     progress: Progress = silent,
     resample: int = 0,
     checkpoint: Path | None = None,
+    pair_counter: PairCounter | None = None,
 ) -> TrainedVectors:
     """Train word vectors on a text.
 
     Their default dimension is that of the model's embeddings. resample: seed of a bootstrap
     resample of the lines to train on; 0 trains on the text as it is. checkpoint: a folder for
-    checkpoints, from which an interrupted training resumes. Raises InputError if neither the
-    settings nor the model define a dimension.
+    checkpoints, from which an interrupted training resumes. pair_counter: counts the pairs of this
+    corpus elsewhere (`train_word2vec`). Raises InputError if neither the settings nor the model define
+    a dimension.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(
@@ -62,7 +65,7 @@ def train_domain_vectors(
         report(0.0, f"trainer {training.trainer}, {estimate_memory(counts, training)}")
         if resample:
             return train_resampled(sentences, counts, training, resample, report, checkpoint)
-        return train_word2vec(sentences, counts, training, report, checkpoint)
+        return train_word2vec(sentences, counts, training, report, checkpoint, pair_counter)
 
 
 def train_token_vectors(

@@ -173,3 +173,19 @@ def test_words_are_counted_on_the_nodes(cluster, tmp_path):
     assert list(found.counts.items()) == list(expected.counts.items())
     assert (found.lines, found.bytes) == (expected.lines, expected.bytes) == (2000, found.bytes)
     assert found.counts["acid"] == 2000
+
+
+def test_pairs_are_counted_on_the_nodes_exactly(cluster, tmp_path):
+    from vocadapt.lab.studies.ray_counts import count_pairs_on_ray
+    from vocadapt.progress import silent
+    from vocadapt.spaces.word2vec.counted_trainer import count_pairs
+    from vocadapt.text.words import write_sentences
+
+    lines = [f"acid base-{number % 7} naïve salt {number % 3}" for number in range(2000)]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    corpus, splitter = open_corpus([tmp_path / "a.txt"]), Splitter.bert()
+    counts = write_sentences(corpus, splitter, tmp_path / "sentences.txt")
+    words = dict(counts.counts)
+    expected = count_pairs(tmp_path / "sentences.txt", words, 3, silent)
+    found = count_pairs_on_ray(corpus, splitter, "ray", words, 3, smallest=1)
+    assert (found != expected).nnz == 0 and found.sum() > 0

@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NotRequired
 
+from vocadapt.errors import InputError
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
@@ -14,6 +16,7 @@ from vocadapt.lab.steps.step import (
     TextStep,
     summarize_space,
 )
+from vocadapt.lab.studies.ray_counts import count_pairs_on_ray
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
@@ -42,6 +45,11 @@ class VectorsStep(TextStep):
         label="Resampling seed",
         empty="the text itself",
     )
+    on: str = setting(
+        "local",
+        "where counted vectors count the pairs of words: local, ray or ray://HOST:PORT",
+        flag="--on",
+    )
 
 
 class VectorsNumbers(SpaceNumbers):
@@ -62,6 +70,16 @@ class VectorsNumbers(SpaceNumbers):
 
 def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers:
     """Train word vectors on a text, with a model's words and dimension."""
+    pair_counter = None
+    if settings.on != "local":
+        if settings.resample:
+            raise InputError(
+                "A resample of the text is drawn on this machine, not on a cluster.",
+                "Leave one of both out.",
+            )
+        pair_counter = partial(
+            count_pairs_on_ray, context.text, context.model.splitter, settings.on
+        )
     trained = train_domain_vectors(
         context.text,
         context.model,
@@ -69,6 +87,7 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
         context.progress,
         settings.resample,
         context.checkpoint,
+        pair_counter,
     )
     space = trained.space
     used = trained.settings

@@ -1,11 +1,16 @@
-"""Counting the words of a large text on a Ray cluster: one task for each part of the text."""
+"""Counting the words of a large text, and their pairs, on a Ray cluster: one task for each part of the
+text.
+"""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.studies import ray_cluster
 from vocadapt.progress import Progress, silent
+from vocadapt.spaces.word2vec.counted_trainer import SparseMatrix, count_pairs_of_corpus
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.shards import SMALLEST, add_counts, divide_corpus, tally_part
 from vocadapt.text.splitter import Splitter
@@ -26,6 +31,47 @@ def count_words_on_ray(
     place: ray, or ray://HOST:PORT. All nodes must see the files at the same paths. smallest: bytes
     of a part. Raises what `count_words` and `ray_cluster.connect` raise.
     """
+    found: list[WordCounts] = []
+    for counts, fraction in _count_parts(corpus, place, smallest, tally_part, splitter):
+        if counts is None:  # invalid text: count in one process, whose error names the line
+            return count_words(corpus, splitter, progress)
+        found.append(counts)
+        lines = sum(part.lines for part in found)
+        read = sum(part.lines_read for part in found)
+        progress(fraction, describe_lines(lines, read))
+    return add_counts(found, corpus)
+
+
+def count_pairs_on_ray(
+    corpus: Corpus,
+    splitter: Splitter,
+    place: str,
+    words: dict[str, int],
+    window: int,
+    progress: Progress = silent,
+    smallest: int = SMALLEST,
+) -> SparseMatrix:
+    """Count the pairs of words of a corpus on a Ray cluster, (words, words) int64; the result is that
+    of `count_pairs`, because counts are integers.
+
+    place, smallest: as in `count_words_on_ray`. words: with their counts, most frequent first.
+    """
+    parts = _count_parts(corpus, place, smallest, count_pairs_of_corpus, splitter, words, window)
+    total: SparseMatrix = None
+    for pairs, fraction in parts:
+        total = pairs if total is None else total + pairs
+        progress(fraction, "counting pairs of words on the cluster")
+    return total.tocsr()
+
+
+def _count_parts(
+    corpus: Corpus, place: str, smallest: int, count: Callable[..., Any], *given: object
+) -> Iterator[tuple[Any, float]]:
+    """Count each part of a corpus in a task, and yield the results as they end, with the fraction of
+    the parts that have ended.
+
+    count: called with the part and `given`, which is sent once.
+    """
     connected = ray_cluster.connect(place)
     ray = ray_cluster.import_ray()
     try:
@@ -35,20 +81,17 @@ def count_words_on_ray(
         parts = divide_corpus(
             replace(corpus, files=files), max(1, int(PARTS_OF_A_CPU * cpus)), smallest
         )
-        task = ray.remote(tally_part)
-        waiting = [task.remote(part, splitter) for part in parts]
+        task = ray.remote(count)
+        shared = [ray.put(one) for one in given]
+        waiting = [task.remote(part, *shared) for part in parts]
 
         # 2. Collect them as they end.
-        found: list[WordCounts] = []
+        n_ended = 0
         while waiting:
             ended, waiting = ray.wait(waiting, num_returns=1, timeout=1.0)
-            for counts in ray.get(ended):
-                if counts is None:  # invalid text: count in one process, whose error names the line
-                    return count_words(corpus, splitter, progress)
-                found.append(counts)
-            lines = sum(part.lines for part in found)
-            read = sum(part.lines_read for part in found)
-            progress(len(found) / len(parts), describe_lines(lines, read))
+            for found in ray.get(ended):
+                n_ended += 1
+                yield found, n_ended / len(parts)
     except ray.exceptions.RayError as error:
         raise InputError(
             f"The Ray cluster could not count the words: {' '.join(str(error).split()):.300}",
@@ -57,4 +100,3 @@ def count_words_on_ray(
     finally:
         if connected:
             ray.shutdown()
-    return add_counts(found, corpus)

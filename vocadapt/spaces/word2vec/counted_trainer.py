@@ -14,7 +14,7 @@ There are no epochs and no learning rate. The seed only starts the factorization
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.progress import Progress, part
+from vocadapt.files import temporary_folder
+from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import FloatArray, Matrix
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import write_sentences
 
 CHUNK = 1 << 19  # words of the text whose pairs are listed at once
 SMOOTHING = 0.75  # exponent of the counts of contexts
@@ -45,6 +49,8 @@ INFORMATIVE = 0.5
 
 Ids = NDArray[np.int32]
 SparseMatrix = Any  # scipy.sparse.csr_array, (words, words)
+# Counts the pairs of a text, given its words and the window, as `count_pairs` counts those of a file.
+PairCounter = Callable[[dict[str, int], int, Progress], SparseMatrix]
 
 
 def train_counted(
@@ -53,14 +59,19 @@ def train_counted(
     settings: TrainingSettings,
     progress: Progress,
     checkpoint: Path | None,
+    pair_counter: PairCounter | None = None,
 ) -> tuple[Matrix, float]:
     """Compute vectors from a words file; return them, (words, dim) float32, and the seconds.
 
     words: the words to count, with their counts, most frequent first. It takes seconds, so
-    `checkpoint` is not used.
+    `checkpoint` is not used. pair_counter: counts the pairs of the same text elsewhere.
     """
     start = time.perf_counter()
-    pairs = count_pairs(sentences, words, settings.window, part(progress, 0.0, COUNTED))
+    report = part(progress, 0.0, COUNTED)
+    if pair_counter is None:
+        pairs = count_pairs(sentences, words, settings.window, report)
+    else:
+        pairs = pair_counter(words, settings.window, report)
     progress(COUNTED, "weighting the counts")
     counts = np.array([*words.values()], dtype=np.float64)
     keep = compute_keep_probabilities(counts, settings.sample)
@@ -145,6 +156,16 @@ def count_pairs(
         total = total + sums.pop()
     # 3. Each pair in both orders; a word beside itself is its own neighbor twice.
     return (total + total.T).tocsr()
+
+
+def count_pairs_of_corpus(
+    corpus: Corpus, splitter: Splitter, words: dict[str, int], window: int
+) -> SparseMatrix:
+    """Count the pairs of a part of a text; those of all parts add up to those of the text."""
+    with temporary_folder() as folder:
+        sentences = Path(folder) / "sentences.txt"
+        write_sentences(corpus, splitter, sentences)
+        return count_pairs(sentences, words, window, silent)
 
 
 def _read_ids(sentences: Path, words: dict[str, int]) -> Iterator[tuple[Ids, float]]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
 from vocadapt.spaces.word2vec import counted_trainer
 from vocadapt.spaces.word2vec.block_plan import count_shared_negatives
 from vocadapt.spaces.word2vec.block_trainer import train_in_blocks, train_in_blocks_on_gpu
-from vocadapt.spaces.word2vec.counted_trainer import train_counted
+from vocadapt.spaces.word2vec.counted_trainer import PairCounter, train_counted
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.text.words import WordCounts
@@ -202,14 +203,16 @@ def train_word2vec(
     settings: Word2VecSettings,
     progress: Progress = silent,
     checkpoint: Path | None = None,
+    pair_counter: PairCounter | None = None,
 ) -> TrainedVectors:
     """Train word vectors on a words file (`write_sentences`) whose words are counted in `counts`.
 
     Returns a space of the words that occur at least `min_count` times, most frequent first, with
     vectors (words, dim) float32 and counts; of as many of them as the trainer has memory for.
     checkpoint: a folder for checkpoints, from which an interrupted training resumes if its trainer
-    can. Raises InputError if there is no such word, if the file is empty, and if `settings.dim` is
-    0.
+    can. pair_counter: counts the pairs of the text elsewhere, for counted vectors. Raises InputError
+    if there is no such word, if the file is empty, if `settings.dim` is 0, and if a pair counter is
+    given to another trainer.
     """
     settings = choose_training(counts, settings).settings
     if not settings.dim:
@@ -226,6 +229,14 @@ def train_word2vec(
                 "Write it from a text that contains words.",
             )
     train = TRAINERS[settings.trainer].train
+    if pair_counter is not None:
+        if settings.trainer != COUNTED:
+            raise InputError(
+                f"Only counted vectors are computed on a cluster, and the trainer is {settings.trainer}.",
+                "Set the trainer to counts, or train on this machine.",
+                "trainer",
+            )
+        train = partial(train_counted, pair_counter=pair_counter)
     vectors, seconds = train(sentences, words, settings, progress, checkpoint)
     if not np.isfinite(vectors).all():
         raise InputError(

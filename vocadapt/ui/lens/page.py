@@ -6,10 +6,13 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.lens import corpus, view
+from vocadapt.ui.lens.demo_card import draw_demo_card
 
 
 def draw(workspace: Workspace) -> None:
     """Draw the tokens of a typed text under each model, and statistics on a corpus."""
+    draw_demo_card(workspace)
+
     # 1. The models, and a text.
     left, right = st.columns([1.7, 1], gap="large")
     with right:

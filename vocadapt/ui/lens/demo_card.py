@@ -1,0 +1,77 @@
+"""The first screen of the demo: what new words do, in one sentence of the field, and where to go.
+
+Everything was measured by `assets/demo/make_headline.py`; only the tokens are computed here.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.files import read_json_object
+from vocadapt.lab import demo
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.ui.components import markup
+from vocadapt.ui.components.blocks import draw_link, draw_note
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import percent
+from vocadapt.ui.frame import cache
+from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
+
+SHOWN = "demo"  # query parameter of the first screen
+
+
+def draw_demo_card(workspace: Workspace) -> None:
+    """Draw the card if the demo was just opened, and its models are in the workspace."""
+    if st.query_params.get(SHOWN) is None or not demo.HEADLINE.is_file():
+        return
+    before = demo.find_demo_artifact(workspace, demo.PLAIN_MODEL)
+    after = demo.find_demo_artifact(workspace, demo.WORDS_MODEL)
+    if before is None or after is None:
+        return
+    found = read_json_object(demo.HEADLINE)
+    with st.container(border=True, key="va_demo_card"):
+        # 1. A sentence before and after.
+        entries = [_open("before", before), _open("after", after)]
+        lines = [build_tokenization_line(one, entries[0], found["sentence"]) for one in entries]
+        lengths = [len(line.chips) for line in lines]
+        saved = percent(1 - lengths[1] / lengths[0])
+        st.markdown(
+            f"**This is the demo: one sentence, {lengths[0]} → {lengths[1]} tokens ({saved} fewer)**"
+        )
+        markup.draw_tokenization_lines(lines)
+
+        # 2. What its new words are near to.
+        for one in found["words"]:
+            neighbors = ", ".join(plain(word) for word in one["neighbors"])
+            st.markdown(f":green[**{plain(one['word'])}**] is near to {neighbors}.")
+
+        # 3. The new word is chosen.
+        _draw_masked(found["masked"])
+
+        # 4. Where to go.
+        with st.container(horizontal=True):
+            text = found["masked"]["text"]
+            draw_link("try", "Fill the mask", try_model=after.name, try_text=text)
+            draw_link("vectors", "Look up words", icon=":material/search:")
+            draw_link("lessons", "Take the lessons", icon=":material/school:")
+
+
+def _open(label: str, artifact: Artifact) -> ModelEntry:
+    """Return a model of the demo under a label."""
+    return ModelEntry(label, str(artifact.folder), cache.model_of(str(artifact.folder)))
+
+
+def _draw_masked(masked: dict[str, Any]) -> None:
+    """Draw a sentence with a masked new word, and what both models fill in."""
+    sentence = plain(masked["text"]).replace(plain(masked["mask"]), "**[?]**")
+    filled = {
+        name: ", ".join(plain(token) for token, _ in masked[name]) for name in ("with", "without")
+    }
+    st.markdown(
+        f"{sentence} With new words: :green[{filled['with']}]; without: {filled['without']}."
+    )
+    draw_note(
+        f"Both models read the same amount of biomedical text. Of {masked['of']} new words masked in our"
+        f" notes, the model finds {masked['first']} at once and {masked['among_five']} among five; as one"
+        " token, the other model has none of them."
+    )
