@@ -27,10 +27,13 @@ from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     InitializerSettings,
     Materials,
+    NewEmbeddings,
     format_provenance,
+    initialize,
 )
 
-DEFAULT_INITIALIZERS = ("syntactic", "semantic", "aligned")
+DEFAULT_INITIALIZERS = ("stacked", "syntactic", "semantic", "aligned")
+FITTED = ("stacked",)  # initializers that fit a map for seconds: once for all new tokens
 Key = tuple[str, ...]
 LISTED = 5  # neighbors of a token on each card
 HELP = {
@@ -283,10 +286,20 @@ def _initialize(
     # The alignment of a token of the model must not know it: that one is fitted for each token.
     if INITIALIZERS[method].needs_alignment and token not in _materials.model:
         _materials = replace(_materials, alignment=_fit_alignment(key, _materials))
-    rows = initialize_token(_materials, token, InitializerSettings(method))
-    origin = rows.provenance[0]
+    if method in FITTED and token in _materials.plan.new_embeddings:
+        made = _initialize_all(key, method, _materials)
+        row = made.tokens.index(token)
+    else:
+        made, row = initialize_token(_materials, token, InitializerSettings(method)), 0
+    origin = made.provenance[row]
     donors = frozenset(donor for donor, _ in origin.donors) - {token}
-    return rows.matrix[0], format_provenance(token, origin), donors
+    return made.matrix[row], format_provenance(token, origin), donors
+
+
+@st.cache_resource(max_entries=2, show_spinner="Fitting the map of all new tokens, once …")
+def _initialize_all(key: Key, method: str, _materials: Materials) -> NewEmbeddings:
+    """Return the embeddings of all new tokens."""
+    return initialize(_materials, InitializerSettings(method))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the alignment …")
