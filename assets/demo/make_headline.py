@@ -9,13 +9,17 @@ is, and one with new words. The sentences are our own notes (`notes.txt`).
 2. Neighbors: of the most frequent new words of that sentence, among words with other first letters.
 3. Masked word: each new word that is once in a sentence is masked there. Written are how often the
    model with new words finds it, first and among five, and the sentence in which it is most certain.
+4. Task: the scores of the study of the task in which single words decide.
 """
 
+import io
 import json
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from vocadapt.lab.demo import DEMO, HEADLINE, PLAIN_MODEL, VECTORS, WORDS_MODEL
+from vocadapt.cli import main as run_vocadapt
+from vocadapt.lab.demo import DEMO, HEADLINE, PLAIN_MODEL, VECTORS, WORDS_MODEL, WORDS_STUDY
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import list_neighbors
@@ -63,8 +67,23 @@ def main() -> None:
             "among_five": sum(one.rank <= K for one in masked),
             "of": len(masked),
         },
+        "task": read_scores(),
     }
     HEADLINE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def read_scores() -> dict[str, Any]:
+    """Return the mean F1 of each variant of the study, its number of seeds, and p against the first."""
+    folder = DEMO.joinpath(*WORDS_STUDY)
+    answer = io.StringIO()
+    with redirect_stdout(answer):
+        run_vocadapt(["study", "table", str(folder / "study.toml"), "--out", str(folder), "--json"])
+    rows = json.loads(answer.getvalue())["rows"]
+    return {
+        "seeds": rows[0]["n"],
+        "f1": {row["variant"]: round(row["mean"], 3) for row in rows},
+        "p": {row["variant"]: row["p"] for row in rows[1:]},
+    }
 
 
 def find_new_words(model: LanguageModel, text: str) -> list[str]:

@@ -6,6 +6,8 @@ task, runs without weights, and a study of such runs.
     python assets/demo/make_results.py task
     python assets/demo/make_results.py runs CHECKPOINTS
     python assets/demo/make_results.py study
+    python assets/demo/make_results.py words CHECKPOINTS
+    python assets/demo/make_results.py board BIOMEDICAL_TEXT…
 
 Each part replaces what is there. The runs need the adapted model, which is made as the demo's own
 job makes it, and removed again. Stopped, they continue from the folder CHECKPOINTS.
@@ -20,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from make_task import main as write_task_files
+from make_words_task import main as write_words_task_files
 
 from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus, write_counts
 from vocadapt.lab.artifacts.tasks import import_task
@@ -28,6 +31,7 @@ from vocadapt.lab.demo import (
     ADAPTED_RUNS,
     BASE_RUNS,
     BEST,
+    BOARD,
     COUNTED,
     DEMO,
     MAP,
@@ -37,9 +41,17 @@ from vocadapt.lab.demo import (
     STUDY,
     TASK,
     VECTORS,
+    WORDS_ADAPTED_RUNS,
+    WORDS_BASE_RUNS,
+    WORDS_RUN_SETTINGS,
+    WORDS_STUDY,
+    WORDS_TASK,
+    Place,
     list_demo_jobs,
 )
 from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.compare_initializers import BOARD as BOARD_FILE
+from vocadapt.lab.steps.compare_initializers import LeaderboardStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
@@ -58,18 +70,22 @@ from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.seen_examples import SEEN
 
 ABOUT = "constructed: shows the page, proves nothing"
+WORDS_ABOUT = "constructed so that single words decide"
 MIN_COUNT = 5  # rarer words, such as names and misspellings, are not shipped
 SEEDS = (1, 2, 3)
+WORDS_SEEDS = (1, 2, 3, 4, 5)
 KEPT_OF_RUNS = (RUN, PREDICTIONS, LOGITS, SEEN)
 KEPT_OF_CELLS = (RUN, PREDICTIONS)
 
 
 def make_alignment() -> None:
-    """Fit the alignment with the best held-out P@5 of those that `demo-map` was compared with."""
+    """Compare all alignments, and fit the one with the best held-out P@5."""
+    inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
+    step = AlignmentStep(compare=True, folds=10)
+    run_step(Spec("alignment", step, inputs), Path(*MAP), overwrite=True)
     best = Workspace(DEMO).artifact(*MAP).manifest.numbers["best"]
     settings = build_settings(AlignmentSettings, best, "demo-map")
     shutil.rmtree(Path(*BEST), ignore_errors=True)
-    inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
     run_step(Spec("alignment", AlignmentStep(settings), inputs), Path(*BEST))
 
 
@@ -112,31 +128,64 @@ def make_task() -> None:
 
 
 def make_runs(checkpoints: str) -> None:
-    """Fine-tune the general model and the adapted one on the task; keep scores and predictions."""
+    """Fine-tune both models on the task of diseases."""
+    step = FinetuneStep(RUN_SETTINGS, seeds=SEEDS)
+    finetune_models(step, TASK, BASE_RUNS, ADAPTED_RUNS, checkpoints)
+
+
+def make_words(checkpoints: str) -> None:
+    """Write the task in which single words decide, fine-tune both models on it, and run its study."""
+    shutil.rmtree(Path(*WORDS_TASK), ignore_errors=True)
+    with TemporaryDirectory() as folder:
+        write_words_task_files(Path(folder))
+        files = {split: Path(folder) / f"{split}.tsv" for split in ("train", "dev", "test")}
+        import_task(find_kind("classification"), files, Path(*WORDS_TASK), WORDS_ABOUT)
+    step = FinetuneStep(WORDS_RUN_SETTINGS, seeds=WORDS_SEEDS)
+    finetune_models(step, WORDS_TASK, WORDS_BASE_RUNS, WORDS_ADAPTED_RUNS, checkpoints)
+    make_study(WORDS_STUDY)
+
+
+def finetune_models(
+    step: FinetuneStep, task: Place, base: Place, adapted: Place, checkpoints: str
+) -> None:
+    """Fine-tune the general model and the adapted one on a task; keep scores and predictions."""
     # 1. The adapted model, as the job of the demo makes it.
     adapt = next(job for job in list_demo_jobs(Workspace(DEMO)) if job.place == ADAPTED)
     if not Path(*ADAPTED).exists():
         run_step(adapt.spec, Path(*ADAPTED))
 
     # 2. The runs.
-    step = FinetuneStep(RUN_SETTINGS, seeds=SEEDS)
-    for model, place in ((MODEL, BASE_RUNS), (ADAPTED, ADAPTED_RUNS)):
-        inputs = {"task": (str(Path(*TASK)),), "model": (str(Path(*model)),)}
+    for model, place in ((MODEL, base), (ADAPTED, adapted)):
+        inputs = {"task": (str(Path(*task)),), "model": (str(Path(*model)),)}
         spec, folder = Spec("finetune", step, inputs), Path(*place)
         run_step(spec, folder, overwrite=True, keep=Path(checkpoints, place[1]))
         remove_weights(folder)
-    forget_stamp(Path(*ADAPTED_RUNS))
+    forget_stamp(Path(*adapted))
     shutil.rmtree(Path(*ADAPTED))
 
 
-def make_study() -> None:
-    """Run the study on two workers; keep the scores and predictions of its cells."""
-    folder = Path(*STUDY).absolute()
+def make_board(*texts: str) -> None:
+    """Compare the initializers; the network reads sentences of a text, which is not shipped."""
+    inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / BOARD[1]
+        run_step(Spec("leaderboard", LeaderboardStep(), {**inputs, "held_out": texts}), made)
+        manifest = Manifest.load(made)
+        kept = {role: manifest.inputs[role] for role in inputs}
+        shutil.rmtree(Path(*BOARD), ignore_errors=True)
+        with open_draft(Path(*BOARD)) as draft:
+            shutil.copyfile(made / BOARD_FILE, draft / BOARD_FILE)
+            replace(manifest, inputs=kept, command="", files=()).save(draft)
+
+
+def make_study(place: Place = STUDY) -> None:
+    """Run a study on two workers; keep the scores and predictions of its cells."""
+    folder = Path(*place).absolute()
     for kind in ("models", "runs", "jobs"):
         shutil.rmtree(folder / kind, ignore_errors=True)
     (folder / MANIFEST).unlink(missing_ok=True)
     # Only an artifact may hold more than the study fills in itself.
-    Manifest(STUDY[0], STUDY[1], {}).save(folder, lists_files=False)
+    Manifest(*place, {}).save(folder, lists_files=False)
     made = run_step(Spec("study", StudyRun(workers=2), {"file": (str(folder / FILE),)}), folder)
     replace(made.manifest, command="").save(folder, lists_files=False)
     for kind in ("models", "jobs"):
@@ -182,6 +231,8 @@ PARTS: dict[str, Callable[..., None]] = {
     "task": make_task,
     "runs": make_runs,
     "study": make_study,
+    "words": make_words,
+    "board": make_board,
 }
 
 if __name__ == "__main__":

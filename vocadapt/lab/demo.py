@@ -62,6 +62,11 @@ COUNTED, NOTES = ("corpora", "demo-biomedical"), ("corpora", "demo-notes")
 TASK = ("tasks", "demo-diseases")
 BASE_RUNS, ADAPTED_RUNS = ("runs", "demo-diseases-base"), ("runs", "demo-diseases-adapted")
 STUDY = ("studies", "demo-study")
+# A task in which single words decide: runs, and a study with random embeddings beside.
+WORDS_TASK, WORDS_STUDY = ("tasks", "demo-words"), ("studies", "demo-words-study")
+WORDS_BASE_RUNS = ("runs", "demo-words-base")
+WORDS_ADAPTED_RUNS = ("runs", "demo-words-adapted")
+BOARD = ("leaderboards", "demo-initializers")
 SHIPPED = (
     *(
         MODEL,
@@ -78,6 +83,7 @@ SHIPPED = (
         ADAPTED_RUNS,
     ),
     STUDY,
+    *(WORDS_TASK, WORDS_STUDY, WORDS_BASE_RUNS, WORDS_ADAPTED_RUNS, BOARD),
 )
 
 # A small text for those who have none at hand, which gensim brings along.
@@ -96,6 +102,7 @@ PROJECTION_STEP = ProjectionStep(
     TokenChoice(around=WORD, nearest=NEAREST), ProjectionSettings("tsne")
 )
 RUN_SETTINGS = FinetuneSettings(epochs=4)
+WORDS_RUN_SETTINGS = FinetuneSettings(epochs=10)
 TRY_EPOCHS = 2  # of the network that is made: half the time, and hardly another score
 NOT_INSTALLED = "Install vocadapt again, or run it from a clone of the repository."
 
@@ -208,7 +215,7 @@ def is_demo_artifact(artifact: Artifact, place: Place) -> bool:
     The inputs are not compared, because renaming an input changes the manifest.
     """
     manifest, shipped = artifact.manifest, DEMO.joinpath(*place)
-    if place == STUDY or place not in SHIPPED:  # a study may have run again
+    if place[0] == "studies" or place not in SHIPPED:  # a study may have run again
         return manifest.name == place[1]
     if not (shipped / MANIFEST).is_file():
         return False

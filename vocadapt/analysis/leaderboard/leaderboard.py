@@ -69,6 +69,7 @@ BASELINES = {  # initializers that use no information about a token
 TRAINED_COST = 100.0
 TRAINED = ("text", "glossary")  # needs of initializers that are trained through the network
 MATCHED = ", norm-matched"
+SMALLEST_P = 1e-6  # a smaller p-value is not written out
 FLOPS = 4e10  # floating-point operations per second of two cores
 PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
 STACKED_SECONDS = 2e-4  # seconds per token of the model to fit stacked embeddings
@@ -345,10 +346,10 @@ class Leaderboard(Summarized):
             for row in judged
             if _base_method(row.initializer) != _base_method(judged[0].initializer)
         )
-        return (
-            f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, p = {self.p:.2g} (paired"
-            " t-test)."
-        )
+        p = f"p = {self.p:.2g}"
+        if self.p < SMALLEST_P:
+            p = f"p < {SMALLEST_P:g}"
+        return f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, {p} (paired t-test)."
 
     @property
     def reading(self) -> str:

@@ -33,7 +33,7 @@ from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
-CHOSEN_SHARE = 0.6  # fraction of the time until a method is chosen; stacked embeddings follow
+CHOSEN_SHARE = 0.6  # fraction of the time for several methods; stacked embeddings follow
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
 # Column of a rank in the file of anchors → ranking of the evaluation.
@@ -104,14 +104,16 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers
     """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named one,
     all methods, or the best fast one.
     """
-    share = CHOSEN_SHARE if settings.choose else 1.0
+    with_stacked = settings.choose or settings.compare
+    share = CHOSEN_SHARE if with_stacked else 1.0
     progress = part(context.progress, 0.0, share)
     judged = judge_alignments(settings, context.space, context.model, progress)
     chosen = judged[0].settings
     fit_alignment(context.space, context.model.word_space, chosen).save(context.draft)
-    stacked = None
     if settings.choose:
         context.used.append(replace(settings, alignment=chosen))
+    stacked = None
+    if with_stacked:
         stacked = judge_stacked(
             context.space, context.model, part(context.progress, CHOSEN_SHARE, 1.0)
         )

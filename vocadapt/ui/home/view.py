@@ -389,4 +389,4 @@ def _draw_demo_button(workspace: Workspace, type: Literal["primary", "tertiary"]
         with mistakes.show_errors():
             open_demo(workspace)
             start_demo_jobs(workspace)
-            address.go_to("lens", demo="opened")
+            address.go_to("lens", lens_demo="opened")

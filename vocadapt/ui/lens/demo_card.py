@@ -13,11 +13,13 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import percent
+from vocadapt.ui.components.number_formats import fraction, percent
 from vocadapt.ui.frame import cache
 from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
 
-SHOWN = "demo"  # query parameter of the first screen
+SHOWN = "lens_demo"  # query parameter of the first screen
+SIGNIFICANT = 0.05
+ADAPTED, RANDOM = "new-words", "random"  # variants of the study
 
 
 def draw_demo_card(workspace: Workspace) -> None:
@@ -45,13 +47,15 @@ def draw_demo_card(workspace: Workspace) -> None:
             neighbors = ", ".join(plain(word) for word in one["neighbors"])
             st.markdown(f":green[**{plain(one['word'])}**] is near to {neighbors}.")
 
-        # 3. The new word is chosen.
+        # 3. The new word is chosen, and a task is won.
         _draw_masked(found["masked"])
+        _draw_task(found["task"])
 
         # 4. Where to go.
         with st.container(horizontal=True):
             text = found["masked"]["text"]
             draw_link("try", "Fill the mask", try_model=after.name, try_text=text)
+            draw_link("results", "See the scores", icon=":material/bar_chart:")
             draw_link("vectors", "Look up words", icon=":material/search:")
             draw_link("lessons", "Take the lessons", icon=":material/school:")
 
@@ -74,4 +78,23 @@ def _draw_masked(masked: dict[str, Any]) -> None:
         f"Both models read the same amount of biomedical text. Of {masked['of']} new words masked in our"
         f" notes, the model finds {masked['first']} at once and {masked['among_five']} among five; as one"
         " token, the other model has none of them."
+    )
+
+
+def _draw_task(task: dict[str, Any]) -> None:
+    """Draw the scores of the task in which single words decide; nothing if the adapted model is not
+    better.
+    """
+    base, *_ = task["f1"].values()
+    adapted, p = task["f1"][ADAPTED], task["p"][ADAPTED]
+    if adapted <= base or p >= SIGNIFICANT:
+        return
+    st.markdown(
+        f"A task constructed so that single words decide: mean F1 **{fraction(base)} →"
+        f" {fraction(adapted)}** ({task['seeds']} seeds, p = {p:.1g}); with random embeddings of the same"
+        f" words {fraction(task['f1'][RANDOM])}."
+    )
+    draw_note(
+        "On real tasks new words rarely help; the demo's task of diseases shows no gain."
+        " *Advice* and *Lessons* say why."
     )
