@@ -36,6 +36,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.analysis.leaderboard.replacement import ReadableText
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.presets import PRESETS
 from vocadapt.progress import silent
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import FloatArray
@@ -43,17 +44,20 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.joined_states import build_joiner
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 RESULTS = Path(__file__).with_suffix(".json")
 DEMO = Path(__file__).resolve().parents[1] / "assets/demo/models/demo-bert"
 MODELS = ("minilm", "demo-bert")
-JUDGED = ("contracts", "reviews", "biomedicine")
+DOMAINS = ("contracts", "reviews", "biomedicine")
 SENTENCES = 4
 BOOTSTRAPS = 2000
 FIRST = "stacked"
-RIDGE = AlignmentSettings("ridge", unit=True, center=True, ridge=1.0, vector_length="frequency")
-ALIGNED = {"aligned": AlignmentSettings(), "aligned, ridge": RIDGE}  # name: alignment
+ALIGNMENTS = {  # name: alignment
+    "aligned": AlignmentSettings(),
+    "aligned, ridge": PRESETS[DEFAULT_PRESET].alignment,
+}
 Scores = dict[str, FloatArray]  # name of a score: its value for each word
 
 
@@ -104,8 +108,11 @@ def measure(text: str, words: int, name: str, model: LanguageModel) -> dict[str,
     # 2. Judge each one.
     found: dict[str, Scores] = {}
     for method in (*settings.methods_to_compare, *BASELINES):
-        for label, alignment in ALIGNED.items() if method == "aligned" else [(method, None)]:
-            judge.settings = replace(settings, alignment=alignment or AlignmentSettings())
+        alignments = {method: AlignmentSettings()}
+        if method == "aligned":
+            alignments = ALIGNMENTS
+        for label, alignment in alignments.items():
+            judge.settings = replace(settings, alignment=alignment)
             try:
                 [(_, by_token)] = judge.evaluate(InitializerSettings(method), silent)
             except InputError:
@@ -157,7 +164,7 @@ def print_cell(cell: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--texts", nargs="+", default=list(JUDGED), choices=list(TEXTS))
+    parser.add_argument("--texts", nargs="+", default=list(DOMAINS), choices=list(TEXTS))
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--words", type=int, default=500_000)
     parser.add_argument("--hours", type=float, default=2.0)

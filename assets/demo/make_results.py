@@ -1,6 +1,7 @@
 """Make what the demo ships beside its models and vectors: the best alignment, word counts, a text, a
 task, runs without weights, and a study of such runs.
 
+    python assets/demo/make_results.py pretrained WORDS PLAIN
     python assets/demo/make_results.py alignment
     python assets/demo/make_results.py corpora BIOMEDICAL_TEXT…
     python assets/demo/make_results.py task
@@ -37,12 +38,14 @@ from vocadapt.lab.demo import (
     MAP,
     MODEL,
     NOTES,
+    PLAIN_MODEL,
     RUN_SETTINGS,
     STUDY,
     TASK,
     VECTORS,
     WORDS_ADAPTED_RUNS,
     WORDS_BASE_RUNS,
+    WORDS_MODEL,
     WORDS_RUN_SETTINGS,
     WORDS_STUDY,
     WORDS_TASK,
@@ -76,6 +79,19 @@ SEEDS = (1, 2, 3)
 WORDS_SEEDS = (1, 2, 3, 4, 5)
 KEPT_OF_RUNS = (RUN, PREDICTIONS, LOGITS, SEEN)
 KEPT_OF_CELLS = (RUN, PREDICTIONS)
+
+
+def copy_pretrained(words: str, plain: str) -> None:
+    """Copy the two models that were pretrained equally; without their inputs, whose paths are those of
+    another machine.
+    """
+    for source, place in ((Path(words), WORDS_MODEL), (Path(plain), PLAIN_MODEL)):
+        shutil.rmtree(Path(*place), ignore_errors=True)
+        manifest = Manifest.load(source)
+        with open_draft(Path(*place)) as draft:
+            ignored = shutil.ignore_patterns(MANIFEST, "README.md", ".*")
+            shutil.copytree(source, draft, dirs_exist_ok=True, ignore=ignored)
+            replace(manifest, name=place[1], inputs={}, command="", files=()).save(draft)
 
 
 def make_alignment() -> None:
@@ -226,6 +242,7 @@ def forget_stamp(folder: Path) -> None:
 
 
 PARTS: dict[str, Callable[..., None]] = {
+    "pretrained": copy_pretrained,
     "alignment": make_alignment,
     "corpora": make_corpora,
     "task": make_task,

@@ -31,12 +31,21 @@ def pick_words(model, n):
 def test_sentences_are_drawn_with_the_ids_around_the_token(model):
     word, other = pick_words(model, 2)
     ids = model.vocabulary.ids
-    text = ReadableText(model, [f"{other} {word} {word}", other])
-    found = find_sentences(text, (word,), 5, 1)
+    lines = [f"{other} {word}", f"{word} {other} {other}", other]
+    found = find_sentences(ReadableText(model, lines), (word,), 5, 1)
     assert found == [
-        SentencePart((ids[other],), (ids[word],), 0),
-        SentencePart((ids[other], ids[word]), (), 0),
+        SentencePart((ids[other],), (), 0),
+        SentencePart((), (ids[other], ids[other]), 0),
     ]
+
+
+def test_a_sentence_with_the_token_twice_is_left_out(model):
+    """The second one would keep its known embedding, which the network could look up."""
+    word, other = pick_words(model, 2)
+    near = f"{word} {other} {word}"
+    far = f"{word} {' '.join([other] * 60)} {word}"
+    assert find_sentences(ReadableText(model, [near]), (word,), 5, 1) == []
+    assert len(find_sentences(ReadableText(model, [far]), (word,), 5, 1)) == 2
 
 
 def test_at_most_so_many_sentences_are_drawn_and_each_is_as_likely(model):
@@ -92,7 +101,7 @@ def test_a_comparison_reads_a_text(model):
     assert board.pieces is not None and board.pieces.tokens == 8
     mean_of_pieces = next(row for row in board.rows if row.initializer == "syntactic")
     assert mean_of_pieces.word_state is not None and 0 <= mean_of_pieces.beats_pieces <= 1
-    assert "syntactic" in board.reading
+    assert board.reading.startswith("In sentences, ")
     assert board.to_dict()["pieces"] == {
         "word": board.pieces.word,
         "sentence": board.pieces.sentence,
@@ -101,4 +110,19 @@ def test_a_comparison_reads_a_text(model):
     }
     # Without sentences, nothing is read.
     off = LeaderboardSettings(methods=("syntactic",), held_out=8, sentences=0)
-    assert compare_initializers(materials, off, text=text).pieces is None
+    unread = compare_initializers(materials, off, text=text)
+    assert unread.pieces is None and "The number of sentences is 0." in unread.why_not_read
+
+
+def test_a_network_that_cannot_be_read_stops_nothing(model, monkeypatch):
+    def fail(*given):
+        raise InputError("The weights lack the layers.", "Download them again.")
+
+    monkeypatch.setattr("vocadapt.analysis.leaderboard.replacement.load_until_layer", fail)
+    words = pick_words(model, 40)
+    vectors = EmbeddingSpace((*words, "zzyzx"), np.eye(len(words) + 1, 8, dtype=np.float32) + 1)
+    materials = build_vector_materials(model, vectors)
+    settings = LeaderboardSettings(methods=("syntactic",), held_out=8)
+    text = ReadableText(model, [" ".join(words)])
+    board = compare_initializers(materials, settings, text=text)
+    assert board.rows and board.pieces is None and "lack the layers" in board.why_not_read

@@ -16,6 +16,7 @@ from vocadapt.lab.artifacts.alignments import load_table
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import compute_stamp
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
@@ -321,6 +322,11 @@ def test_the_measured_quality_of_stacked_embeddings_is_beside_its_forecast(
         "candidates": 400,
         "folds": 5,
     }
+    vectors = root / "vectors" / "trials-vectors"
+    trained = json.loads((vectors / "manifest.json").read_text())
+    trained["numbers"]["trainer"] = "counts"
+    (vectors / "manifest.json").write_text(json.dumps(trained))
+    manifest["inputs"]["vectors"]["stamp"] = compute_stamp(vectors)
     path.write_text(json.dumps(manifest))
     app = open_page("adapt", root)
     assert not app.exception and not app.error

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from tests.spaces.test_word2vec import two_topics, words_file
 from vocadapt.errors import Canceled, InputError
+from vocadapt.lab.steps.vectors import VectorsStep, check_cluster_settings
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import counted_trainer
 from vocadapt.spaces.word2vec.counted_trainer import (
@@ -83,9 +84,18 @@ def test_parts_of_a_text_are_counted_elsewhere_with_equal_vectors(tmp_path):
         tmp_path / "sentences.txt", counts, COUNTED, pair_counter=count_parts
     )
     np.testing.assert_array_equal(here.space.matrix, elsewhere.space.matrix)
-    other = replace(COUNTED, trainer="gensim", epochs=1)
-    with pytest.raises(InputError, match="Only counted vectors"):
-        train_word2vec(tmp_path / "sentences.txt", counts, other, pair_counter=count_parts)
+    # A part without words has no pairs.
+    (tmp_path / "blank.txt").write_text("\n\n", encoding="utf-8")
+    blank = open_corpus([tmp_path / "blank.txt"])
+    assert count_pairs_of_corpus(blank, splitter, {"a": 1, "b": 1}, 2).nnz == 0
+
+
+def test_what_cannot_be_counted_on_a_cluster_is_refused_before_anything_is_read():
+    trained = Word2VecSettings(trainer="gensim")
+    for settings in (VectorsStep(on="ray", resample=3), VectorsStep(on="ray", word2vec=trained)):
+        with pytest.raises(InputError, match="on a cluster"):
+            check_cluster_settings(settings)
+    assert check_cluster_settings(VectorsStep(on="ray")).trainer == "counts"
 
 
 def test_information_is_computed_as_by_hand():

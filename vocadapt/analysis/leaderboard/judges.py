@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import find_nearest, iterate_blocks
-from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix, normalize_rows
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.initializers.materials import has_vector, list_trained_tokens
-from vocadapt.vocabulary.initializers.stacked import get_counts
 from vocadapt.vocabulary.initializers.stacked_quality import find_cells, match_words
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 HELD_OUT = 500  # number of hidden tokens by default
 STEM = 5  # letters: words that begin with the same ones count as words of one stem
+MIN_BEGINNING = 3  # letters of a token that is the beginning of a stem
 MAX_HELD_OUT = 0.25  # maximum fraction of the common tokens that is hidden by default
 # Fraction of the mean norm; a centered embedding with a smaller norm equals the mean up to rounding.
 MIN_RELATIVE_NORM = 1e-5
@@ -28,15 +28,16 @@ def choose_hidden_tokens(
 ) -> tuple[tuple[str, ...], int]:
     """Choose `n` common tokens to hide (0: 500, or a quarter of them if that is less).
 
-    Returns the tokens and the number of candidates. Single characters are never hidden, so every
-    word can still be tokenized. Raises InputError if less than half of the candidates would remain.
+    Returns the tokens and the number of candidates. Single characters and bytes are never hidden, so
+    every word can still be tokenized. Raises InputError if less than half of the candidates would
+    remain.
     """
-    pool = [token for token in materials.donors if len(materials.plan.base.body(token)) > 1]
+    pool = _list_hideable(materials)
     n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
         raise InputError(
-            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: at least"
-            " half of them must remain.",
+            f"Cannot hide {n:,} of {len(pool):,} common tokens of two letters or more: at least half of"
+            " them must remain.",
             "Hide fewer, or give a target that has more tokens in common with the model.",
         )
     drawn = np.random.default_rng(seed).choice(len(pool), n, replace=False)
@@ -46,29 +47,49 @@ def choose_hidden_tokens(
 def choose_hidden_stems(
     materials: Materials, n: int, seed: int
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Choose about `n` common tokens whose stems are hidden with them, so that no visible token
-    resembles them.
+    """Choose about `n` common tokens that are hidden with their stems: with all tokens that have the
+    same first letters, and those that are the beginning of these letters.
 
-    Returns the tokens, and all tokens of the model with the same stems. Returns no token if less than
-    half of the common tokens would remain.
+    Returns the tokens, and all tokens of the model to remove. Returns no token if less than half of
+    the common tokens would remain.
+
+    Example: "genes" is hidden together with "genesis", "Genes", "gene" and "gen".
     """
-    body = materials.plan.base.body
-    pool = [token for token in materials.donors if len(body(token)) > 1]
+    # 1. The common tokens by stem.
+    base = materials.plan.base
+    pool = _list_hideable(materials)
     by_stem: dict[str, list[str]] = {}
     for token in pool:
-        by_stem.setdefault(body(token)[:STEM], []).append(token)
+        letters = base.body(token).casefold()
+        if len(letters) >= STEM:
+            by_stem.setdefault(letters[:STEM], []).append(token)
+
+    # 2. Draw stems until there are enough tokens.
     stems = list(by_stem)
-    chosen: set[str] = set()
+    drawn_stems: set[str] = set()
     tokens: set[str] = set()
     for i in np.random.default_rng(seed).permutation(len(stems)).tolist():
         if len(tokens) >= n:
             break
-        chosen.add(stems[i])
+        drawn_stems.add(stems[i])
         tokens.update(by_stem[stems[i]])
-    if len(tokens) > len(pool) // 2:
+
+    # 3. Remove what resembles them.
+    beginnings = {stem[:length] for stem in drawn_stems for length in range(MIN_BEGINNING, STEM)}
+    removed = set[str]()
+    for token in materials.model.words:
+        letters = base.body(token).casefold()
+        if letters[:STEM] in drawn_stems or letters in beginnings:
+            removed.add(token)
+    if len(removed.intersection(pool)) > len(pool) // 2:
         return (), frozenset()
-    removed = {token for token in materials.model.words if body(token)[:STEM] in chosen}
     return tuple(token for token in pool if token in tokens), frozenset(removed)
+
+
+def _list_hideable(materials: Materials) -> list[str]:
+    """Return the common tokens of two letters or digits or more; a byte is neither."""
+    body = materials.plan.base.body
+    return [t for t in materials.donors if len(body(t)) > 1 and body(t).isalnum()]
 
 
 def hide_tokens(
@@ -138,20 +159,24 @@ def weight_like_new_tokens(
     materials: Materials, hidden: tuple[str, ...], visible: Materials
 ) -> tuple[FloatArray, float]:
     """Return weights (n,) of hidden tokens with which their counts, numbers of pieces and lengths of
-    the first piece are those of the new tokens, and the fraction of these that have their like.
+    the first piece are those of the new tokens, and the fraction of the new tokens with which a hidden
+    one has these in common.
 
-    Tokens of a space without counts count as equally frequent.
+    In a space without counts, all tokens count as equally frequent.
     """
-    space = materials.similarity_space
-    cells = []
-    for plan, tokens in ((visible.plan, hidden), (materials.plan, materials.plan.new_embeddings)):
-        pieces = [plan.base.tokenize_token(token, without=True) for token in tokens]
-        counts = np.ones(len(tokens), dtype=np.int64)
-        found = np.array([has_vector(space, token) for token in tokens], dtype=bool)
-        rows = space.rows([token for token, has in zip(tokens, found, strict=True) if has])
-        counts[found] = get_counts(space, rows)
-        cells.append(find_cells(plan.base, tokens, pieces, counts))
-    return match_words(*cells)
+    of_hidden = _find_cells(visible, hidden)
+    return match_words(of_hidden, _find_cells(materials, materials.plan.new_embeddings))
+
+
+def _find_cells(materials: Materials, tokens: tuple[str, ...]) -> IntArray:
+    """Return the cells of tokens by count, number of pieces and length of the first one, (n,)."""
+    base, space = materials.plan.base, materials.similarity_space
+    pieces = [base.tokenize_token(token, without=True) for token in tokens]
+    counts = np.ones(len(tokens), dtype=np.int64)
+    if space.counts is not None:
+        found = np.array([token in space for token in tokens], dtype=bool)
+        counts[found] = space.counts[space.rows([token for token in tokens if token in space])]
+    return find_cells(base, tokens, pieces, counts)
 
 
 class NewTokenJudge:

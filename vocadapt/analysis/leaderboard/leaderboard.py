@@ -130,18 +130,18 @@ class LeaderboardSettings(CheckedSettings):
 
 
 def score(label: str, about: str, key: str = "", decimals: int = 3, shown: bool = True) -> Any:
-    """Declare a score of an initializer.
+    """Declare a score of an initializer, None if it cannot be computed.
 
     label, about, decimals: of its column. key: its name in JSON, if another than the field's. shown:
     whether tables have it; JSON always has.
     """
     column = {"label": label, "about": about, "key": key, "decimals": decimals, "shown": shown}
-    return field(metadata=column)
+    return field(default=None, metadata=column)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InitializerStanding:
-    """Scores of one initializer: those that cannot be computed are None."""
+    """Scores of one initializer."""
 
     initializer: str
     centered_cosine: float = score(
@@ -161,26 +161,26 @@ class InitializerStanding:
         " one.",
         "p@5",
     )
-    new_p1: float = score(
+    new_p1: float | None = score(
         "P@1, new words",
         "P@1 as if hidden tokens were as frequent as new ones, and had as many and as long pieces.",
         "reweighted_p@1",
         shown=False,
     )
-    new_p5: float = score(
+    new_p5: float | None = score(
         "P@5, new words",
         "P@5 as if hidden tokens were as frequent as new ones, and had as many and as long pieces.",
         "reweighted_p@5",
     )
     stem_p1: float | None = score(
         "P@1, stems hidden",
-        "P@1 if all tokens with the same first five letters are hidden, too.",
+        "P@1 if all tokens with the same first five letters, and their beginnings, are hidden, too.",
         "stems_p@1",
         shown=False,
     )
     stem_p5: float | None = score(
         "P@5, stems hidden",
-        "P@5 if all tokens with the same first five letters are hidden, too: no inflected form is left.",
+        "P@5 if all tokens with the same first five letters, and their beginnings, are hidden, too.",
         "stems_p@5",
     )
     mrr: float = score(
@@ -198,7 +198,9 @@ class InitializerStanding:
         " and with the true one. 1: the network reads no difference.",
     )
     word_state_error: float | None = score(
-        "± as read", "Standard error of the word as read.", shown=False
+        "± as read",
+        "Standard error of the difference between the word as read and its pieces as read.",
+        shown=False,
     )
     sentence_state: float | None = score(
         "sentence as read",
@@ -258,7 +260,9 @@ class Column:
 
 
 COLUMNS = {
-    one.name: Column(one.name, *(one.metadata[part] for part in ("label", "about", "decimals")))
+    one.name: Column(
+        one.name, one.metadata["label"], one.metadata["about"], one.metadata["decimals"]
+    )
     for one in fields(InitializerStanding)
     if one.metadata.get("shown")
 }
@@ -294,8 +298,9 @@ class Leaderboard(Summarized):
     `added`: number of new tokens, `judged`: how many of them were evaluated by norm and by `k`
     neighbors among `neighbor_candidates` tokens. `p`: p-value of a paired t-test over the hidden
     tokens between the best two methods that are no baselines; None if there are not two. `matched`:
-    fraction of the new tokens that resemble a hidden one; `stems`: number of tokens that were hidden
-    with their stems. `pieces`: None if the network read no text.
+    fraction of the new tokens that have count and pieces in common with a hidden one; `stems`: number
+    of tokens that were hidden with their stems. `pieces`: None if the network read no text, with the
+    reason in `why_not_read`.
     """
 
     rows: tuple[InitializerStanding, ...]
@@ -308,9 +313,10 @@ class Leaderboard(Summarized):
     k: int
     neighbor_candidates: int
     p: float | None
-    matched: float
-    stems: int
-    pieces: PiecesRead | None
+    matched: float = 0.0
+    stems: int = 0
+    pieces: PiecesRead | None = None
+    why_not_read: str = ""
 
     @property
     def chance(self) -> dict[str, float]:
@@ -325,7 +331,9 @@ class Leaderboard(Summarized):
         """Result on the held-out tokens, in one sentence."""
         # 1. Compare the best method, less two standard errors, with the best baseline.
         judged = [row for row in self.rows if not row.is_baseline]
-        baseline = next(row for row in self.rows if row.is_baseline)
+        baseline = next((row for row in self.rows if row.is_baseline), None)
+        if baseline is None:
+            return "No initializer could be evaluated."
         n = f"{len(self.hidden):,} held-out tokens"
         lower_bound = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
         # The global mean has a centered cosine of 0.
@@ -354,20 +362,37 @@ class Leaderboard(Summarized):
     @property
     def reading(self) -> str:
         """Result of the replacement test, in a sentence; empty if there is none."""
-        judged = [row for row in self.rows if row.word_state is not None and not row.is_baseline]
-        if self.pieces is None or not judged:
+        read = [row for row in self.rows if row.word_state is not None]
+        if self.pieces is None or not read:
             return ""
-        best = max(judged, key=lambda row: row.word_state or 0.0)
+        best = max(read, key=lambda row: row.word_state or 0.0)
+        assert best.word_state is not None
         found = (
-            f"cosine to the word itself {best.word_state:.3f} with {best.initializer},"
+            f"cosine to the word itself {best.word_state:.3f} with {best.label},"
             f" {self.pieces.word:.3f} with its pieces"
         )
-        assert best.word_state is not None and best.word_state_error is not None
-        if best.word_state - 2 * best.word_state_error <= self.pieces.word:
+        # The error is that of the difference, over the same tokens.
+        if best.word_state - self.pieces.word <= 2 * (best.word_state_error or 0.0):
             return (
-                f"In sentences, no initializer is read better than the pieces of a word: {found}."
+                f"In sentences, none is shown to be read better than the pieces of a word: {found}."
             )
-        return f"In sentences, {best.initializer} is read best: {found}."
+        return f"In sentences, {best.label} is read best: {found}."
+
+    def describe_reading(self) -> str:
+        """Describe what the network read, or why it read nothing."""
+        if self.pieces is None:
+            return f"No sentences were read: {self.why_not_read}"
+        return (
+            f"Read: {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of the hidden tokens;"
+            f" as pieces, word {self.pieces.word:.3f}, sentence {self.pieces.sentence:.4f}."
+        )
+
+    def build_table(self) -> dict[str, list[object]]:
+        """Return the columns that tables show by label, the names of the initializers first."""
+        table: dict[str, list[object]] = {"initializer": [row.label for row in self.rows]}
+        for column in list_columns(self.rows):
+            table[column.label] = [getattr(row, column.name) for row in self.rows]
+        return table
 
     def summarize(self) -> Summary:
         """Return the standings, best first, and the verdict."""
@@ -376,12 +401,11 @@ class Leaderboard(Summarized):
             "hidden tokens": f"{len(self.hidden):,} of {self.of:,}",
             "new tokens": self.added,
         }
-        columns = list_columns(self.rows)
-        rows = [(row.label, *(getattr(row, one.name) for one in columns)) for row in self.rows]
+        table = self.build_table()
+        rows = list(zip(*table.values(), strict=True))
         skipped = list(self.skipped.items())
-        labels = ("initializer", *(one.label for one in columns))
         tables = (
-            Table(labels, rows, len(rows), "initializers", shown=MANY),
+            Table(tuple(table), rows, len(rows), "initializers", shown=MANY),
             Table(("skipped", "because"), skipped, len(skipped), "skipped initializers"),
         )
         return Summary("", facts, tables, f"{self.verdict} {self.reading}".rstrip())
@@ -400,6 +424,7 @@ class Leaderboard(Summarized):
             "matched": self.matched,
             "stems": self.stems,
             "pieces": None if self.pieces is None else asdict(self.pieces),
+            "why_not_read": self.why_not_read,
             "neighbors": {
                 "k": self.k,
                 "judged": self.judged,
@@ -470,6 +495,7 @@ def compare_initializers(
         judge.matched,
         len(judge.stems),
         judge.describe_pieces(),
+        judge.why_not_read,
     )
 
 
@@ -579,16 +605,26 @@ class InitializerJudge:
         self.weights, self.matched = weight_like_new_tokens(materials, self.hidden, self.visible)
         # 2. The sentences that the network reads.
         self.test: ReplacementTest | None = None
-        if text is not None and settings.sentences:
-            found = find_sentences(
-                text, self.hidden, settings.sentences, settings.seed, part(progress, 0.0, 0.5)
-            )
-            if found:
-                vocabulary, reads = self.visible.plan.base, part(progress, 0.5, 1.0)
-                self.test = ReplacementTest(text.model, self.hidden, vocabulary, found, reads)
+        self.why_not_read = ""
+        try:
+            self.test = self._read_sentences(text, progress)
+        except InputError as error:
+            self.why_not_read = error.problem
         # 3. The new tokens.
         self.sample = sample_materials(materials, settings.judged, settings.seed)
         self.new_token_judge = NewTokenJudge(self.sample, settings.neighbors)
+
+    def _read_sentences(self, text: ReadableText | None, progress: Progress) -> ReplacementTest:
+        """Find sentences with hidden tokens and read them; raises InputError if that is impossible."""
+        settings = self.settings
+        if text is None:
+            raise InputError("There is no text.", "Give a text.")
+        if not settings.sentences:
+            raise InputError("The number of sentences is 0.", "Set another.")
+        share = part(progress, 0.0, 0.5)
+        found = find_sentences(text, self.hidden, settings.sentences, settings.seed, share)
+        share = part(progress, 0.5, 1.0)
+        return ReplacementTest(text.model, self.hidden, self.visible.plan.base, found, share)
 
     def evaluate(
         self, rows: InitializerSettings, progress: Progress
@@ -649,20 +685,25 @@ class InitializerJudge:
             ("word_state", "word_state_error", "sentence_state", "beats_pieces")
         )
         if reading is not None and self.test is not None:
+            gain = reading.word - self.test.pieces.word
             read = {
                 "word_state": float(reading.word.mean()),
-                "word_state_error": float(reading.word.std() / len(reading.word) ** 0.5),
+                "word_state_error": float(gain.std() / len(gain) ** 0.5),
                 "sentence_state": float(reading.sentence.mean()),
                 "beats_pieces": reading.compute_better(self.test.pieces),
             }
+        new_p1 = new_p5 = None
+        if self.matched:
+            new_p1 = float((self.weights * (ranks == 0)).mean())
+            new_p5 = float((self.weights * (ranks < 5)).mean())
         return InitializerStanding(
-            name,
+            initializer=name,
             centered_cosine=float(found.cosines.mean()),
             standard_error=float(found.cosines.std() / len(self.hidden) ** 0.5),
             p1=float((ranks == 0).mean()),
             p5=float((ranks < 5).mean()),
-            new_p1=float((self.weights * (ranks == 0)).mean()),
-            new_p5=float((self.weights * (ranks < 5)).mean()),
+            new_p1=new_p1,
+            new_p5=new_p5,
             stem_p1=None if stem_ranks is None else float((stem_ranks == 0).mean()),
             stem_p5=None if stem_ranks is None else float((stem_ranks < 5).mean()),
             mrr=float((1 / (1 + ranks)).mean()),

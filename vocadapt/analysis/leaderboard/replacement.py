@@ -7,17 +7,20 @@ Hidden tokens have known embeddings. In sentences of a text that contain them,
 2. read it with the word replaced by its pieces, as without a new token;
 3. read it with the initialized embedding, and compare both with the true states by cosine.
 
+A sentence has the word once: a second one would keep its known embedding.
+
 An embedding that is read better than the pieces is worth its token before any training.
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.contextual.word_vectors import count_layers, load_until_layer, pad_batch
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
@@ -25,8 +28,10 @@ from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
 from vocadapt.vocabulary.families import Vocabulary
 
 SIDE = 24  # tokens on either side of the word that are read
+SPECIAL = 2  # tokens that begin and end an input
 BATCH = 64
 LINES = 1000  # between two reports of progress
+MAX_CACHED = 500_000  # pre-tokens whose tokens are kept
 
 Ids = tuple[int, ...]
 
@@ -74,35 +79,57 @@ def find_sentences(
 
     The text is read once; the sentences of a token are a reservoir sample.
     """
-    vocabulary, splitter = text.model.vocabulary, text.model.splitter
-    numbers = {token: number for number, token in enumerate(hidden)}
-    drawn: list[list[SentencePart]] = [[] for _ in hidden]
-    seen = [0] * len(hidden)
+    samples: list[list[SentencePart]] = [[] for _ in hidden]
+    n_seen = [0] * len(hidden)
     rng = random.Random(seed)
-    tokens_of: dict[str, tuple[str, ...]] = {}
+    for sentence in _iterate_sentences(text, hidden, progress):
+        # The n-th sentence of a token replaces one of the sample with probability per_token / n.
+        number = sentence.token
+        n_seen[number] += 1
+        slot = len(samples[number])
+        if slot == per_token:
+            slot = rng.randrange(n_seen[number])
+        if slot < per_token:
+            samples[number][slot : slot + 1] = [sentence]
+    return [sentence for sentences in samples for sentence in sentences]
+
+
+def _iterate_sentences(
+    text: ReadableText, hidden: Sequence[str], progress: Progress
+) -> Iterator[SentencePart]:
+    """Yield each occurrence of a hidden token that is not near another one of the same token."""
+    vocabulary, splitter = text.model.vocabulary, text.model.splitter
+    side = _find_side(text.model)
+    number_of = {token: number for number, token in enumerate(hidden)}
+    tokenized: dict[str, tuple[str, ...]] = {}
     for n, line in enumerate(text.lines):
         if n % LINES == 0:
             progress(0.0, f"looking for sentences, line {n + 1:,}")
+        if len(tokenized) > MAX_CACHED:
+            tokenized.clear()
         tokens: list[str] = []
         for pretoken in splitter.pretokens(line):
-            if pretoken not in tokens_of:
-                tokens_of[pretoken] = tuple(vocabulary.tokenize(pretoken))
-            tokens += tokens_of[pretoken]
-        for place, token in enumerate(tokens):
-            number = numbers.get(token)
-            if number is None:
-                continue
-            # The n-th sentence of a token replaces one of the drawn with probability per_token / n.
-            seen[number] += 1
-            slot = len(drawn[number])
-            if slot == per_token:
-                slot = rng.randrange(seen[number])
-            if slot >= per_token:
-                continue
-            before = tuple(vocabulary.ids[one] for one in tokens[max(0, place - SIDE) : place])
-            after = tuple(vocabulary.ids[one] for one in tokens[place + 1 : place + 1 + SIDE])
-            drawn[number][slot : slot + 1] = [SentencePart(before, after, number)]
-    return [sentence for sentences in drawn for sentence in sentences]
+            if pretoken not in tokenized:
+                tokenized[pretoken] = tuple(vocabulary.tokenize(pretoken))
+            tokens += tokenized[pretoken]
+        for place in (i for i, token in enumerate(tokens) if token in number_of):
+            token = tokens[place]
+            before = tokens[max(0, place - side) : place]
+            after = tokens[place + 1 : place + 1 + side]
+            if token not in before and token not in after:
+                ids_before = tuple(vocabulary.ids[one] for one in before)
+                ids_after = tuple(vocabulary.ids[one] for one in after)
+                yield SentencePart(ids_before, ids_after, number_of[token])
+
+
+def _find_side(model: LanguageModel) -> int:
+    """Return how many tokens on either side of a word the network can read: SIDE, or less if it has few
+    positions. A third of them remain for the pieces of the word and for special tokens.
+    """
+    positions = count_positions(model.config) or 0
+    if positions <= 0:
+        return SIDE
+    return min(SIDE, (positions - SPECIAL) // 3)
 
 
 class ReplacementTest:
@@ -120,24 +147,33 @@ class ReplacementTest:
         sentences: Sequence[SentencePart],
         progress: Progress = silent,
     ) -> None:
-        """visible: the vocabulary without the hidden tokens. Raises InputError without a sentence."""
-        if not sentences:
+        """visible: the vocabulary without the hidden tokens. Raises InputError without a sentence, and for
+        a network that cannot read embeddings.
+        """
+        from vocadapt.training.separated_embeddings import find_scale
+
+        # 1. The sentences, without those of tokens that have no pieces or too many.
+        ids = model.vocabulary.ids
+        pieces = [tuple(ids[one] for one in visible.tokenize_token(token)) for token in hidden]
+        longest = _find_side(model)
+        self.sentences = [one for one in sentences if 0 < len(pieces[one.token]) <= longest]
+        if not self.sentences:
             raise InputError(
                 "No sentence of the text has one of the hidden tokens.", "Give more text."
             )
-        self.sentences = sentences
-        self.layer = count_layers(model)
-        self.network: Any = load_until_layer(model, self.layer)
-        ids, roles = model.vocabulary.ids, model.vocabulary.role_ids
+
+        # 2. The network.
+        self.network: Any = load_until_layer(model, count_layers(model))
+        self.scale = find_scale(self.network.get_input_embeddings())
+        roles = model.vocabulary.role_ids
         self.pad = roles.get("pad", 0)
         self.start: Ids = (roles["cls"],) if "cls" in roles else ()
         self.end: Ids = (roles["sep"],) if "sep" in roles else ()
-        self.numbers = np.array([sentence.token for sentence in sentences])
+        self.numbers = np.array([sentence.token for sentence in self.sentences])
         self.tokens = np.unique(self.numbers)
 
-        # The true states, and those of the pieces.
+        # 3. The true states, and those of the pieces.
         self.own: list[Ids] = [(ids[token],) for token in hidden]
-        pieces = [tuple(ids[one] for one in visible.tokenize_token(token)) for token in hidden]
         self.true = self._read(self.own, None, progress)
         self.pieces = self._compare(self._read(pieces, None, progress))
 
@@ -155,21 +191,19 @@ class ReplacementTest:
         return ReadingScores(*means)
 
     def _read(
-        self, spelled: Sequence[Ids], embeddings: Matrix | None, progress: Progress
+        self, ids_of_token: Sequence[Ids], embeddings: Matrix | None, progress: Progress
     ) -> tuple[Matrix, Matrix]:
         """Return the last hidden states of the tokens (mean over their ids) and of the sentences
         (mean over all), (sentences, width) each.
 
-        spelled: ids of each hidden token. embeddings: read in place of those ids; None: the known.
+        ids_of_token: of each hidden token. embeddings: read in place of those ids; None: the known ones.
         """
         import torch
-
-        from vocadapt.training.separated_embeddings import find_scale
 
         # 1. Build the inputs, and sort them by length: less padding.
         rows, spans = [], []
         for sentence in self.sentences:
-            word = spelled[sentence.token]
+            word = ids_of_token[sentence.token]
             start = len(self.start) + len(sentence.before)
             rows.append([*self.start, *sentence.before, *word, *sentence.after, *self.end])
             spans.append((start, start + len(word)))
@@ -188,11 +222,9 @@ class ReplacementTest:
                     inputs = inputs.clone()
                     for place, i in enumerate(chosen):
                         new = torch.from_numpy(embeddings[self.numbers[i]])
-                        inputs[place, spans[i][0]] = new * find_scale(lookup)
-                output = self.network(
-                    inputs_embeds=inputs, attention_mask=attended, output_hidden_states=True
-                )
-                states = output.hidden_states[self.layer]
+                        inputs[place, spans[i][0]] = new * self.scale
+                output = self.network(inputs_embeds=inputs, attention_mask=attended)
+                states = output.last_hidden_state
                 weights = attended[:, :, None].to(states.dtype)
                 means.append(((states * weights).sum(dim=1) / weights.sum(dim=1)).numpy())
                 for place, i in enumerate(chosen):

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.leaderboard.leaderboard import (
-    Leaderboard,
     LeaderboardSettings,
     PiecesRead,
-    list_columns,
 )
 from vocadapt.cli.command import (
     Answer,
@@ -60,8 +58,8 @@ Standing = TypedDict(
         "standard_error": float,
         "p@1": float,
         "p@5": float,
-        "reweighted_p@1": Annotated[float, "as if hidden tokens were like the new ones"],
-        "reweighted_p@5": float,
+        "reweighted_p@1": Annotated[float | None, "as if hidden tokens were like the new ones"],
+        "reweighted_p@5": float | None,
         "stems_p@1": Annotated[float | None, "with all words of the same stem hidden"],
         "stems_p@5": float | None,
         "mrr": float,
@@ -110,9 +108,10 @@ class CompareAnswer(TypedDict):
     candidates: int
     chance: Chance
     added: int
-    matched: Annotated[float, "fraction of the new tokens that resemble a hidden one"]
+    matched: Annotated[float, "fraction of the new tokens with count and pieces of a hidden one"]
     stems: Annotated[int, "tokens that were hidden with their stems"]
     pieces: Annotated[PiecesRead | None, "how the network reads hidden tokens as pieces"]
+    why_not_read: Annotated[str, "why the network read no text"]
     neighbors: JudgedNeighbors
     verdict: str
     reading: Annotated[str, "result of the replacement test"]
@@ -165,8 +164,7 @@ def _render(compared: InitializerComparison) -> str:
     """Render the comparison: the scores, their candidates and chance, skipped initializers, verdict."""
     # 1. A row for each initializer.
     board, masked = compared.board, compared.masked
-    columns = list_columns(board.rows)
-    rows = [(row.label, *(getattr(row, one.name) for one in columns)) for row in board.rows]
+    table = board.build_table()
     # 2. What the figures are computed on, and their values by chance.
     loss = f"Masked-token loss: not computed ({compared.why_not})."
     if masked:
@@ -178,14 +176,14 @@ def _render(compared: InitializerComparison) -> str:
             " character."
         )
     lines = [
-        format_table(("initializer", *(one.label for one in columns)), rows),
+        format_table(tuple(table), list(zip(*table.values(), strict=True))),
         "",
         f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked"
         f" among {board.candidates:,} embeddings; chance P@1 {board.chance['p@1']:.2g}, MRR"
         f" {board.chance['mrr']:.2g}.",
         f"{board.stems:,} common tokens hidden with their stems; {percent(board.matched)} of the new"
-        " tokens resemble a hidden one.",
-        _describe_reading(board),
+        " tokens have count and pieces in common with a hidden one.",
+        board.describe_reading(),
         f"Neighbors kept, of {board.k}, and norms: {board.judged:,} of {board.added:,} new tokens, among"
         f" {board.neighbor_candidates:,}.",
         loss,
@@ -195,16 +193,6 @@ def _render(compared: InitializerComparison) -> str:
         for name, reason in board.skipped.items()
     ]
     return "\n".join([*lines, *filter(None, [board.reading]), board.verdict])
-
-
-def _describe_reading(board: Leaderboard) -> str:
-    """Return what the network read, and how it reads the pieces of a word."""
-    if board.pieces is None:
-        return "No sentences were read: there is no text."
-    return (
-        f"Read: {board.pieces.sentences:,} sentences with {board.pieces.tokens:,} of the hidden tokens;"
-        f" as pieces, word {board.pieces.word:.3f}, sentence {board.pieces.sentence:.4f}."
-    )
 
 
 def add_initializer_settings(parser: _ActionsContainer) -> None:

@@ -244,10 +244,12 @@ def load_comparison(folder: Path) -> InitializerComparison:
     try:
         saved = strict_json.read(folder / BOARD)
         board = saved["board"]
-        rows = tuple(InitializerStanding(**row) for row in board["rows"])
-        hidden, pieces = tuple(board["hidden"]), board["pieces"] and PiecesRead(**board["pieces"])
+        board["rows"] = tuple(InitializerStanding(**row) for row in board["rows"])
+        board["hidden"] = tuple(board["hidden"])
+        if board.get("pieces"):
+            board["pieces"] = PiecesRead(**board["pieces"])
         return InitializerComparison(
-            Leaderboard(**{**board, "rows": rows, "hidden": hidden, "pieces": pieces}),
+            Leaderboard(**board),
             saved["masked"],
             saved["why_not"],
         )

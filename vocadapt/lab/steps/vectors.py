@@ -22,11 +22,17 @@ from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import MAX_SEED, setting
 from vocadapt.spaces.io.storage import load_space, save_space
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
+from vocadapt.spaces.word2vec.trainer import (
+    AUTO,
+    COUNTED,
+    Word2VecSettings,
+    estimate_word2vec_seconds,
+)
 from vocadapt.text.words import WordCounts
 from vocadapt.training.word_vectors import train_domain_vectors
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
+HERE = "local"  # where pairs of words are counted: on this machine
 FLOAT = 4  # bytes
 WIDTH = 768  # dimension of vectors trained for a model
 BYTES_PER_WORD = 6  # of running text
@@ -46,7 +52,7 @@ class VectorsStep(TextStep):
         empty="the text itself",
     )
     on: str = setting(
-        "local",
+        HERE,
         "where counted vectors count the pairs of words: local, ray or ray://HOST:PORT",
         flag="--on",
     )
@@ -70,20 +76,19 @@ class VectorsNumbers(SpaceNumbers):
 
 def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers:
     """Train word vectors on a text, with a model's words and dimension."""
-    pair_counter = None
-    if settings.on != "local":
-        if settings.resample:
-            raise InputError(
-                "A resample of the text is drawn on this machine, not on a cluster.",
-                "Leave one of both out.",
-            )
+    # 1. Pairs of words may be counted on a cluster.
+    word2vec, pair_counter = settings.word2vec, None
+    if settings.on != HERE:
+        word2vec = check_cluster_settings(settings)
         pair_counter = partial(
             count_pairs_on_ray, context.text, context.model.splitter, settings.on
         )
+
+    # 2. Train, and record what was chosen.
     trained = train_domain_vectors(
         context.text,
         context.model,
-        settings.word2vec,
+        word2vec,
         context.progress,
         settings.resample,
         context.checkpoint,
@@ -106,6 +111,25 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
         "epochs": trained.settings.epochs,
         "beyond_memory": trained.beyond_memory,
     }
+
+
+def check_cluster_settings(settings: VectorsStep) -> Word2VecSettings:
+    """Return settings whose pairs can be counted on a cluster; raises InputError if theirs cannot."""
+    if settings.resample:
+        raise InputError(
+            "A resample of the text is drawn on this machine, not on a cluster.",
+            "Give only one of them.",
+        )
+    word2vec = settings.word2vec
+    if word2vec.trainer == AUTO:
+        word2vec = replace(word2vec, trainer=COUNTED)
+    if word2vec.trainer != COUNTED:
+        raise InputError(
+            f"Only counted vectors are computed on a cluster, and the trainer is {word2vec.trainer}.",
+            "Set the trainer to counts, or train on this machine.",
+            "trainer",
+        )
+    return word2vec
 
 
 def estimate_training(artifact: Artifact) -> float:

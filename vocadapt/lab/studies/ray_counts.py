@@ -1,8 +1,7 @@
-"""Counting the words of a large text, and their pairs, on a Ray cluster: one task for each part of the
-text.
-"""
+"""Counting the words of a large text, and their pairs, on a Ray cluster, one task for each part."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,13 +31,14 @@ def count_words_on_ray(
     of a part. Raises what `count_words` and `ray_cluster.connect` raise.
     """
     found: list[WordCounts] = []
-    for counts, fraction in _count_parts(corpus, place, smallest, tally_part, splitter):
-        if counts is None:  # invalid text: count in one process, whose error names the line
-            return count_words(corpus, splitter, progress)
-        found.append(counts)
-        lines = sum(part.lines for part in found)
-        read = sum(part.lines_read for part in found)
-        progress(fraction, describe_lines(lines, read))
+    with closing(_count_parts(corpus, place, smallest, tally_part, splitter)) as parts:
+        for counts, fraction in parts:
+            if counts is None:  # invalid text: count in one process, whose error names the line
+                return count_words(corpus, splitter, progress)
+            found.append(counts)
+            lines = sum(part.lines for part in found)
+            read = sum(part.lines_read for part in found)
+            progress(fraction, describe_lines(lines, read))
     return add_counts(found, corpus)
 
 
@@ -56,17 +56,18 @@ def count_pairs_on_ray(
 
     place, smallest: as in `count_words_on_ray`. words: with their counts, most frequent first.
     """
-    parts = _count_parts(corpus, place, smallest, count_pairs_of_corpus, splitter, words, window)
-    total: SparseMatrix = None
-    for pairs, fraction in parts:
-        total = pairs if total is None else total + pairs
-        progress(fraction, "counting pairs of words on the cluster")
+    given = (splitter, words, window)
+    total: SparseMatrix = 0
+    with closing(_count_parts(corpus, place, smallest, count_pairs_of_corpus, *given)) as parts:
+        for pairs, fraction in parts:
+            total = total + pairs
+            progress(fraction, "counting pairs of words on the cluster")
     return total.tocsr()
 
 
 def _count_parts(
     corpus: Corpus, place: str, smallest: int, count: Callable[..., Any], *given: object
-) -> Iterator[tuple[Any, float]]:
+) -> Generator[tuple[Any, float]]:
     """Count each part of a corpus in a task, and yield the results as they end, with the fraction of
     the parts that have ended.
 

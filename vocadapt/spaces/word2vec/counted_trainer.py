@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.errors import InputError
 from vocadapt.files import temporary_folder
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import FloatArray, Matrix
@@ -161,10 +162,17 @@ def count_pairs(
 def count_pairs_of_corpus(
     corpus: Corpus, splitter: Splitter, words: dict[str, int], window: int
 ) -> SparseMatrix:
-    """Count the pairs of a part of a text; those of all parts add up to those of the text."""
+    """Count the pairs of a part of a text that can be read as a whole; those of all parts add up to
+    those of the text.
+    """
+    from scipy.sparse import csr_array
+
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        write_sentences(corpus, splitter, sentences)
+        try:
+            write_sentences(corpus, splitter, sentences)
+        except InputError:  # a part without words, such as blank lines
+            return csr_array((len(words), len(words)), dtype=np.int64)
         return count_pairs(sentences, words, window, silent)
 
 

@@ -210,9 +210,8 @@ def train_word2vec(
     Returns a space of the words that occur at least `min_count` times, most frequent first, with
     vectors (words, dim) float32 and counts; of as many of them as the trainer has memory for.
     checkpoint: a folder for checkpoints, from which an interrupted training resumes if its trainer
-    can. pair_counter: counts the pairs of the text elsewhere, for counted vectors. Raises InputError
-    if there is no such word, if the file is empty, if `settings.dim` is 0, and if a pair counter is
-    given to another trainer.
+    can. pair_counter: counts the pairs of the text elsewhere, for counted vectors only. Raises
+    InputError if there is no such word, if the file is empty, and if `settings.dim` is 0.
     """
     settings = choose_training(counts, settings).settings
     if not settings.dim:
@@ -230,12 +229,7 @@ def train_word2vec(
             )
     train = TRAINERS[settings.trainer].train
     if pair_counter is not None:
-        if settings.trainer != COUNTED:
-            raise InputError(
-                f"Only counted vectors are computed on a cluster, and the trainer is {settings.trainer}.",
-                "Set the trainer to counts, or train on this machine.",
-                "trainer",
-            )
+        assert settings.trainer == COUNTED
         train = partial(train_counted, pair_counter=pair_counter)
     vectors, seconds = train(sentences, words, settings, progress, checkpoint)
     if not np.isfinite(vectors).all():

@@ -13,6 +13,8 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
 from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
+from vocadapt.settings import build_settings
+from vocadapt.spaces.word2vec.trainer import COUNTED
 from vocadapt.ui.adapt.plan import describe_cost
 from vocadapt.ui.advise.recommendation import load_advice
 from vocadapt.ui.components import markup, pickers
@@ -36,6 +38,7 @@ from vocadapt.ui.frame import address, cache
 from vocadapt.ui.frame.names import display_label, list_display_names
 from vocadapt.ui.lens.view import build_chips
 from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
+from vocadapt.vocabulary.initializers.stacked import StackedSettings
 
 MAX_EXAMPLES = 6
 EXACT_WORD = "An added word is one token wherever it stands as a whole word."
@@ -157,13 +160,16 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
     """Draw the measured P@5 of stacked embeddings next to the forecast of the advice; nothing if one
-    of them is missing.
+    of them is missing, or if the forecast is that of other settings.
     """
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
     if "stacked" not in numbers or "vectors" not in inputs:
         return
+    rows = artifact.manifest.settings["recipe"]["rows"]
+    if build_settings(StackedSettings, rows["options"].get("stacked", {})) != StackedSettings():
+        return
     found = [one for one in workspace.artifacts("vectors") if one.stamp == inputs["vectors"].stamp]
-    if not found:
+    if not found or found[0].manifest.numbers.get("trainer") != COUNTED:
         return
     model = str(workspace.root / inputs["model"].paths[0])
     try:

@@ -172,37 +172,28 @@ def _draw_standings(compared: InitializerComparison) -> None:
     figure = figures.plot_leaderboard(names, cosines, errors, baselines)
     draw_figure(figure, "board", f"Centered cosine of each initializer: {best_first}.")
     # 2. The table.
-    columns = list_columns(board.rows)
-    table: dict[str, list[Any]] = {"initializer": [row.label for row in board.rows]}
-    for column in columns:
-        table[column.label] = [getattr(row, column.name) for row in board.rows]
+    table = board.build_table()
     draw_table(
         table,
         column_config={
             column.label: st.column_config.NumberColumn(
                 format=f"%.{column.decimals}f", help=column.about
             )
-            for column in columns
+            for column in list_columns(board.rows)
         },
         key="standings",
     )
     draw_explanations([row.initializer for row in board.rows if row.initializer in INITIALIZERS])
     draw_note(
-        f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
+        f"{count(len(board.hidden))} of {count(board.of)} common tokens hidden;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
-        f" {chance(board.chance['p@1'])}. {count(board.stems)} were held out with their stems;"
-        f" {percent(board.matched)} of the new tokens resemble a held-out one. Norms and"
+        f" {chance(board.chance['p@1'])}. {count(board.stems)} were hidden with their stems;"
+        f" {percent(board.matched)} of the new tokens have count and pieces in common with a"
+        f" hidden one. Norms and"
         f" neighbors ({board.k} of each) of {count(board.judged)} of {count(board.added)} new tokens,"
         f" among {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )
-    if board.pieces is None:
-        draw_note("No sentences were read: there is no text of the word vectors.")
-    else:
-        draw_note(
-            f"Read: {count(board.pieces.sentences)} sentences with {count(board.pieces.tokens)} of the"
-            f" held-out tokens; as pieces, word {fraction(board.pieces.word)}, sentence"
-            f" {fraction(board.pieces.sentence, 4)}."
-        )
+    draw_note(plain(board.describe_reading()))
     draw_note(_describe_masked_loss(compared))
     for name, why in board.skipped.items():
         st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")

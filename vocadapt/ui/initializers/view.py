@@ -33,7 +33,6 @@ from vocadapt.vocabulary.initializers.initialize import (
 )
 
 DEFAULT_INITIALIZERS = ("stacked", "syntactic", "semantic", "aligned")
-FITTED = ("stacked",)  # initializers that fit a map for seconds: once for all new tokens
 Key = tuple[str, ...]
 LISTED = 5  # neighbors of a token on each card
 HELP = {
@@ -286,7 +285,7 @@ def _initialize(
     # The alignment of a token of the model must not know it: that one is fitted for each token.
     if INITIALIZERS[method].needs_alignment and token not in _materials.model:
         _materials = replace(_materials, alignment=_fit_alignment(key, _materials))
-    if method in FITTED and token in _materials.plan.new_embeddings:
+    if INITIALIZERS[method].fits_map and token in _materials.plan.new_embeddings:
         made = _initialize_all(key, method, _materials)
         row = made.tokens.index(token)
     else:

@@ -1,4 +1,4 @@
-"""The first screen of the demo: what new words do, in one sentence of the field, and where to go.
+"""The first screen of the demo: what new words change in one sentence, and where to go.
 
 Everything was measured by `assets/demo/make_headline.py`; only the tokens are computed here.
 """
@@ -17,14 +17,14 @@ from vocadapt.ui.components.number_formats import fraction, percent
 from vocadapt.ui.frame import cache
 from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
 
-SHOWN = "lens_demo"  # query parameter of the first screen
+OPENED = "lens_demo"  # query parameter of the first screen
 SIGNIFICANT = 0.05
 ADAPTED, RANDOM = "new-words", "random"  # variants of the study
 
 
 def draw_demo_card(workspace: Workspace) -> None:
     """Draw the card if the demo was just opened, and its models are in the workspace."""
-    if st.query_params.get(SHOWN) is None or not demo.HEADLINE.is_file():
+    if st.query_params.get(OPENED) is None or not demo.HEADLINE.is_file():
         return
     before = demo.find_demo_artifact(workspace, demo.PLAIN_MODEL)
     after = demo.find_demo_artifact(workspace, demo.WORDS_MODEL)
@@ -47,7 +47,7 @@ def draw_demo_card(workspace: Workspace) -> None:
             neighbors = ", ".join(plain(word) for word in one["neighbors"])
             st.markdown(f":green[**{plain(one['word'])}**] is near to {neighbors}.")
 
-        # 3. The new word is chosen, and a task is won.
+        # 3. A masked new word, and a task.
         _draw_masked(found["masked"])
         _draw_task(found["task"])
 
@@ -76,8 +76,8 @@ def _draw_masked(masked: dict[str, Any]) -> None:
     )
     draw_note(
         f"Both models read the same amount of biomedical text. Of {masked['of']} new words masked in our"
-        f" notes, the model finds {masked['first']} at once and {masked['among_five']} among five; as one"
-        " token, the other model has none of them."
+        f" notes, the first has {masked['first']} in the first place and {masked['among_five']} among five;"
+        " the second has no token for them."
     )
 
 
@@ -87,7 +87,7 @@ def _draw_task(task: dict[str, Any]) -> None:
     """
     base, *_ = task["f1"].values()
     adapted, p = task["f1"][ADAPTED], task["p"][ADAPTED]
-    if adapted <= base or p >= SIGNIFICANT:
+    if adapted <= base or p is None or p >= SIGNIFICANT:
         return
     st.markdown(
         f"A task constructed so that single words decide: mean F1 **{fraction(base)} →"

@@ -1,8 +1,8 @@
 """Advise whether to adapt a vocabulary to a text, and with which recipe, from word counts alone;
 nothing is trained.
 
-Three things are told apart: what new words save (certain), how precisely their embeddings can be placed
-(a forecast), and whether a task gains by it (not known before it is measured).
+It answers three questions separately: what do new words save (certain), how precisely can their
+embeddings be placed (a forecast), and does a task gain by them (not known before it is measured)?
 """
 
 from collections.abc import Mapping
@@ -42,8 +42,8 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 DEFAULT_PRESET = "new-words"  # name of the preset to adapt with; `presets` declares it
 RECOMMENDED = "recommended"  # name of the recipe to begin with
 NO_PROMISE = (
-    f"Whether a task gains by it is not known before it is measured. {summarize_gains()} The default"
-    " embeddings were not among them."
+    "Whether a task gains by new words is not known before it is measured. With earlier embeddings, not"
+    f" the default ones: {summarize_gains()}"
 )
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
@@ -124,10 +124,10 @@ class Advice:
         """How precisely new words can be placed on this text, in a sentence."""
         expected = self.figures.forecast
         return (
-            f"How precisely: expected P@5 {format_fraction(expected.p5)}"
-            f" ({format_fraction(expected.low)} to {format_fraction(expected.high)},"
-            f" {format_chance(expected.chance)}), the fraction of words like the new ones whose own"
-            f" wordpiece would be among the five nearest of {expected.candidates:,}."
+            f"How precisely new words can be placed: for {format_fraction(expected.p5)}"
+            f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}) of words like them,"
+            f" the right one of {expected.candidates:,} wordpieces is expected among the five nearest"
+            f" ({format_chance(expected.chance)})."
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -380,7 +380,8 @@ class Initializer:
     """An initializer with its explanation, formula, source and inputs.
 
     make: computes the embeddings of `plan.new_embeddings`, (tokens, dim) float32.
-    needs_alignment: whether it needs a fitted alignment.
+    needs_alignment: whether it needs a fitted alignment. fits_map: whether it fits a map to the
+        model's own words, which takes seconds.
     needs: input in addition to the model: "" none, "words" word vectors, "target" a target model,
         "similar" word vectors or a target model, "text" a text, "glossary" descriptions of words,
         "network" the weights of the model.
@@ -397,6 +398,7 @@ class Initializer:
     needs: str = ""
     settings: type[Any] | None = None
     reads_rows: bool = False
+    fits_map: bool = False
 
 
 # All initializers by name; filled by `initialize`, which imports the modules that define them.

@@ -434,5 +434,6 @@ STACKED = {
         needs="similar",
         settings=StackedSettings,
         reads_rows=True,
+        fits_map=True,
     ),
 }

@@ -1,0 +1,61 @@
+"""The first screen of the demo."""
+
+import json
+
+import pytest
+
+from tests.pages.test_pages import texts
+from vocadapt.lab import demo
+from vocadapt.lab.demo import open_demo
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.lens import demo_card
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    workspace = Workspace(tmp_path_factory.mktemp("demo"))
+    open_demo(workspace)
+    return workspace
+
+
+def test_the_first_screen_says_what_new_words_do(open_page, opened):
+    app = open_page("lens", opened, lens_demo="opened")
+    assert not app.exception and not app.error
+    said = " ".join(texts(app))
+    headline = json.loads(demo.HEADLINE.read_text(encoding="utf-8"))
+    assert "This is the demo: one sentence, " in said and "fewer)" in said
+    for one in headline["words"]:
+        assert f"**{one['word']}**" in said and one["neighbors"][0] in said
+    assert f"has {headline['masked']['first']} in the first place" in said
+    assert "single words decide" in said
+
+
+def test_other_visits_do_not_show_it(open_page, opened, tmp_path):
+    assert "This is the demo" not in " ".join(texts(open_page("lens", opened)))
+    empty = open_page("lens", tmp_path / "empty", lens_demo="opened")
+    assert not empty.exception and "This is the demo" not in " ".join(texts(empty))
+
+
+def test_a_task_that_is_not_won_is_not_shown(open_page, opened, tmp_path, monkeypatch):
+    headline = json.loads(demo.HEADLINE.read_text(encoding="utf-8"))
+    headline["task"]["p"][demo_card.ADAPTED] = 0.06
+    file = tmp_path / "headline.json"
+    file.write_text(json.dumps(headline), encoding="utf-8")
+    monkeypatch.setattr(demo, "HEADLINE", file)
+    said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
+    assert "This is the demo" in said and "single words decide" not in said
+
+
+def test_the_headline_is_what_the_models_do():
+    """The neighbors, and the masked word, are those of the shipped models."""
+    from vocadapt.models.language_model import open_model
+    from vocadapt.training.finetune.tokenizations import ADAPTED
+    from vocadapt.training.prediction.fill_mask import fill_mask
+
+    headline = json.loads(demo.HEADLINE.read_text(encoding="utf-8"))
+    model = open_model(demo.DEMO.joinpath(*demo.WORDS_MODEL))
+    masked = headline["masked"]
+    found = fill_mask(model, masked["text"], 1)[ADAPTED].tokens[0][0]
+    assert found == masked["with"][0][0] == masked["word"]
+    assert masked["word"] not in {token for token, _ in masked["without"]}
+    assert 0 < masked["first"] <= masked["among_five"] <= masked["of"]
