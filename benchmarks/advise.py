@@ -1,6 +1,6 @@
 """How precisely stacked embeddings place words, by the size of a text; fits the forecast of the advice.
 
-    python -m benchmarks.advise [--hours H] [--print]
+    python -m benchmarks.advise [--hours H] [--print] [--curves docs/small-texts.svg]
 
 Baseline: chance, 5 of all wordpieces. Needs ../shared/data and the MiniLM of the development package.
 
@@ -15,12 +15,14 @@ Each run is written to benchmarks/advise.json when it ends, and is not measured 
 
 import argparse
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.curves import draw_curves
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
@@ -142,11 +144,27 @@ def fit(runs: list[Run]) -> None:
         print(f"{name}: {min(run[name] for run in runs):,} to {max(run[name] for run in runs):,}")
 
 
+def draw(runs: list[Run]) -> str:
+    """Draw P@5 for words like the new ones against the running words of each text."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for run in sorted(runs, key=lambda run: run["words"]):
+        point = (math.log10(run["words"]), run["p@5"])
+        curves.setdefault(run["text"].replace("-", " "), []).append(point)
+    ticks = {"10,000": 4.0, "100,000": 5.0, "1 million": 6.0}
+    return draw_curves(
+        curves, ticks, 0.1, "running words that get a vector; expected P@5 of new words"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--hours", type=float, default=1.0)
     parser.add_argument("--print", action="store_true", help="fit what was measured, and end")
+    parser.add_argument("--curves", type=Path, help="draw what was measured into a file, and end")
     options = parser.parse_args()
+    if options.curves:
+        options.curves.write_text(draw(read_runs()), encoding="utf-8")
+        return
     if not options.print:
         if not TEXTS.is_dir():
             print("not run: ../shared does not exist next to this checkout")

@@ -36,6 +36,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.curves import draw_curves
 from vocadapt.models.contextual.masked_loss import (
     WindowSettings,
     build_loss_windows,
@@ -61,7 +62,6 @@ TASKS = {
 }  # kind, folder, examples per split
 SCORES = {"ncbi": ("entity-strict", "wordpiece-macro"), "gad": ("micro-f1",)}
 EVERY = 500_000  # wordpieces between lines of the printed curves
-COLORS = ("#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7")  # Okabe and Ito's
 ENOUGH = 0.1  # fraction by which continued pretraining must lower its loss, to compare arms
 
 
@@ -159,41 +159,12 @@ def report_curves(arms: dict[str, Trained]) -> None:
         print(f"{read:>10,}{''.join(losses)}")
 
 
-def draw_curves(arms: dict[str, Trained]) -> str:
+def draw_losses(arms: dict[str, Trained]) -> str:
     """Draw the curves as an SVG: held-out loss per character against wordpieces."""
-    most = max(arm.curve[-1][1] for arm in arms.values())
-    losses = [point[3] for arm in arms.values() for point in arm.curve]
-    low, high = np.floor(min(losses) * 10) / 10, np.ceil(max(losses) * 10) / 10
-
-    def place(read: float, loss: float) -> tuple[float, float]:
-        return 60 + 560 * read / most, 20 + 320 * (high - loss) / (high - low)
-
-    parts = []
-    for loss in np.arange(low, high + 0.05, 0.1):
-        x, y = place(0, loss)
-        parts.append(f'<path d="M{x:.0f} {y:.1f}h560" stroke="#8886"/>')
-        parts.append(f'<text x="{x - 8:.0f}" y="{y + 4:.1f}" text-anchor="end">{loss:.1f}</text>')
-    for million in range(int(most // 1_000_000) + 1):
-        x, _ = place(million * 1_000_000, low)
-        parts.append(f'<text x="{x:.1f}" y="360" text-anchor="middle">{million} M</text>')
-    lowest = 0.0
-    for (name, arm), color in sorted(
-        zip(arms.items(), COLORS, strict=True), key=lambda one: -one[0][1].curve[-1][3]
-    ):
-        points = " ".join("{:.1f},{:.1f}".format(*place(point[1], point[3])) for point in arm.curve)
-        x, y = place(arm.curve[-1][1], arm.curve[-1][3])
-        lowest = y = max(y, lowest + 14)  # labels must not overlap
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{color}">{name}</text>')
-    parts.append(
-        '<text x="340" y="383" text-anchor="middle">wordpieces; nats per character of masked'
-        " words</text>"
-    )
-    head = (
-        'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 390" font-family="sans-serif"'
-        ' font-size="12" fill="#777"'
-    )
-    return "\n".join([f"<svg {head}>", *parts, "</svg>\n"])
+    curves = {name: [(point[1], point[3]) for point in arm.curve] for name, arm in arms.items()}
+    most = max(curve[-1][0] for curve in curves.values())
+    ticks = {f"{n} M": n * 1e6 for n in range(int(most // 1_000_000) + 1)}
+    return draw_curves(curves, ticks, 0.1, "wordpieces; nats per character of masked words")
 
 
 def compute_losses(
@@ -322,7 +293,7 @@ def main() -> None:
     report_losses(arms)
     report_curves(arms)
     if options.curves is not None:
-        options.curves.write_text(draw_curves(arms), encoding="utf-8")
+        options.curves.write_text(draw_losses(arms), encoding="utf-8")
     report_unseen_articles(folder, options.windows)
     compare_finetuned(folder, options)
 

@@ -9,7 +9,8 @@ is, and one with new words. The sentences are our own notes (`notes.txt`).
 2. Neighbors: of the most frequent new words of that sentence, among words with other first letters.
 3. Masked word: each new word that is once in a sentence is masked there. Written are how often the
    model with new words finds it, first and among five, and the sentence in which it is most certain.
-4. Task: the scores of the study of the task in which single words decide.
+4. Loss: of both models on the same masked words of held-out lines.
+5. Task: the scores of the study of the task in which single words decide.
 """
 
 import io
@@ -20,6 +21,7 @@ from typing import Any
 
 from vocadapt.cli import main as run_vocadapt
 from vocadapt.lab.demo import DEMO, HEADLINE, PLAIN_MODEL, VECTORS, WORDS_MODEL, WORDS_STUDY
+from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import list_neighbors
@@ -67,9 +69,20 @@ def main() -> None:
             "among_five": sum(one.rank <= K for one in masked),
             "of": len(masked),
         },
+        "loss": read_losses(),
         "task": read_scores(),
     }
     HEADLINE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def read_losses() -> dict[str, Any]:
+    """Return the losses of both models in nats per character, and on how many words."""
+    found = {}
+    for name, place in (("with", WORDS_MODEL), ("without", PLAIN_MODEL)):
+        found[name] = read_manifest(DEMO.joinpath(*place)).numbers
+    assert found["with"]["held_out_asked"] == found["without"]["held_out_asked"]
+    losses = {name: round(one["loss_per_character"]["after"], 3) for name, one in found.items()}
+    return {**losses, "words": found["with"]["held_out_words"]}
 
 
 def read_scores() -> dict[str, Any]:

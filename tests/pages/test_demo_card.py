@@ -26,7 +26,7 @@ def test_the_first_screen_says_what_new_words_do(open_page, opened):
     assert "This is the demo: one sentence, " in said and "fewer)" in said
     for one in headline["words"]:
         assert f"**{one['word']}**" in said and one["neighbors"][0] in said
-    assert f"has {headline['masked']['first']} in the first place" in said
+    assert headline["masked"]["with"][0][0] in said and "nats per character" in said
     assert "single words decide" in said
 
 

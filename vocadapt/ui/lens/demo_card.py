@@ -13,7 +13,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import markup
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import fraction, percent
+from vocadapt.ui.components.number_formats import count, fraction, percent
 from vocadapt.ui.frame import cache
 from vocadapt.ui.lens.view import ModelEntry, build_tokenization_line
 
@@ -48,7 +48,7 @@ def draw_demo_card(workspace: Workspace) -> None:
             st.markdown(f":green[**{plain(one['word'])}**] is near to {neighbors}.")
 
         # 3. A masked new word, and a task.
-        _draw_masked(found["masked"])
+        _draw_masked(found)
         _draw_task(found["task"])
 
         # 4. Where to go.
@@ -65,8 +65,9 @@ def _open(label: str, artifact: Artifact) -> ModelEntry:
     return ModelEntry(label, str(artifact.folder), cache.model_of(str(artifact.folder)))
 
 
-def _draw_masked(masked: dict[str, Any]) -> None:
-    """Draw a sentence with a masked new word, and what both models fill in."""
+def _draw_masked(found: dict[str, Any]) -> None:
+    """Draw a sentence with a masked new word, what both models fill in, and their losses."""
+    masked = found["masked"]
     sentence = plain(masked["text"]).replace(plain(masked["mask"]), "**[?]**")
     filled = {
         name: ", ".join(plain(token) for token, _ in masked[name]) for name in ("with", "without")
@@ -74,10 +75,11 @@ def _draw_masked(masked: dict[str, Any]) -> None:
     st.markdown(
         f"{sentence} With new words: :green[{filled['with']}]; without: {filled['without']}."
     )
-    draw_note(
-        f"Both models read the same amount of biomedical text. Of {masked['of']} new words masked in our"
-        f" notes, the first has {masked['first']} in the first place and {masked['among_five']} among five;"
-        " the second has no token for them."
+    loss = found["loss"]
+    st.markdown(
+        "Both models were pretrained equally on biomedical text, and guess the same"
+        f" {count(loss['words'])} masked words of other lines: loss **{fraction(loss['without'], 2)} →"
+        f" {fraction(loss['with'], 2)}** nats per character with new words; lower is better."
     )
 
 
