@@ -66,7 +66,7 @@ from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.tasks.predictions import build_tally
 
-MEGABYTES = 60  # of all assets
+MEGABYTES = 95  # of all assets
 
 
 def list_files(workspace):
