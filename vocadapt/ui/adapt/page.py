@@ -1,7 +1,5 @@
 """The part Adapt: adapt the vocabulary of a model by a recipe; the result is a standard model folder."""
 
-from typing import Literal
-
 import streamlit as st
 
 from vocadapt.lab.steps.adapt import ModelStep
@@ -56,12 +54,10 @@ def _draw_form(workspace: Workspace) -> None:
 
 def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
     """Draw the name of the result and the button that starts the job."""
-    kind: Literal["primary", "secondary"] = "primary"
     if chosen.is_discouraged:
-        kind = "secondary"
         draw_note("The advice for this text is not to change the vocabulary.")
     spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
     wish = chosen.suggested_name
-    target = panel.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name", kind)
+    target = panel.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")
     if target:
         panel.start(workspace, spec, target)

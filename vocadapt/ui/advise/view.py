@@ -1,7 +1,6 @@
 """Blocks of the part Advice: verdict and reasons, figures, recipes, and split words."""
 
 from pathlib import Path
-from typing import Literal
 
 import streamlit as st
 
@@ -59,10 +58,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     TokenizationStatistics,
 )
 
-ButtonKind = Literal["primary", "secondary"]
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
-PRIMARY: ButtonKind = "primary"
-SECONDARY: ButtonKind = "secondary"
 OF_TASK = "no longer split in the task"
 COLUMNS = {
     "min count": "Minimum number of occurrences of an added word.",
@@ -139,9 +135,9 @@ def _draw_recommendation(
     if recipe is None or suggested is None:
         st.markdown("No word of this text can be added to this model.")
         return
-    lead, label, kind = "Recommended: add", "Adapt", PRIMARY
+    lead, label = "Recommended: add", "Adapt"
     if report.advice.verdict == "keep":
-        lead, label, kind = "If you add words anyway:", "Adapt anyway", SECONDARY
+        lead, label = "If you add words anyway:", "Adapt anyway"
     gain = markup.format_sentence(suggested.about)
     words = describe_words(recipe.vocabulary)
     if vectors is not None:
@@ -152,14 +148,14 @@ def _draw_recommendation(
         st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
         # 2. The way there.
         if vectors is None:
-            _offer_training(workspace, corpus, model, kind)
+            _offer_training(workspace, corpus, model)
             return
         inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
         work = estimate_adaptation(Spec("model", ModelStep(recipe), inputs))
         seconds = estimate_job_seconds(workspace, "model", work)
         certain = describe_certain(report.advice.figures.gain(suggested.min_count), seconds)
         label = f"{label}: {certain}"
-        if st.button(label, type=kind, icon=":material/library_add:", key="advise_adapt"):
+        if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
             address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
 
 
@@ -171,7 +167,7 @@ def describe_certain(gain: Gain, seconds: float) -> str:
     return ", ".join([*parts, f"about {duration(seconds)}"])
 
 
-def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: ButtonKind) -> None:
+def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
     """Draw the button that trains word vectors of a text as a job, with its cost."""
     if queue.list_promised_names(workspace, "vectors"):
         st.markdown("Word vectors are being trained. This page continues when they are done.")
@@ -193,7 +189,7 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str, kind: Bu
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
         spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
         label, key = "Train word vectors", "advise_train"
-        name = panel.draw_start(workspace, spec, corpus.name, label, key, kind=kind)
+        name = panel.draw_start(workspace, spec, corpus.name, label, key)
         if name:
             vectors_view.start_training(workspace, spec, name)
         draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)

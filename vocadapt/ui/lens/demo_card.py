@@ -97,6 +97,6 @@ def _draw_task(task: dict[str, Any]) -> None:
         f" words {fraction(task['f1'][RANDOM])}."
     )
     draw_note(
-        "On real tasks new words rarely help; the demo's task of diseases shows no gain."
-        " *Advice* and *Lessons* say why."
+        "This task is made so that it shows the difference. Whether a real task gains is another"
+        " question: see *Advice*."
     )
