@@ -124,7 +124,7 @@ def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
     assert not app.exception and not app.error
     assert app.selectbox(key="adapt_preset").value == "recommended"
     assert any(box.value.startswith("**Do not change the vocabulary") for box in app.warning)
-    start = app.button(key="adapt")
+    assert app.button(key="adapt")
     assert any("not to change the vocabulary" in text for text in texts(app))
 
 
