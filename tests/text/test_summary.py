@@ -199,7 +199,7 @@ def test_leaderboards():
     board = Leaderboard(rows, {"target": "<no target>"}, ("a", "b"), 9, 100, 5, 5, 10, 90, None)
     texts = read(board).texts
     assert {"<least>", "global-mean (baseline)", "<no target>", board.verdict} <= set(texts)
-    assert "hidden tokens 2 of 9" in repr(board)
+    assert "held-out tokens 2 of 9" in repr(board)
 
 
 def test_alignments(vectors, tiny_bert):

@@ -146,41 +146,41 @@ class InitializerStanding:
     initializer: str
     centered_cosine: float = score(
         "centered cosine",
-        "Cosine of the initialized and the true embedding of hidden tokens, both mean-centered. 1: same"
+        "Cosine of the initialized and the true embedding of held-out tokens, both mean-centered. 1: same"
         " direction; 0: the global mean.",
     )
     standard_error: float = score("±", "Standard error of the centered cosine.")
     p1: float = score(
         "P@1",
-        "Fraction of hidden tokens whose true embedding is the nearest to the initialized one.",
+        "Fraction of held-out tokens whose true embedding is the nearest to the initialized one.",
         "p@1",
     )
     p5: float = score(
         "P@5",
-        "Fraction of hidden tokens whose true embedding is among the five nearest to the initialized"
+        "Fraction of held-out tokens whose true embedding is among the five nearest to the initialized"
         " one.",
         "p@5",
     )
     new_p1: float | None = score(
         "P@1, new words",
-        "P@1 as if hidden tokens were as frequent as new ones, and had as many and as long pieces.",
+        "P@1 as if held-out tokens were as frequent as new ones, and had as many and as long pieces.",
         "reweighted_p@1",
         shown=False,
     )
     new_p5: float | None = score(
         "P@5, new words",
-        "P@5 as if hidden tokens were as frequent as new ones, and had as many and as long pieces.",
+        "P@5 as if held-out tokens were as frequent as new ones, and had as many and as long pieces.",
         "reweighted_p@5",
     )
     stem_p1: float | None = score(
-        "P@1, stems hidden",
-        "P@1 if all tokens with the same first five letters, and their beginnings, are hidden, too.",
+        "P@1, stems held out",
+        "P@1 if all tokens with the same first five letters, and their beginnings, are held out, too.",
         "stems_p@1",
         shown=False,
     )
     stem_p5: float | None = score(
-        "P@5, stems hidden",
-        "P@5 if all tokens with the same first five letters, and their beginnings, are hidden, too.",
+        "P@5, stems held out",
+        "P@5 if all tokens with the same first five letters, and their beginnings, are held out, too.",
         "stems_p@5",
     )
     mrr: float = score(
@@ -194,7 +194,7 @@ class InitializerStanding:
     )
     word_state: float | None = score(
         "word as read",
-        "Cosine of the last hidden state of a hidden token in sentences, with the initialized embedding"
+        "Cosine of the last hidden state of a held-out token in sentences, with the initialized embedding"
         " and with the true one. 1: the network reads no difference.",
     )
     word_state_error: float | None = score(
@@ -209,7 +209,7 @@ class InitializerStanding:
     )
     beats_pieces: float | None = score(
         "better than pieces",
-        "Fraction of hidden tokens that the network reads better with the initialized embedding than as"
+        "Fraction of held-out tokens that the network reads better with the initialized embedding than as"
         " pieces.",
     )
     norm_ratio: float = score(
@@ -383,7 +383,7 @@ class Leaderboard(Summarized):
         if self.pieces is None:
             return f"No sentences were read: {self.why_not_read}"
         return (
-            f"Read: {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of the hidden tokens;"
+            f"Read: {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of the held-out tokens;"
             f" as pieces, word {self.pieces.word:.3f}, sentence {self.pieces.sentence:.4f}."
         )
 
@@ -398,7 +398,7 @@ class Leaderboard(Summarized):
         """Return the standings, best first, and the verdict."""
         facts = {
             "initializers": len(self.rows),
-            "hidden tokens": f"{len(self.hidden):,} of {self.of:,}",
+            "held-out tokens": f"{len(self.hidden):,} of {self.of:,}",
             "new tokens": self.added,
         }
         table = self.build_table()

@@ -109,7 +109,7 @@ class CompareAnswer(TypedDict):
     chance: Chance
     added: int
     matched: Annotated[float, "fraction of the new tokens with count and pieces of a hidden one"]
-    stems: Annotated[int, "tokens that were hidden with their stems"]
+    stems: Annotated[int, "tokens that were held out with their stems"]
     pieces: Annotated[PiecesRead | None, "how the network reads hidden tokens as pieces"]
     why_not_read: Annotated[str, "why the network read no text"]
     neighbors: JudgedNeighbors
@@ -178,11 +178,11 @@ def _render(compared: InitializerComparison) -> str:
     lines = [
         format_table(tuple(table), list(zip(*table.values(), strict=True))),
         "",
-        f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true embeddings ranked"
+        f"{len(board.hidden):,} of {board.of:,} common tokens held out; their true embeddings ranked"
         f" among {board.candidates:,} embeddings; chance P@1 {board.chance['p@1']:.2g}, MRR"
         f" {board.chance['mrr']:.2g}.",
-        f"{board.stems:,} common tokens hidden with their stems; {percent(board.matched)} of the new"
-        " tokens have count and pieces in common with a hidden one.",
+        f"{board.stems:,} common tokens held out with their stems; {percent(board.matched)} of the new"
+        " tokens have count and pieces in common with a held-out one.",
         board.describe_reading(),
         f"Neighbors kept, of {board.k}, and norms: {board.judged:,} of {board.added:,} new tokens, among"
         f" {board.neighbor_candidates:,}.",

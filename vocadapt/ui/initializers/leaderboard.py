@@ -185,11 +185,11 @@ def _draw_standings(compared: InitializerComparison) -> None:
     )
     draw_explanations([row.initializer for row in board.rows if row.initializer in INITIALIZERS])
     draw_note(
-        f"{count(len(board.hidden))} of {count(board.of)} common tokens hidden;"
+        f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
-        f" {chance(board.chance['p@1'])}. {count(board.stems)} were hidden with their stems;"
+        f" {chance(board.chance['p@1'])}. {count(board.stems)} were held out with their stems;"
         f" {percent(board.matched)} of the new tokens have count and pieces in common with a"
-        f" hidden one. Norms and"
+        f" held-out one. Norms and"
         f" neighbors ({board.k} of each) of {count(board.judged)} of {count(board.added)} new tokens,"
         f" among {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )
