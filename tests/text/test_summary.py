@@ -193,7 +193,18 @@ def test_leaderboards():
     from vocadapt.analysis.leaderboard.leaderboard import InitializerStanding, Leaderboard
 
     def stand(name, cosine):
-        return InitializerStanding(name, cosine, 0.01, 0.5, 0.6, 2.0, 1.0, None, None, 0, 0.1)
+        return InitializerStanding(
+            initializer=name,
+            centered_cosine=cosine,
+            standard_error=0.01,
+            p1=0.5,
+            p5=0.6,
+            mrr=0.6,
+            median_rank=2.0,
+            norm_ratio=1.0,
+            fallbacks=0,
+            seconds=0.1,
+        )
 
     rows = (stand("<least>", 0.7), stand("global-mean", 0.0))
     board = Leaderboard(rows, {"target": "<no target>"}, ("a", "b"), 9, 100, 5, 5, 10, 90, None)
