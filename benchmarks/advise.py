@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.curves import draw_curves
+from benchmarks._curves import draw_curves
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus

@@ -36,7 +36,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.curves import draw_curves
+from benchmarks._curves import draw_curves
 from vocadapt.models.contextual.masked_loss import (
     WindowSettings,
     build_loss_windows,

@@ -187,9 +187,7 @@ def make_board(*texts: str) -> None:
         made = Path(folder) / BOARD[1]
         run_step(Spec("leaderboard", LeaderboardStep(), {**inputs, "held_out": texts}), made)
         manifest = Manifest.load(made)
-        kept = {
-            role: replace(manifest.inputs[role], paths=paths) for role, paths in inputs.items()
-        }
+        kept = {role: replace(manifest.inputs[role], paths=paths) for role, paths in inputs.items()}
         shutil.rmtree(Path(*BOARD), ignore_errors=True)
         with open_draft(Path(*BOARD)) as draft:
             shutil.copyfile(made / BOARD_FILE, draft / BOARD_FILE)

@@ -93,7 +93,7 @@ def _draw_task(task: dict[str, Any]) -> None:
         return
     st.markdown(
         f"A task constructed so that single words decide: mean F1 **{fraction(base)} →"
-        f" {fraction(adapted)}** ({task['seeds']} seeds, p = {p:.1g}); with random embeddings of the same"
+        f" {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)}); with random embeddings of the same"
         f" words {fraction(task['f1'][RANDOM])}."
     )
     draw_note(
