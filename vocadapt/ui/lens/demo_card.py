@@ -55,7 +55,9 @@ def draw_demo_card(workspace: Workspace) -> None:
         with st.container(horizontal=True):
             text = found["masked"]["text"]
             draw_link("try", "Fill the mask", try_model=after.name, try_text=text)
-            draw_link("results", "See the scores", icon=":material/bar_chart:")
+            task = demo.find_demo_artifact(workspace, demo.WORDS_TASK)
+            query = {"results_task": task.name} if task else {}
+            draw_link("results", "See the scores", icon=":material/bar_chart:", **query)
             draw_link("vectors", "Look up words", icon=":material/search:")
             draw_link("lessons", "Take the lessons", icon=":material/school:")
 
