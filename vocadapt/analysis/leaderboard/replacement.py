@@ -7,9 +7,7 @@ Hidden tokens have known embeddings. In sentences of a text that contain them,
 2. read it with the word replaced by its pieces, as without a new token;
 3. read it with the initialized embedding, and compare both with the true states by cosine.
 
-A sentence has the word once: a second one would keep its known embedding.
-
-An embedding that is read better than the pieces is worth its token before any training.
+The part that is read has the word once: a second one would keep its known embedding.
 """
 
 import random
