@@ -78,7 +78,7 @@ WITHOUT_STEMS = (
 SMALLEST_P = 1e-6  # a smaller p-value is not written out
 FLOPS = 4e10  # floating-point operations per second of two cores
 PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
-STACKED_SECONDS = 6e-4  # seconds per token of the model to fit stacked embeddings; demo-bert, MiniLM
+STACKED_SECONDS = 6e-4  # seconds per token of the model to fit stacked embeddings
 SENTENCE_LENGTH = 40  # tokens of a sentence of the replacement test
 # Wordpieces of a divided word with its special tokens; the layers of BERT are width / 64.
 PIECES, HEAD_WIDTH = 6, 64
