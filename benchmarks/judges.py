@@ -43,7 +43,7 @@ from vocadapt.spaces.space import FloatArray
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import write_sentences
-from vocadapt.training.joined_states import build_joiner
+from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
@@ -101,7 +101,7 @@ def measure(text: str, words: int, name: str, model: LanguageModel) -> dict[str,
         counts = write_sentences(open_corpus([sample]), model.splitter, sentences)
         space = train_word2vec(sentences, counts, Word2VecSettings(dim=model.dim)).space
         lines = sample.read_text(encoding="utf-8").splitlines()
-    materials = replace(build_vector_materials(model, space), joiner=build_joiner(model))
+    materials = replace(build_vector_materials(model, space), joiner=PieceJoiner(model))
     settings = LeaderboardSettings(sentences=SENTENCES)
     judge = InitializerJudge(materials, settings, text=ReadableText(model, lines))
 

@@ -29,7 +29,7 @@ from vocadapt.spaces.space import FloatArray, normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import write_sentences
-from vocadapt.training.joined_states import build_joiner
+from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings, initialize
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -69,7 +69,7 @@ def measure(words: int, model: LanguageModel) -> dict[str, Any]:
         write_sample("biomedicine", words, sample)
         counts = write_sentences(open_corpus([sample]), model.splitter, sentences)
         space = train_word2vec(sentences, counts, Word2VecSettings(dim=model.dim)).space
-    materials = replace(build_vector_materials(model, space), joiner=build_joiner(model))
+    materials = replace(build_vector_materials(model, space), joiner=PieceJoiner(model))
     new = materials.plan.new_embeddings
     row_of = {token: row for row, token in enumerate(new)}
 

@@ -29,7 +29,7 @@ from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import count_words
 from vocadapt.training.distillation import build_distiller
 from vocadapt.training.grounding import build_grounder
-from vocadapt.training.joined_states import build_joiner, compute_agreement
+from vocadapt.training.joined_states import PieceJoiner, compute_agreement
 from vocadapt.training.masked.continued_adaptation import check_adaptable, continue_adaptation
 from vocadapt.training.word_vectors import train_domain_vectors, train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings, initialize
@@ -230,7 +230,7 @@ def compute_embeddings(
     """
     progress(0.0, "initializing the new embeddings")
     distiller, grounder, alignment, source = None, None, None, domain or target
-    joiner = build_joiner(model)
+    joiner = PieceJoiner(model)
     if recipe.distills:
         corpus = require_corpus(recipe, sources, "a text to train its embeddings on")
         distiller = build_distiller(model, corpus, whole_words=recipe.tokenizer == "exact-word")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES, ModuleSettings
-from vocadapt.recipe import Recipe
+from vocadapt.recipe import READING, Recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -163,8 +163,8 @@ NEW_WORDS = Recipe(
     " pieces (stacked), by word vectors whose trainer fits the size of the text",
     title="New words from context and form",
     vectors=Word2VecSettings(),
-    rows=InitializerSettings("stacked"),
-    # Of the initializer aligned, if that is chosen instead.
+    use=READING,
+    # Of the initializer aligned, which the other use chooses.
     alignment=AlignmentSettings(
         "ridge", unit=True, center=True, ridge=1.0, vector_length="frequency"
     ),

@@ -1,6 +1,6 @@
 """Recipe: the settings of every stage of the pipeline, read from and written to TOML."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,37 @@ PUBLISHED_VECTORS = Word2VecSettings(trainer="gensim", epochs=5)
 
 
 @dataclass(frozen=True)
+class Use:
+    """What new embeddings are made for.
+
+    method: the initializer that measured best for it. evidence: the figures of that, as a sentence.
+    """
+
+    about: str
+    method: str
+    evidence: str
+
+
+READING, FINE_TUNING = "reading", "fine-tuning"
+USES = {
+    READING: Use(
+        "the embeddings are read as they are: neighbors, similarity, retrieval", "stacked", ""
+    ),
+    FINE_TUNING: Use(
+        "the model is fine-tuned, and its predictions with old and new tokenization are averaged",
+        "aligned",
+        "",
+    ),
+}
+
+
+@dataclass(frozen=True)
 class Recipe:
     """All settings of an adaptation, one group for each stage.
 
     title: its display name; "" if it has only a name. rows: how the embeddings of new tokens are
-    initialized. module: exBERT's extension modules, if any.
-    further: continued pretraining; disabled if its stage is "".
+    initialized. use: chooses the initializer if it is not "". module: exBERT's extension modules, if
+    any. further: continued pretraining; disabled if its stage is "".
     """
 
     name: str = "green-bert"
@@ -35,6 +60,14 @@ class Recipe:
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     rows: InitializerSettings = field(default_factory=InitializerSettings)
+    # Not compared: the initializer holds what was chosen, and older recipes have no use.
+    use: str = setting(
+        "",
+        "what the new embeddings are for, which chooses their initializer",
+        choices=USES,
+        empty="the recipe names its initializer",
+        compare=False,
+    )
     tokenizer: str = setting(
         "exact-word",
         "how the tokenizer uses new tokens",
@@ -49,6 +82,15 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.use and self.rows.method != USES[self.use].method:
+            if self.rows != InitializerSettings():
+                raise InputError(
+                    f"The use {self.use} chooses the initializer {USES[self.use].method}, and"
+                    f" {self.rows.method} was named.",
+                    "Leave one of them out.",
+                    "use",
+                )
+            object.__setattr__(self, "rows", InitializerSettings(USES[self.use].method))
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
             raise InputError(
                 f"A plan of the kind {self.vocabulary.kind} removes or moves tokens, which"
@@ -116,6 +158,15 @@ class Recipe:
             "glossary": {"glossary"},
             "network": set[str](),
         }[need]
+
+    def choose_use(self, use: str) -> "Recipe":
+        """Return the recipe with the initializer that is best for a use."""
+        return replace(self, use=use, rows=InitializerSettings(USES[use].method))
+
+    def choose_initializer(self, method: str) -> "Recipe":
+        """Return the recipe with another initializer, whatever the use."""
+        use = self.use if method == self.rows.method else ""
+        return replace(self, use=use, rows=replace(self.rows, method=method))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as plain values."""

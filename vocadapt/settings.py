@@ -168,6 +168,7 @@ def setting(
     empty: str = "",
     words: Mapping[str, int] | None = None,
     always: bool = False,
+    compare: bool = True,
 ) -> T:
     """Declare a setting as a dataclass field.
 
@@ -178,7 +179,8 @@ def setting(
     after --no- if the default is True); "" for none; `--flag=value` if several booleans share a
     repeatable flag. other_flag: flag of another setting whose value applies if this one's flag is
     not given. empty: the meaning of an empty value (0 or ""). words: words that stand for numbers,
-    such as last for -1. always: include the flag in every generated command line.
+    such as last for -1. always: include the flag in every generated command line. compare: whether
+    settings that differ only in it are unequal.
     """
     declared = Setting(
         default,
@@ -193,7 +195,7 @@ def setting(
         words or {},
         always,
     )
-    return field(default=default, metadata={SETTING: declared})
+    return field(default=default, compare=compare, metadata={SETTING: declared})
 
 
 def show_only(*names: str) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training import joined_states
-from vocadapt.training.joined_states import StateReader, build_joiner, fit_state_map
+from vocadapt.training.joined_states import PieceJoiner, StateReader, fit_state_map
 from vocadapt.vocabulary.initializers.initialize import (
     InitializerSettings,
     Materials,
@@ -38,7 +38,7 @@ def few(monkeypatch):
 def materials_of(model, *tokens):
     vocabulary = model.vocabulary
     added = tuple(AddedWord(token, vocabulary.tokenize(token)) for token in tokens)
-    return Materials(VocabularyPlan(vocabulary, added), model.space, joiner=build_joiner(model))
+    return Materials(VocabularyPlan(vocabulary, added), model.space, joiner=PieceJoiner(model))
 
 
 class KnownStates:
@@ -117,7 +117,7 @@ def test_states_do_not_depend_on_the_other_words_of_the_batch(model):
 
 def test_agreement_is_a_cosine_and_missing_where_a_token_is_not_spelled(model, few):
     materials = materials_of(model, "hypertension", "\u4e2d")
-    joined = build_joiner(model)(materials, JoinSettings())
+    joined = PieceJoiner(model).join(materials, JoinSettings())
     assert -1 <= joined.agreement[0] <= 1 and np.isnan(joined.agreement[1])
     assert joined.is_joined.tolist() == [True, False]
 

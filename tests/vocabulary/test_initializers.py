@@ -1,5 +1,6 @@
 """Initial embeddings and their provenance."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from tests.vocabulary.test_plan import plan
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress
+from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -45,11 +46,18 @@ def distiller(
     return start + 1, np.arange(len(start)) % 2
 
 
-def joiner(materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
+class Joiner:
     """Stands for the network, which tests/training/test_joined_states.py asks."""
-    n = len(materials.plan.new_embeddings)
-    matrix = np.ones((n, 4), np.float32)
-    return JoinedEmbeddings(matrix, np.arange(n) % 2 == 0, matrix[:, 0], "joined")
+
+    def join(self, materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
+        n = len(materials.plan.new_embeddings)
+        matrix = np.ones((n, 4), np.float32)
+        return JoinedEmbeddings(matrix, np.arange(n) % 2 == 0, matrix[:, 0], "joined")
+
+    def read(
+        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
+    ) -> np.ndarray:
+        return np.ones((len(words), 4), np.float32)
 
 
 MATERIALS = Materials(
@@ -59,7 +67,7 @@ MATERIALS = Materials(
     fit_alignment(DOMAIN, MODEL),
     DOMAIN,
     distiller,
-    joiner=joiner,
+    joiner=Joiner(),
     grounder=distiller,
 )
 

@@ -1,11 +1,13 @@
 """Stacked embeddings: the model's own words divided by halves, the two maps, and their fallbacks."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -15,6 +17,7 @@ from vocadapt.vocabulary.initializers.initialize import (
     NewEmbeddings,
     initialize,
 )
+from vocadapt.vocabulary.initializers.materials import JoinedEmbeddings, JoinSettings
 from vocadapt.vocabulary.initializers.stacked import (
     Block,
     FormReader,
@@ -133,6 +136,32 @@ def test_the_form_is_mean_first_and_last_piece() -> None:
     assert not spelling[1].any()
     one, near, far = normalize_rows(reader.read(["abc", "abd", "gef"], [("a",)] * 3)[3])
     assert one @ near > one @ far
+
+
+class StatesThatKnow:
+    """Stands for a network whose first layer joins the pieces of a word to its embedding, rotated."""
+
+    rotation = np.linalg.qr(np.random.default_rng(5).normal(size=(DIM, DIM)))[0].astype(np.float32)
+
+    def join(self, materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
+        raise AssertionError("only states are read")
+
+    def read(
+        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
+    ) -> np.ndarray:
+        assert layer == 1
+        spelled = ["".join(one).replace("##", "") for one in words]
+        return np.array([TRUTH[word] for word in spelled], np.float32) @ self.rotation
+
+
+def test_the_hidden_state_of_a_layer_is_part_of_the_form() -> None:
+    settings = InitializerSettings("stacked", options={"stacked": {"state_layer": 1}})
+    materials = replace(MATERIALS, joiner=StatesThatKnow())
+    assert measure_cosine(initialize(materials, settings)) > measure_cosine(
+        initialize(MATERIALS, SETTINGS)
+    )
+    with pytest.raises(InputError, match="read through the network"):
+        initialize(MATERIALS, settings)
 
 
 def test_rare_words_get_nearly_the_prediction_from_their_form() -> None:

@@ -24,7 +24,6 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import Matrix, normalize_rows
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.materials import (
-    Join,
     JoinedEmbeddings,
     JoinSettings,
     Materials,
@@ -64,13 +63,34 @@ class StateMap:
         return np.asarray(mapped, dtype=np.float32)
 
 
-def build_joiner(model: LanguageModel) -> Join:
-    """Return a function that maps hidden states of a model to the embeddings of new tokens."""
+class PieceJoiner:
+    """Reads the pieces of words through a model (the `joiner` of materials); its network is loaded when
+    it is needed.
+    """
 
-    def join(materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
-        return join_pieces(model, materials, settings)
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
 
-    return join
+    def join(self, materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
+        """Map hidden states to the embeddings of the new tokens of the materials."""
+        return join_pieces(self.model, materials, settings)
+
+    def read(
+        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
+    ) -> Matrix:
+        """Return the states of a layer at the last piece of each word, (words, width)."""
+        check_layer(self.model.name, count_layers(self.model), layer)
+        return StateReader(self.model).read(words, (layer,), progress)[:, 0]
+
+
+def check_layer(name: str, layers: int, layer: int) -> None:
+    """Raise InputError for a layer that a model lacks."""
+    if layer > layers:
+        raise InputError(
+            f"{name} has {layers} layers, and layer {layer} was requested.",
+            f"Choose a layer of at most {layers}.",
+            "layer",
+        )
 
 
 def join_pieces(
@@ -138,13 +158,7 @@ def fit_state_map(
     # 2. States: layer 0 is the embedding output, in which nothing is joined yet.
     layers: Sequence[int] = range(1, reader.layers + 1)
     if settings.layer:
-        if settings.layer > reader.layers:
-            raise InputError(
-                f"{materials.model.name} has {reader.layers} layers, and layer {settings.layer} was"
-                " requested.",
-                f"Choose a layer of at most {reader.layers}.",
-                "layer",
-            )
+        check_layer(materials.model.name, reader.layers, settings.layer)
         layers = (settings.layer,)
     states = reader.read(pieces, layers, progress)
 

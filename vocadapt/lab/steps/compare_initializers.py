@@ -42,7 +42,7 @@ from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.grounding import build_grounder
-from vocadapt.training.joined_states import build_joiner
+from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.word_vectors import train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
@@ -119,7 +119,7 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
     # 2. Load what the initializers draw on; lines that are held out of it serve for the loss,
     #    unless there is a held-out text.
     materials, lines = load_materials(context, settings, stages["materials"])
-    materials = replace(materials, joiner=build_joiner(context.model))
+    materials = replace(materials, joiner=PieceJoiner(context.model))
     if "glossary" in context.spec.inputs:
         entries = read_glossary(read_corpus(context.spec.inputs["glossary"]))
         materials = replace(materials, grounder=build_grounder(context.model, entries))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,8 +253,20 @@ Distil = Callable[
 Ground = Callable[
     [VocabularyPlan, Matrix, GroundingSettings, Progress], tuple[Matrix, NDArray[np.int64]]
 ]
-# Maps hidden states to the embeddings of the new tokens of the materials.
-Join = Callable[["Materials", JoinSettings], JoinedEmbeddings]
+
+
+class Joiner(Protocol):
+    """Reads words through the network, each alone and divided into pieces."""
+
+    def join(self, materials: "Materials", settings: JoinSettings) -> JoinedEmbeddings:
+        """Map hidden states to the embeddings of the new tokens of the materials."""
+
+    def read(
+        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
+    ) -> Matrix:
+        """Return the states of a layer at the last piece of each word, (words, width); raises InputError
+        for a layer that the model lacks.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +279,7 @@ class Materials:
     alignment: fitted from the domain (or from the target, without a domain) to the model.
     target: embeddings of a target model, or vectors trained on a text tokenized with its vocabulary.
     distiller: trains embeddings on a text and reports its progress; grounder: on a glossary.
-    joiner: maps hidden states of the network to embeddings.
+    joiner: reads words through the network.
     """
 
     plan: VocabularyPlan
@@ -277,7 +289,7 @@ class Materials:
     target: EmbeddingSpace | None = None
     distiller: Distil | None = None
     progress: Progress = silent
-    joiner: Join | None = None
+    joiner: Joiner | None = None
     grounder: Ground | None = None
 
     @property

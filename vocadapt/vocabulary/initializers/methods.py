@@ -284,7 +284,7 @@ def initialize_joined(materials: Materials, settings: InitializerSettings) -> In
             " embeddings of the model are read.",
             "Compare initializers before training, or adapt a model with it.",
         )
-    joined = materials.joiner(materials, settings.own)
+    joined = materials.joiner.join(materials, settings.own)
     _, sources = average_pieces(materials, materials.plan.new_embeddings)
     provenance: list[Provenance] = []
     for is_joined, source in zip(joined.is_joined.tolist(), sources, strict=True):

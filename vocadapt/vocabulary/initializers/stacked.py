@@ -8,10 +8,11 @@ does not always have its stem as a piece.
 
     e(w) = A · f(w) + c / (c + k) · B · [f(w); v(w); log c]
 
-f(w) are the mean, the first and the last piece of the word and its n-grams of letters, v(w) is its
-word vector and c its count in the text. A is fitted by ridge regression on all
-words that can be divided, B on what A leaves over, with the words that have a vector. So a word
-without a vector gets the prediction from its form, and one with few occurrences nearly the same.
+f(w) are the mean, the first and the last piece of the word, its n-grams of letters and, where asked
+for, the hidden state at its last piece; v(w) is its word vector and c its count in the text. A is
+fitted by ridge regression on all words that can be divided, B on what A leaves over, with the words
+that have a vector. So a word without a vector gets the prediction from its form, and one with few
+occurrences nearly the same.
 Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
 words of equal frequency.
 
@@ -22,7 +23,7 @@ fitted in seconds: the division of the model's own words by halves, the correcti
 from the form, and its shrinkage.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ MANY_WORDS = 1000
 SPELLING_DIMENSIONS = 768  # of the compressed n-grams
 
 Pieces = tuple[str, ...]
+ReadStates = Callable[[Sequence[Pieces]], Matrix]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,12 @@ class StackedSettings(CheckedSettings):
         "count at which half of the correction by the context is used",
         high=1e6,
         label="Half-reliable count",
+    )
+    state_layer: int = setting(
+        0,
+        "layer whose hidden state at the last piece, read alone, is a part of the form",
+        high=1_000,
+        empty="none: the network is not read",
     )
     seed: int = setting(1, "random seed of the halves of the model's own words", high=MAX_SEED)
 
@@ -163,38 +171,53 @@ class Block:
 class FormReader:
     """Reads the form of words: their pieces and their spelling.
 
-    model: embeddings by token. spelling: a fitted transformer from words to vectors, which weights
-    their n-grams of 3 to 5 letters by rarity (tf-idf) and compresses them (truncated SVD).
+    model: embeddings by token. n_grams: fitted tf-idf weights of the n-grams of 3 to 5 letters. basis:
+    (n-grams, dimensions), orthonormal, of the space in which these weights vary most. read_states:
+    reads the hidden states of words from their pieces, (words, width); None: they are no part of the form.
     """
 
     vocabulary: Vocabulary
     model: EmbeddingSpace
-    spelling: Any
+    n_grams: Any
+    basis: Matrix
+    read_states: ReadStates | None = None
 
     @classmethod
     def fit(
-        cls, vocabulary: Vocabulary, model: EmbeddingSpace, words: Sequence[str], seed: int
+        cls,
+        vocabulary: Vocabulary,
+        model: EmbeddingSpace,
+        words: Sequence[str],
+        seed: int,
+        read_states: ReadStates | None = None,
     ) -> "FormReader":
-        """Fit the transformer of the spelling to words of the model."""
-        from sklearn.decomposition import TruncatedSVD
+        """Fit the n-grams to words of the model.
+
+        The basis is that of a truncated SVD but for a rotation, which ridge regression does not see
+        (Halko, Martinsson and Tropp 2011, algorithm 4.4).
+        """
         from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.pipeline import make_pipeline
+        from sklearn.utils.extmath import randomized_range_finder
 
         bodies = [vocabulary.body(word) for word in words]
-        tfidf = TfidfVectorizer(
+        n_grams = TfidfVectorizer(
             analyzer="char_wb",
             ngram_range=NGRAMS,
             lowercase=False,
             min_df=2 if len(words) >= MANY_WORDS else 1,
             dtype=np.float32,
         )
-        n_grams = tfidf.fit_transform(bodies)
-        dimensions = min(SPELLING_DIMENSIONS, *n_grams.shape)
-        compressor = TruncatedSVD(dimensions, n_iter=2, random_state=seed).fit(n_grams)
-        return cls(vocabulary, model, make_pipeline(tfidf, compressor))
+        weights = n_grams.fit_transform(bodies)
+        dimensions = min(SPELLING_DIMENSIONS, *weights.shape)
+        basis = randomized_range_finder(
+            weights.T, size=dimensions, n_iter=2, power_iteration_normalizer="QR", random_state=seed
+        )
+        return cls(vocabulary, model, n_grams, basis, read_states)
 
     def read(self, words: Sequence[str], pieces: Sequence[Pieces]) -> list[Matrix]:
-        """Return mean, first and last piece, (words, dim), and the spelling, (words, dimensions)."""
+        """Return mean, first and last piece, (words, dim), the spelling, (words, dimensions), and the
+        hidden states, (words, width), if they are read.
+        """
         rows = [self.model.rows(one) for one in pieces]
         mean = np.empty((len(rows), self.model.dim), np.float32)
         for place, one in enumerate(rows):
@@ -202,8 +225,11 @@ class FormReader:
         first = np.array([one[0] for one in rows], dtype=np.int64)
         last = np.array([one[-1] for one in rows], dtype=np.int64)
         bodies = [self.vocabulary.body(word) for word in words]
-        spelling = self.spelling.transform(bodies).astype(np.float32)
-        return [mean, self.model.matrix[first], self.model.matrix[last], spelling]
+        spelling = np.asarray(self.n_grams.transform(bodies) @ self.basis, dtype=np.float32)
+        form = [mean, self.model.matrix[first], self.model.matrix[last], spelling]
+        if self.read_states is not None:
+            form.append(self.read_states(pieces))
+        return form
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,7 +399,8 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
     trained = frozenset(list_trained_tokens(materials.plan, model)) - {*materials.plan.replaced}
     own = divide_own_words(base, model, own_settings.seed)
     own = own.select(np.array([word in trained for word in own.words], dtype=bool))
-    reader = FormReader.fit(base, model, own.words, own_settings.seed)
+    read_states = build_state_reader(materials, own_settings.state_layer)
+    reader = FormReader.fit(base, model, own.words, own_settings.seed, read_states)
     form_of_own = reader.read(own.words, own.pieces)
     stacked = fit_stacked(model, domain, own, form_of_own, own_settings)
 
@@ -411,6 +438,20 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
         how = f"not a word that pieces spell: {provenance[i].how}"
         provenance[i] = Provenance(how, provenance[i].donors, fallback=True)
     return embeddings, tuple(provenance)
+
+
+def build_state_reader(materials: Materials, layer: int) -> ReadStates | None:
+    """Return what reads the hidden states of a layer; None for layer 0, which is none."""
+    joiner = materials.joiner
+    if not layer:
+        return None
+    if joiner is None:
+        raise InputError(
+            "The hidden states of a layer are read through the network, and here only the embeddings of"
+            " the model are read.",
+            "Leave the layer of stacked embeddings out.",
+        )
+    return lambda words: joiner.read(words, layer)
 
 
 def _describe(stacked: StackedMap, pieces: Pieces, with_context: bool) -> Provenance:
