@@ -12,6 +12,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES
 from vocadapt.presets import PRESETS, format_recipe_name, get_preset
 from vocadapt.recipe import Recipe, read_recipe, write_recipe
+from vocadapt.recipe_changes import choose_recipe
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
@@ -55,6 +56,34 @@ def test_the_default_is_the_papers() -> None:
     )
     assert get_preset("green-bert-replace").vocabulary.kind == "replace"
     assert not get_preset("green-bert-random").needs_alignment
+
+
+def test_the_use_of_a_recipe_chooses_its_initializer(tmp_path: Path) -> None:
+    default = get_preset("new-words")
+    assert (default.use, default.rows.method) == ("reading", "stacked")
+    tuned = default.choose_use("fine-tuning")
+    assert (tuned.rows.method, tuned.alignment.vector_length) == ("aligned", "frequency")
+    # A recipe is what it makes: older recipes, which have no use, equal their preset.
+    assert replace(default, use="") == default != tuned
+    # Another initializer has no use; the same one keeps it.
+    assert tuned.choose_initializer("focus").use == ""
+    assert default.choose_initializer("stacked").use == "reading"
+    # A file may name the use alone, but not another initializer beside it.
+    (tmp_path / "short.toml").write_text('use = "reading"')
+    assert read_recipe(tmp_path / "short.toml").rows.method == "stacked"
+    (tmp_path / "both.toml").write_text('use = "reading"\n[rows]\nmethod = "focus"')
+    with pytest.raises(InputError, match="reading chooses the initializer stacked, and focus"):
+        read_recipe(tmp_path / "both.toml")
+
+
+def test_a_use_is_given_beside_a_recipe_that_has_one() -> None:
+    assert choose_recipe({"use": "fine-tuning"}).rows.method == "aligned"
+    assert choose_recipe({"add_by": "words", "use": "fine-tuning"}).rows.method == "aligned"
+    assert choose_recipe({"initializer": "aligned"}).use == ""
+    with pytest.raises(InputError, match="an initializer was named as well"):
+        choose_recipe({"use": "reading", "initializer": "focus"})
+    with pytest.raises(InputError, match="green-bert names its initializer"):
+        choose_recipe({"preset": "green-bert", "use": "reading"})
 
 
 def test_a_short_recipe_keeps_the_defaults(tmp_path: Path) -> None:

@@ -88,11 +88,6 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
 
     # 2. Build the recipe; a reduction has no initializer of its own.
     percentage = f"{100 * removed:g}" if removed else ""
-    if not recipe.makes_embeddings:
-        recipe = replace(recipe, rows=InitializerSettings("syntactic"))
-    is_named = given.get("preset") or given.get("recipe")
-    if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
-        recipe = replace(NEW_WORDS, vocabulary=recipe.vocabulary)
     plan = replace(
         recipe.vocabulary,
         kind=kind,
@@ -102,6 +97,11 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         count_marks=count_marks,
     )
     title = build_title(plan)
+    if not recipe.makes_embeddings:
+        recipe = replace(recipe, rows=InitializerSettings("syntactic"))
+    is_named = given.get("preset") or given.get("recipe")
+    if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
+        recipe = NEW_WORDS
     if recipe.module.size:
         title += ", and an extension module"
     return replace(

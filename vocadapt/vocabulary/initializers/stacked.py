@@ -171,15 +171,15 @@ class Block:
 class FormReader:
     """Reads the form of words: their pieces and their spelling.
 
-    model: embeddings by token. n_grams: fitted tf-idf weights of the n-grams of 3 to 5 letters. basis:
-    (n-grams, dimensions), orthonormal, of the space in which these weights vary most. read_states:
-    reads the hidden states of words from their pieces, (words, width); None: they are no part of the form.
+    model: embeddings by token. spelling: a fitted transformer from words to vectors, which weights
+    their n-grams of 3 to 5 letters by rarity (tf-idf) and compresses them (truncated SVD). read_states:
+    reads the hidden states of words from their pieces, (words, width); None: they are no part of the
+    form.
     """
 
     vocabulary: Vocabulary
     model: EmbeddingSpace
-    n_grams: Any
-    basis: Matrix
+    spelling: Any
     read_states: ReadStates | None = None
 
     @classmethod
@@ -191,28 +191,23 @@ class FormReader:
         seed: int,
         read_states: ReadStates | None = None,
     ) -> "FormReader":
-        """Fit the n-grams to words of the model.
-
-        The basis is that of a truncated SVD but for a rotation, which ridge regression does not see
-        (Halko, Martinsson and Tropp 2011, algorithm 4.4).
-        """
+        """Fit the transformer of the spelling to words of the model."""
+        from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.utils.extmath import randomized_range_finder
+        from sklearn.pipeline import make_pipeline
 
         bodies = [vocabulary.body(word) for word in words]
-        n_grams = TfidfVectorizer(
+        tfidf = TfidfVectorizer(
             analyzer="char_wb",
             ngram_range=NGRAMS,
             lowercase=False,
             min_df=2 if len(words) >= MANY_WORDS else 1,
             dtype=np.float32,
         )
-        weights = n_grams.fit_transform(bodies)
-        dimensions = min(SPELLING_DIMENSIONS, *weights.shape)
-        basis = randomized_range_finder(
-            weights.T, size=dimensions, n_iter=2, power_iteration_normalizer="QR", random_state=seed
-        )
-        return cls(vocabulary, model, n_grams, basis, read_states)
+        n_grams = tfidf.fit_transform(bodies)
+        dimensions = min(SPELLING_DIMENSIONS, *n_grams.shape)
+        compressor = TruncatedSVD(dimensions, n_iter=2, random_state=seed).fit(n_grams)
+        return cls(vocabulary, model, make_pipeline(tfidf, compressor), read_states)
 
     def read(self, words: Sequence[str], pieces: Sequence[Pieces]) -> list[Matrix]:
         """Return mean, first and last piece, (words, dim), the spelling, (words, dimensions), and the
@@ -225,7 +220,7 @@ class FormReader:
         first = np.array([one[0] for one in rows], dtype=np.int64)
         last = np.array([one[-1] for one in rows], dtype=np.int64)
         bodies = [self.vocabulary.body(word) for word in words]
-        spelling = np.asarray(self.n_grams.transform(bodies) @ self.basis, dtype=np.float32)
+        spelling = self.spelling.transform(bodies).astype(np.float32)
         form = [mean, self.model.matrix[first], self.model.matrix[last], spelling]
         if self.read_states is not None:
             form.append(self.read_states(pieces))
