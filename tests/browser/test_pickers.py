@@ -17,7 +17,7 @@ INITIALIZERS = ("adapt?adapt_tab=Initializers", "initializers_model")
 PROJECTION = ("projection", "projection_space")
 
 
-@pytest.mark.parametrize(("place", "key"), [INITIALIZERS, *mark_slow([FINETUNE, PROJECTION])])
+@pytest.mark.parametrize(("place", "key"), [FINETUNE, *mark_slow([INITIALIZERS, PROJECTION])])
 def test_enter_takes_the_best_match(page, serve, tmp_path, place, key):
     workspace = Workspace(tmp_path / "demo")
     open_demo(workspace)
