@@ -277,6 +277,7 @@ def test_the_use_chooses_the_initializer_of_the_default_recipe(open_page, seeded
     assert not app.exception and not app.error
     recipe = started[0].settings.recipe
     assert (recipe.use, recipe.rows.method) == ("fine-tuning", "aligned")
+    assert recipe.alignment.vector_length == "frequency"
     # A link states the use; a preset that names its initializer has none.
     app = open_page(ADAPT, seeded, adapt_preset="new-words", adapt_use="fine-tuning")
     assert app.selectbox(key="initializer_new-words_fine-tuning").value == "aligned"

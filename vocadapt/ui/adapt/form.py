@@ -423,7 +423,9 @@ def _choose_alignment(
         st.markdown(f":small[Alignment: {reason}]")
         if best is None:
             draw_link("alignment", "Compare alignments", alignment_vectors=chosen.vectors.name)
-    return replace(recipe, alignment=alignment)
+    # Methods are compared by directions; lengths are a choice of the recipe.
+    length = recipe.alignment.vector_length
+    return replace(recipe, alignment=replace(alignment, vector_length=length))
 
 
 def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) -> AlignmentSettings:
