@@ -48,6 +48,12 @@ STOPS = (
     ),
     Stop(
         "lens",
+        "The first screen after *Open the demo*: a sentence in fewer tokens, what new words are near to, a"
+        " masked new word that is found, and a task that was constructed so that single words decide.",
+        {"lens_demo": "opened"},
+    ),
+    Stop(
+        "lens",
         "*Tachycardia* is five wordpieces to the original model and one token to the adapted one. A"
         " green frame marks an added token.",
         {
