@@ -8,7 +8,8 @@ embeddings, the words of the task that have a vector and are no wordpiece of Min
 they would be added; the network is not trained. A logistic regression on the last hidden states, mean
 over the pieces of a word, is fitted to SENTENCES sentences and scored on the whole test set, DRAWS
 times; so is the mean of these states and of the base model's (pooled). Vectors and embeddings are made
-with three seeds; the draws are the same for all. An interval is from BOOTSTRAPS samples of the test
+with three seeds; the draws are the same for all. Beside it, how far the ten nearest wordpieces of the new
+words agree between two seeds. An interval is from BOOTSTRAPS samples of the test
 sentences, over all seeds and draws at once.
 
 What was measured is kept in DIR, and not measured again; the summary is benchmarks/frozen_tasks.json.
@@ -16,6 +17,7 @@ What was measured is kept in DIR, and not measured again; the summary is benchma
 
 import argparse
 import gzip
+import itertools
 import json
 import random
 import time
@@ -34,7 +36,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import silent
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.shared_passages import collect_passages
@@ -52,6 +54,7 @@ WORDS = 2_000_000  # of the text
 POOL, SENTENCES, DRAWS = 1000, 300, 10  # sentences that are read, and fitted to; how often
 SEEDS = (1, 2, 3)
 BATCH = 64
+NEIGHBORS = 10
 FREQUENCY = AlignmentSettings("ridge", unit=True, center=True, ridge=1.0, vector_length="frequency")
 ENSEMBLE = AlignmentSettings("ensemble", unit=True, center=True, vector_length="frequency")
 
@@ -265,6 +268,8 @@ class Bench:
             words = {word for one in (*fitted.words, *judged.words) for word in one}
             new = self.make_embeddings(ARMS[name], seed, words)
             cell["tokens"] = len(new)
+            near = find_neighbors(self.model.space, new)
+            np.save(self.folder / f"{task}-{name}-{seed}-neighbors.npy", near)
             own = self.reader.read(fitted.words, new), self.reader.read(judged.words, new)
             mean = (own[0] + base[0]) / 2, (own[1] + base[1]) / 2
             states = {"alone": own, "pooled": mean}
@@ -274,6 +279,25 @@ class Bench:
             np.save(self.folder / f"{task}-{name}-{seed}-{label}.npy", counts)
         cell["seconds"] = round(time.perf_counter() - started)
         return cell
+
+
+def find_neighbors(space: EmbeddingSpace, new: dict[str, Matrix]) -> NDArray[np.int64]:
+    """Return the rows of the nearest wordpieces of new words, (words, NEIGHBORS), by centered cosine."""
+    mean = space.matrix.mean(axis=0)
+    known = normalize_rows(space.matrix - mean)
+    similar = normalize_rows(np.array(list(new.values())) - mean) @ known.T
+    return np.asarray(np.argpartition(-similar, NEIGHBORS, axis=1)[:, :NEIGHBORS], dtype=np.int64)
+
+
+def measure_agreement(folder: Path, task: str, name: str) -> float:
+    """Return the mean fraction of the neighbors of a word that two seeds share."""
+    found = [np.load(folder / f"{task}-{name}-{seed}-neighbors.npy") for seed in SEEDS]
+    shared = [
+        len(np.intersect1d(one, other)) / NEIGHBORS
+        for first, second in itertools.combinations(found, 2)
+        for one, other in zip(first, second, strict=True)
+    ]
+    return float(np.mean(shared))
 
 
 def compute_f1(counts: NDArray[np.int64]) -> FloatArray:
@@ -310,6 +334,9 @@ def summarize(folder: Path) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for task in TASKS:
         table[task] = {"base": round(compare(folder, task, "", "alone", ("", "alone"))[0], 4)}
+        table[task]["agreement"] = {
+            name: round(measure_agreement(folder, task, name), 3) for name in ARMS
+        }
         for name in ARMS:
             for label in ("alone", "pooled"):
                 f1, *to_base = compare(folder, task, name, label, ("", "alone"))
@@ -351,6 +378,10 @@ def main() -> None:
     result = json.loads(RESULTS.read_text(encoding="utf-8"))
     for task, rows in result["tasks"].items():
         print(f"{task}: base model {rows.pop('base'):.3f}")
+        agreement = rows.pop("agreement")
+        print(
+            "  neighbors of two seeds: " + ", ".join(f"{n} {v:.2f}" for n, v in agreement.items())
+        )
         for name, row in rows.items():
             cells = [
                 f"{d:+.3f} [{a:+.3f}, {b:+.3f}]" for d, a, b in (row["to base"], row["to stacked"])
