@@ -131,7 +131,7 @@ class Reader:
             spans.append(places)
 
         # 2. States, shortest sentences first.
-        states: list[Matrix] = [np.empty(0)] * len(rows)
+        states: list[Matrix] = [np.empty(0, np.float32)] * len(rows)
         order = np.argsort([len(row) for row in rows], kind="stable")
         with torch.no_grad():
             for first in range(0, len(order), BATCH):
@@ -237,7 +237,7 @@ class Bench:
         domain = vocabulary.spell_words(self.make_vectors(arm.trainer or "counts", seed))
         if not arm.trainer:  # no own word has a vector: the form alone
             rows = domain.rows(tokens)
-            domain = EmbeddingSpace(tuple(tokens), domain.matrix[rows], domain.counts[rows])
+            domain = domain.take(rows)
         plan = VocabularyPlan(vocabulary, tuple(AddedWord(token, ()) for token in tokens))
         alignment = None
         if arm.method == "aligned":
@@ -271,8 +271,8 @@ class Bench:
             near = find_neighbors(self.model.space, new)
             np.save(self.folder / f"{task}-{name}-{seed}-neighbors.npy", near)
             own = self.reader.read(fitted.words, new), self.reader.read(judged.words, new)
-            mean = (own[0] + base[0]) / 2, (own[1] + base[1]) / 2
-            states = {"alone": own, "pooled": mean}
+            halves = [(one + other) * np.float32(0.5) for one, other in zip(own, base, strict=True)]
+            states = {"alone": own, "pooled": (halves[0], halves[1])}
         for label, (train, test) in states.items():
             counts = score(train, test, (fitted, judged))
             cell[label] = counts.sum(axis=1).tolist()
