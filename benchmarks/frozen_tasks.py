@@ -6,11 +6,11 @@ Baseline: the model as it is. The text is two million words of biomedical articl
 that share ten consecutive words with a test sentence (`benchmarks.evidence`). For each way to make
 embeddings, the words of the task that have a vector and are no wordpiece of MiniLM become tokens, as
 they would be added; the network is not trained. A logistic regression on the hidden states of layers
-1, 3 and 5 (chosen on dev sentences with the base model), mean over the pieces of a word, is fitted to SENTENCES sentences and scored on the whole test set, DRAWS
-times; so is the mean of these states and of the base model's (pooled). Vectors and embeddings are made
-with three seeds; the draws are the same for all. Beside it, how far the ten nearest wordpieces of the new
-words agree between two seeds. An interval is from BOOTSTRAPS samples of the test
-sentences, over all seeds and draws at once.
+1, 3 and 5 (chosen on dev sentences with the base model), mean over the pieces of a word, is fitted
+to SENTENCES sentences and scored on the whole test set, DRAWS times; so is the mean of these states
+and of the base model's (pooled). Vectors and embeddings are made with three seeds; the draws are the
+same for all. Beside it, how far the ten nearest wordpieces of the new words agree between two seeds.
+An interval is from BOOTSTRAPS samples of the test sentences, over all seeds and draws at once.
 
 What was measured is kept in DIR, and not measured again; the summary is benchmarks/frozen_tasks.json.
 """
