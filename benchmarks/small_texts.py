@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._results import Cell, read_cells, write_cells
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import cross_validate
@@ -64,7 +65,6 @@ ALIGNMENTS = (
     AlignmentSettings("kernel-ridge", unit=True, center=True, anchors=JUDGED),
 )
 MAX_KERNEL_WORDS = 2_000_000  # larger texts have more anchors than kernel ridge fits in minutes
-Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,7 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.cells: list[Cell] = []
-        if path.is_file():
-            self.cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        self.cells = read_cells(path)
 
     def find(self, **key: Any) -> Cell | None:
         """Return the cell with these values."""
@@ -185,13 +183,7 @@ class Results:
     def add(self, cell: Cell) -> None:
         """Add a cell, and write the file."""
         self.cells.append(cell)
-        lines = ",\n".join(f"  {json.dumps(one)}" for one in self.cells)
-        about = json.dumps(__doc__.splitlines()[0])
-        temporary = self.path.with_suffix(".tmp")
-        temporary.write_text(
-            f'{{\n "about": {about},\n "cells": [\n{lines}\n ]\n}}\n', encoding="utf-8"
-        )
-        temporary.replace(self.path)
+        write_cells(self.path, __doc__, self.cells)
 
 
 class Bench:
