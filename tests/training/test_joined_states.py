@@ -132,3 +132,11 @@ def test_embeddings_alone_have_no_hidden_states(model):
     materials = replace(materials_of(model, "hypertension"), joiner=None)
     with pytest.raises(InputError, match="hidden states of the network"):
         initialize(materials, InitializerSettings("joined"))
+
+
+def test_a_stacked_embedding_may_read_a_layer_and_no_other(model, few):
+    states = PieceJoiner(model).read([("hyper", "##tension"), ("heart",)], 1)
+    assert states.shape == (2, model.dim)
+    with pytest.raises(InputError, match="layer 99 was requested") as caught:
+        PieceJoiner(model).read([("heart",)], 99)
+    assert caught.value.setting == "state_layer"

@@ -79,17 +79,17 @@ class PieceJoiner:
         self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
     ) -> Matrix:
         """Return the states of a layer at the last piece of each word, (words, width)."""
-        check_layer(self.model.name, count_layers(self.model), layer)
+        check_layer(self.model.name, count_layers(self.model), layer, "state_layer")
         return StateReader(self.model).read(words, (layer,), progress)[:, 0]
 
 
-def check_layer(name: str, layers: int, layer: int) -> None:
-    """Raise InputError for a layer that a model lacks."""
+def check_layer(name: str, layers: int, layer: int, setting: str) -> None:
+    """Raise InputError for a layer that a model lacks; setting: the one that names it."""
     if layer > layers:
         raise InputError(
             f"{name} has {layers} layers, and layer {layer} was requested.",
             f"Choose a layer of at most {layers}.",
-            "layer",
+            setting,
         )
 
 
@@ -158,7 +158,7 @@ def fit_state_map(
     # 2. States: layer 0 is the embedding output, in which nothing is joined yet.
     layers: Sequence[int] = range(1, reader.layers + 1)
     if settings.layer:
-        check_layer(materials.model.name, reader.layers, settings.layer)
+        check_layer(materials.model.name, reader.layers, settings.layer, "layer")
         layers = (settings.layer,)
     states = reader.read(pieces, layers, progress)
 
