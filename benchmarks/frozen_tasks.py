@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from benchmarks.evidence import DATA, minilm, read_blocks, read_test_sentences
 from benchmarks.judges import BOOTSTRAPS
-from vocadapt.models.contextual.word_vectors import count_layers, load_until_layer, pad_batch
+from vocadapt.models.contextual.word_vectors import count_layers, iterate_batches, load_until_layer
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import silent
 from vocadapt.spaces.alignment.alignment import fit_alignment
@@ -111,7 +111,7 @@ class Reader:
         """Return the states of all words one after another, (words, width); new: embeddings by token."""
         import torch
 
-        vocabulary, roles = self.model.vocabulary, self.model.vocabulary.role_ids
+        roles = self.model.vocabulary.role_ids
         known = self.network.get_input_embeddings().weight
         place_of = {word: len(known) + i for i, word in enumerate(new)}
         added = np.array(list(new.values()), np.float32).reshape(len(new), known.shape[1])
@@ -131,18 +131,15 @@ class Reader:
             rows.append([*row, roles["sep"]])
             spans.append(places)
 
-        # 2. States, shortest sentences first.
+        # 2. States.
         states: list[Matrix] = [np.empty(0, np.float32)] * len(rows)
-        order = np.argsort([len(row) for row in rows], kind="stable")
         with torch.no_grad():
-            for first in range(0, len(order), BATCH):
-                chosen = order[first : first + BATCH].tolist()
-                ids, attended = pad_batch([rows[i] for i in chosen], vocabulary.role_ids["pad"])
+            for chosen, ids, attended in iterate_batches(rows, BATCH, roles["pad"]):
                 output = self.network(
                     inputs_embeds=table[ids], attention_mask=attended, output_hidden_states=True
                 )
                 found = torch.cat([output.hidden_states[i] for i in LAYERS], dim=-1).numpy()
-                for place, i in enumerate(chosen):
+                for place, i in enumerate(chosen.tolist()):
                     words = [found[place, a:b].mean(axis=0) for a, b in spans[i]]
                     states[i] = np.array(words, np.float32)
         return np.concatenate(states)

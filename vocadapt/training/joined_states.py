@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.word_vectors import count_layers, load_until_layer, pad_batch
+from vocadapt.models.contextual.word_vectors import count_layers, iterate_batches, load_until_layer
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import Matrix, normalize_rows
@@ -277,15 +277,13 @@ class StateReader:
         build_inputs: "Callable[[torch.Tensor, NDArray[np.int64]], dict[str, torch.Tensor]]",
         progress: Progress,
     ) -> Matrix:
-        """Return the states at the last token before the end, shortest words first: less padding."""
+        """Return the states at the last token before the end."""
         import torch
 
-        order = np.argsort([len(row) for row in rows], kind="stable")
         states: Matrix | None = None
+        done = 0
         with torch.no_grad():
-            for first in range(0, len(order), BATCH):
-                chosen = order[first : first + BATCH]
-                ids, attended = pad_batch([rows[i] for i in chosen], self.pad)
+            for chosen, ids, attended in iterate_batches(rows, BATCH, self.pad):
                 inputs = build_inputs(ids, chosen)
                 output = self.network(**inputs, attention_mask=attended, output_hidden_states=True)
                 at = attended.sum(dim=1) - 1 - len(self.end)
@@ -294,7 +292,8 @@ class StateReader:
                 if states is None:
                     states = np.empty((len(rows), *found.shape[1:]), np.float32)
                 states[chosen] = found.numpy()
-                progress((first + len(chosen)) / len(order), "reading hidden states")
+                done += len(chosen)
+                progress(done / len(rows), "reading hidden states")
         return cast(Matrix, states)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.config_sizes import count_positions
-from vocadapt.models.contextual.word_vectors import count_layers, load_until_layer, pad_batch
+from vocadapt.models.contextual.word_vectors import count_layers, iterate_batches, load_until_layer
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
@@ -198,38 +198,34 @@ class ReplacementTest:
         """
         import torch
 
-        # 1. Build the inputs, and sort them by length: less padding.
+        # 1. Build the inputs.
         rows, spans = [], []
         for sentence in self.sentences:
             word = ids_of_token[sentence.token]
             start = len(self.start) + len(sentence.before)
             rows.append([*self.start, *sentence.before, *word, *sentence.after, *self.end])
             spans.append((start, start + len(word)))
-        order = np.argsort([len(row) for row in rows], kind="stable")
 
         # 2. Read them in batches.
         lookup = self.network.get_input_embeddings()
-        words: list[Matrix] = []
-        means: list[Matrix] = []
+        width = self.network.config.hidden_size
+        words, means = np.empty((2, len(rows), width), np.float32)
+        done = 0
         with torch.no_grad():
-            for first in range(0, len(order), BATCH):
-                chosen = order[first : first + BATCH].tolist()
-                ids, attended = pad_batch([rows[i] for i in chosen], self.pad)
+            for chosen, ids, attended in iterate_batches(rows, BATCH, self.pad):
                 inputs = lookup(ids)
                 if embeddings is not None:
                     inputs = inputs.clone()
-                    for place, i in enumerate(chosen):
+                    for place, i in enumerate(chosen.tolist()):
                         new = torch.from_numpy(embeddings[self.numbers[i]])
                         inputs[place, spans[i][0]] = new * self.scale
                 output = self.network(inputs_embeds=inputs, attention_mask=attended)
                 states = output.last_hidden_state
                 weights = attended[:, :, None].to(states.dtype)
-                means.append(((states * weights).sum(dim=1) / weights.sum(dim=1)).numpy())
-                for place, i in enumerate(chosen):
+                means[chosen] = ((states * weights).sum(dim=1) / weights.sum(dim=1)).numpy()
+                for place, i in enumerate(chosen.tolist()):
                     start, end = spans[i]
-                    words.append(states[place, start:end].mean(dim=0).numpy()[None])
-                progress(min(1.0, (first + BATCH) / len(order)), "reading sentences")
-
-        # 3. Back to the order of the sentences.
-        back = np.argsort(order)
-        return np.concatenate(words)[back], np.concatenate(means)[back]
+                    words[i] = states[place, start:end].mean(dim=0).numpy()
+                done += len(chosen)
+                progress(done / len(rows), "reading sentences")
+        return words, means

@@ -5,7 +5,7 @@ each token, independent of its context (`LanguageModel.space`).
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from vocadapt.models.contextual.occurrences import (
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.space import EmbeddingSpace, IntArray
 
 if TYPE_CHECKING:
     import torch
@@ -195,6 +195,18 @@ def pad_batch(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch
     mask = [torch.ones_like(row) for row in ids]
     padded = pad_sequence(ids, batch_first=True, padding_value=pad)
     return padded, pad_sequence(mask, batch_first=True)
+
+
+def iterate_batches(
+    rows: Sequence[Sequence[int]], size: int, pad: int
+) -> "Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]":
+    """Yield padded batches of id sequences, shortest first, so that little is padding: the places of
+    its rows, their ids and the attention mask.
+    """
+    order = np.argsort([len(row) for row in rows], kind="stable")
+    for first in range(0, len(order), size):
+        places = order[first : first + size]
+        yield places, *pad_batch([rows[i] for i in places.tolist()], pad)
 
 
 def _add_vectors(
