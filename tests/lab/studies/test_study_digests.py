@@ -100,6 +100,20 @@ def test_a_change_is_seen_by_what_depends_on_it(folder, tmp_path):
     assert not set(digests(folder / "s.toml", root)) & set(before)
 
 
+def test_a_use_counts_by_the_initializer_that_it_chooses(folder, tmp_path):
+    write_text(folder / "text.txt")
+
+    def name_model(changes: str) -> str:
+        adapted = f'corpus = "text.txt"\npreset = "new-words"\n{changes}'
+        grid = expand(read_study(write(folder, FILE.replace("num_epochs = 1", adapted))), tmp_path)
+        [model] = grid.models.values()
+        return model.digest
+
+    assert name_model('use = "reading"') == name_model("")
+    assert name_model('use = "fine-tuning"') == name_model('initializer = "aligned"')
+    assert name_model('use = "reading"') != name_model('use = "fine-tuning"')
+
+
 def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
     write(folder, FILE)
     (folder / "plain").mkdir()  # a folder that is called as a variant is not its name
