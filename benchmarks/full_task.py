@@ -19,6 +19,7 @@ baseline have 95 % intervals from BOOTSTRAPS samples of the test sentences.
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,20 +128,25 @@ def compare(cells: list[Cell], variant: str, other: str) -> tuple[float, float, 
     return float(found[0]), float(low), float(high)
 
 
-def report(cells: list[Cell]) -> None:
-    """Print F1 of each variant, and its differences to the model as it is and to `stacked`."""
-    for variant in VARIANTS:
+def summarize(cells: list[Cell]) -> dict[str, Any]:
+    """Return for each variant: its seeds, mean F1 by tokenization, and the difference of the F1 that
+    counts to the other variants with its 95 % interval.
+    """
+    table: dict[str, Any] = {}
+    measured = [name for name in VARIANTS if any(cell["variant"] == name for cell in cells)]
+    for variant in measured:
         found = [cell for cell in cells if cell["variant"] == variant]
-        for cut in ("base", "adapted", "pooled"):
-            values = [cell["f1"][cut] for cell in found if cut in cell["f1"]]
-            if values:
-                shown = ", ".join(f"{value:.4f}" for value in values)
-                print(f"{variant:<8} {cut:<8} {np.mean(values):.4f}  (seeds: {shown})")
-        for other in ("none", "stacked"):
-            known = {cell["variant"] for cell in cells}
-            if found and other != variant and other in known:
-                difference, low, high = compare(cells, variant, other)
-                print(f"{variant:<8} less {other}: {difference:+.4f} [{low:+.4f}, {high:+.4f}]")
+        f1 = {cut: np.mean([cell["f1"][cut] for cell in found]) for cut in found[0]["f1"]}
+        table[variant] = {
+            "seeds": [cell["seed"] for cell in found],
+            "f1": {cut: round(float(value), 4) for cut, value in f1.items()},
+            "difference to": {
+                other: [round(value, 4) for value in compare(cells, variant, other)]
+                for other in measured
+                if other != variant
+            },
+        }
+    return table
 
 
 def main() -> None:
@@ -149,14 +155,14 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="collect and print what was measured")
     options = parser.parse_args()
     if options.folder is None:
-        report(read_cells(RESULTS))
+        print(json.dumps(summarize(read_cells(RESULTS)), indent=1))
         return
     if not options.report:
         prepare(options.folder)
         return
     cells = collect(options.folder)
     write_cells(RESULTS, __doc__, cells)
-    report(cells)
+    print(json.dumps(summarize(cells), indent=1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure what the first screen of the demo says, and write `headline.json`.
 
-    python assets/demo/make_headline.py
+    python -m assets.demo.make_headline
 
 Compared are two models that were pretrained equally on biomedical text, from `demo-bert`: one as it
 is, and one with new words. The sentences are our own notes (`notes.txt`).
@@ -11,6 +11,7 @@ is, and one with new words. The sentences are our own notes (`notes.txt`).
    model with new words finds it, first and among five, and the sentence in which it is most certain.
 4. Loss: of both models on the same masked words of held-out lines.
 5. Task: the scores of the study of the task in which single words decide.
+6. Real task: the scores of `benchmarks/full_task.json`.
 """
 
 import io
@@ -19,6 +20,8 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks._results import read_cells
+from benchmarks.full_task import RESULTS, TASK, summarize
 from vocadapt.cli import main as run_vocadapt
 from vocadapt.lab.demo import DEMO, HEADLINE, PLAIN_MODEL, VECTORS, WORDS_MODEL, WORDS_STUDY
 from vocadapt.lab.workspace.manifest import read_manifest
@@ -71,6 +74,7 @@ def main() -> None:
         },
         "loss": read_losses(),
         "task": read_scores(),
+        "real": {"task": TASK, "variants": summarize(read_cells(RESULTS))},
     }
     HEADLINE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

@@ -59,3 +59,32 @@ def test_the_headline_is_what_the_models_do():
     assert found == masked["with"][0][0] == masked["word"]
     assert masked["word"] not in {token for token, _ in masked["without"]}
     assert 0 < masked["first"] <= masked["among_five"] <= masked["of"]
+
+
+def test_a_real_task_is_shown_once_it_has_three_seeds(open_page, opened, tmp_path, monkeypatch):
+    headline = json.loads(demo.HEADLINE.read_text(encoding="utf-8"))
+
+    def measured(f1, low, high):
+        return {"seeds": [1, 2, 3], "f1": f1, "difference to": {"none": [0.0, low, high]}}
+
+    headline["real"] = {
+        "task": "Names",
+        "variants": {
+            "none": measured({"base": 0.82}, 0, 0),
+            "context": measured({"base": 0.8, "adapted": 0.81, "pooled": 0.84}, 0.01, 0.03),
+            "stacked": measured({"base": 0.8, "adapted": 0.81, "pooled": 0.83}, -0.01, 0.02),
+        },
+    }
+    file = tmp_path / "headline.json"
+    monkeypatch.setattr(demo, "HEADLINE", file)
+    file.write_text(json.dumps(headline), encoding="utf-8")
+    said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
+    assert "A real task, Names" in said and ".820 as it is" in said
+    assert (
+        ".840 with new words from context (95 % interval of the difference +.010 to +.030)" in said
+    )
+    assert "-.010 to +.020" in said
+    headline["real"]["variants"]["stacked"]["seeds"] = [1]
+    file.write_text(json.dumps(headline), encoding="utf-8")
+    said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
+    assert "A real task, Names" not in said and "Whether a real task gains" in said
