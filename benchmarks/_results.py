@@ -1,4 +1,4 @@
-"""Results of a benchmark as JSON beside its file, one measured cell in a line."""
+"""Read and write the measured cells of a benchmark (JSON, one cell per line)."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def read_cells(path: Path) -> list[Cell]:
 def write_cells(path: Path, about: str | None, cells: list[Cell]) -> None:
     """Write cells; about: the docstring of the benchmark, whose first line is kept."""
     lines = ",\n".join(f"  {json.dumps(one)}" for one in cells)
-    first = json.dumps((about or "").splitlines()[0])
+    first = json.dumps((about or "").partition("\n")[0])
     temporary = path.with_suffix(".tmp")
     temporary.write_text(
         f'{{\n "about": {first},\n "cells": [\n{lines}\n ]\n}}\n', encoding="utf-8"

@@ -51,7 +51,9 @@ from vocadapt.vocabulary.plan.planning import split_addable_words
 RESULTS = Path(__file__).with_suffix(".json")
 TASKS = ("NCBI-disease", "BC5CDR-chem")
 WORDS = 2_000_000  # of the text
-POOL, SENTENCES, DRAWS = 1000, 300, 10  # sentences that are read, and fitted to; how often
+POOL = 1000  # training sentences to draw from
+SENTENCES = 300  # per draw
+DRAWS = 10
 SEEDS = (1, 2, 3)
 BATCH = 64
 LAYERS = (1, 3, 5)
@@ -82,24 +84,24 @@ ARMS = {
 
 
 @dataclass(frozen=True)
-class Tagged:
+class TaggedSentences:
     """Sentences with a tag for each word."""
 
     words: tuple[tuple[str, ...], ...]
     tags: tuple[tuple[str, ...], ...]
 
 
-def read_tagged(path: Path, n: int = 0) -> Tagged:
-    """Read the sentences of a task, or a random sample of n."""
+def read_sentences(path: Path, n: int = 0) -> TaggedSentences:
+    """Read the sentences of a task in lower case, or a random sample of n."""
     blocks = read_blocks(path)
     if n:
         blocks = random.Random(1).sample(blocks, n)
     rows = [[line.split("\t") for line in block.split("\n")] for block in blocks]
     words = tuple(tuple(row[0].lower() for row in one) for one in rows)
-    return Tagged(words, tuple(tuple(row[-1] for row in one) for one in rows))
+    return TaggedSentences(words, tuple(tuple(row[-1] for row in one) for one in rows))
 
 
-class Reader:
+class HiddenStateReader:
     """Reads the hidden states of each word, with or without new tokens."""
 
     def __init__(self, model: LanguageModel) -> None:
@@ -156,7 +158,9 @@ class Reader:
         return self.pieces[word]
 
 
-def score(train: Matrix, test: Matrix, task: tuple[Tagged, Tagged]) -> NDArray[np.int64]:
+def score(
+    train: Matrix, test: Matrix, task: tuple[TaggedSentences, TaggedSentences]
+) -> NDArray[np.int64]:
     """Return the counts of correct, predicted and true entities, (draws, test sentences, 3)."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -185,11 +189,11 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.model = open_model(minilm())
-        self.reader = Reader(self.model)
+        self.reader = HiddenStateReader(self.model)
         self.tasks = {
             name: (
-                read_tagged(DATA / "ner" / name / "train.tsv", POOL),
-                read_tagged(DATA / "ner" / name / "test.tsv"),
+                read_sentences(DATA / "ner" / name / "train.tsv", POOL),
+                read_sentences(DATA / "ner" / name / "test.tsv"),
             )
             for name in TASKS
         }
@@ -252,9 +256,10 @@ class Bench:
         made = initialize(materials, settings)
         return dict(zip(made.tokens, made.matrix, strict=True))
 
-    def measure(self, name: str, task: str, seed: int) -> dict[str, Any]:
-        """Score one arm on one task; the base model has the arm ""."""
-        started = time.perf_counter()
+    def measure(self, name: str, task: str, seed: int) -> dict[str, float]:
+        """Score one arm on one task, and return its mean F1, alone and pooled; the base model has the
+        arm "".
+        """
         fitted, judged = self.tasks[task]
         if task not in self.base:
             self.base[task] = (
@@ -262,23 +267,22 @@ class Bench:
                 self.reader.read(judged.words, {}),
             )
         base = self.base[task]
-        cell: dict[str, Any] = {"task": task, "arm": name, "seed": seed}
         states = {"alone": base}
         if name:
             words = {word for one in (*fitted.words, *judged.words) for word in one}
             new = self.make_embeddings(ARMS[name], seed, words)
-            cell["tokens"] = len(new)
             near = find_neighbors(self.model.space, new)
             np.save(self.folder / f"{task}-{name}-{seed}-neighbors.npy", near)
             own = self.reader.read(fitted.words, new), self.reader.read(judged.words, new)
             halves = [(one + other) * np.float32(0.5) for one, other in zip(own, base, strict=True)]
-            states = {"alone": own, "pooled": (halves[0], halves[1])}
+            states = {"pooled": (halves[0], halves[1]), "alone": own}
+        # What is written last says that the cell is complete.
+        f1 = {}
         for label, (train, test) in states.items():
             counts = score(train, test, (fitted, judged))
-            cell[label] = counts.sum(axis=1).tolist()
             np.save(self.folder / f"{task}-{name}-{seed}-{label}.npy", counts)
-        cell["seconds"] = round(time.perf_counter() - started)
-        return cell
+            f1[label] = float(compute_f1(counts.sum(axis=1)).mean())
+        return f1
 
 
 def find_neighbors(space: EmbeddingSpace, new: dict[str, Matrix]) -> NDArray[np.int64]:
@@ -315,16 +319,27 @@ def compare(
         return np.concatenate([np.load(folder / f"{task}-{arm}-{s}-{what}.npy") for s in seeds])
 
     own, others = load(name, label), load(*other)
-    difference = compute_f1(own.sum(axis=1)).mean() - compute_f1(others.sum(axis=1)).mean()
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(BOOTSTRAPS):
-        drawn = rng.integers(own.shape[1], size=own.shape[1])
-        one = compute_f1(own[:, drawn].sum(axis=1)).mean()
-        two = compute_f1(others[:, drawn].sum(axis=1)).mean()
-        found.append(one - two)
-    low, high = np.percentile(found, (2.5, 97.5))
-    return float(compute_f1(own.sum(axis=1)).mean()), float(difference), float(low), float(high)
+    return float(compute_f1(own.sum(axis=1)).mean()), *bootstrap_difference(own, others)
+
+
+def bootstrap_difference(
+    own: NDArray[np.int64], others: NDArray[np.int64]
+) -> tuple[float, float, float]:
+    """Return the difference of mean F1, and its 95 % interval over samples of the sentences.
+
+    own, others: counts (runs, sentences, 3), see `compute_f1`.
+    """
+
+    def subtract(rows: NDArray[np.int64]) -> float:
+        return float(
+            compute_f1(own[:, rows].sum(axis=1)).mean()
+            - compute_f1(others[:, rows].sum(axis=1)).mean()
+        )
+
+    n, rng = own.shape[1], np.random.default_rng(1)
+    drawn = [subtract(rng.integers(n, size=n)) for _ in range(BOOTSTRAPS)]
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return subtract(np.arange(n)), float(low), float(high)
 
 
 def summarize(folder: Path) -> dict[str, Any]:
@@ -343,8 +358,8 @@ def summarize(folder: Path) -> dict[str, Any]:
                 _, *to_stacked = compare(folder, task, name, label, ("stacked", label))
                 table[task][f"{name}, {label}"] = {
                     "f1": round(f1, 4),
-                    "to base": [round(value, 4) for value in to_base],
-                    "to stacked": [round(value, 4) for value in to_stacked],
+                    "difference to base": [round(value, 4) for value in to_base],
+                    "difference to stacked": [round(value, 4) for value in to_stacked],
                 }
     return table
 
@@ -365,16 +380,17 @@ def main() -> None:
                 for seed in SEEDS if name else (1,):
                     if (options.folder / f"{task}-{name}-{seed}-alone.npy").is_file():
                         continue
-                    cell = bench.measure(name, task, seed)
-                    f1 = {
-                        label: round(float(compute_f1(np.array(cell[label])).mean()), 4)
-                        for label in ("alone", "pooled")
-                        if label in cell
-                    }
-                    print(task, name or "base", seed, f1, f"{cell['seconds']} s", flush=True)
+                    started = time.perf_counter()
+                    f1 = bench.measure(name, task, seed)
+                    shown = ", ".join(f"{label} {value:.4f}" for label, value in f1.items())
+                    seconds = time.perf_counter() - started
+                    print(f"{task} {name or 'base'} {seed} {shown}, {seconds:.0f} s", flush=True)
         found = {"words": WORDS, "sentences": SENTENCES, "draws": DRAWS, "seeds": list(SEEDS)}
         found |= {"tasks": summarize(options.folder)}
         RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if not RESULTS.is_file():
+        print("not measured yet")
+        return
     result = json.loads(RESULTS.read_text(encoding="utf-8"))
     for task, rows in result["tasks"].items():
         print(f"{task}: base model {rows.pop('base'):.3f}")
@@ -384,7 +400,8 @@ def main() -> None:
         )
         for name, row in rows.items():
             cells = [
-                f"{d:+.3f} [{a:+.3f}, {b:+.3f}]" for d, a, b in (row["to base"], row["to stacked"])
+                f"{d:+.3f} [{a:+.3f}, {b:+.3f}]"
+                for d, a, b in (row["difference to base"], row["difference to stacked"])
             ]
             print(f"  {name:<28}{row['f1']:.3f}  to base {cells[0]}  to stacked {cells[1]}")
 

@@ -11,9 +11,9 @@ default for embeddings that are read as they are, and an alignment by ridge regr
 norms that the model's own words of equal frequency have, and the same words.
 
 The report adds finished cells to benchmarks/full_task.json: F1 by tokenization, and for each test
-sentence the entities that are right, predicted and true, under the tokenization that counts (pooled, or
-that of the model as it is). The study leaves out seeds whose cells are all there. Differences to the
-baseline have 95 % intervals from BOOTSTRAPS samples of the test sentences.
+sentence the numbers of correct, predicted and gold entities, with pooled tokenization (base
+tokenization for the baseline). The study omits seeds for which all variants are measured. Differences
+have 95 % intervals from bootstrap samples of the test sentences.
 """
 
 import argparse
@@ -22,12 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks._results import Cell, read_cells, write_cells
 from benchmarks.evidence import DATA, minilm, read_blocks, vocadapt, write_texts
-from benchmarks.frozen_tasks import compute_f1
-from benchmarks.judges import BOOTSTRAPS
+from benchmarks.frozen_tasks import bootstrap_difference
 from vocadapt.training.tasks.tags import decode_spans
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -37,7 +35,7 @@ SETTINGS = "num_epochs = 8\nbatch_size = 16\nlearning_rate = 2e-4\nmax_length = 
 VARIANTS = {
     "none": "",
     "context": 'preset = "new-words"\nuse = "fine-tuning"',
-    "stacked": 'preset = "new-words"\nuse = "reading"',
+    "stacked": 'preset = "new-words"\nuse = "similarity"',
 }
 
 
@@ -61,7 +59,10 @@ def prepare(folder: Path) -> None:
 
     # 3. The study, of the seeds that are not complete.
     done = [cell["seed"] for cell in read_cells(RESULTS)]
-    seeds = [seed for seed in SEEDS if done.count(seed) < len(VARIANTS)] or list(SEEDS)
+    seeds = [seed for seed in SEEDS if done.count(seed) < len(VARIANTS)]
+    if not seeds:
+        print("all seeds are measured")
+        return
     parts = [f'name = "full-task"\nseeds = {seeds}\n[settings]\n{SETTINGS}']
     for name, changes in VARIANTS.items():
         about = f'name = "{name}"\nmodel = "{minilm()}"'
@@ -88,13 +89,13 @@ def read_cell(run: Path, variant: str, seed: int) -> Cell:
     """Read the scores of a run, and its counts of entities by sentence."""
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     [one] = manifest["numbers"]["seeds"]
-    cut = "pooled" if "pooled" in one["scores"] else "base"
+    tokenization = "pooled" if "pooled" in one["scores"] else "base"
     counts = []
     with (run / "predictions.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             sentence = json.loads(line)
             true = set(decode_spans(sentence["tags"]))
-            predicted = set(decode_spans(sentence["said"][cut]))
+            predicted = set(decode_spans(sentence["said"][tokenization]))
             counts.append([len(true & predicted), len(predicted), len(true)])
     return {
         "variant": variant,
@@ -104,46 +105,35 @@ def read_cell(run: Path, variant: str, seed: int) -> Cell:
     }
 
 
-def compare(cells: list[Cell], variant: str, other: str) -> tuple[float, float, float]:
-    """Return the mean difference of F1 over the seeds that both have, and its 95 % interval."""
-
-    def load(name: str) -> NDArray[np.int64]:
-        found = [cell["counts"] for cell in cells if cell["variant"] == name]
-        return np.array([one for one, seed in zip(found, seeds[name], strict=True) if seed in both])
-
-    seeds = {
-        name: [cell["seed"] for cell in cells if cell["variant"] == name]
+def compare(cells: list[Cell], variant: str, other: str) -> list[float]:
+    """Return the difference of F1 over the seeds that two variants share, with its 95 % interval;
+    nothing if they share none.
+    """
+    counts = {
+        name: {cell["seed"]: cell["counts"] for cell in cells if cell["variant"] == name}
         for name in (variant, other)
     }
-    both = set(seeds[variant]) & set(seeds[other])
-    own, others = load(variant), load(other)
-    rng = np.random.default_rng(1)
-    drawn = [np.arange(own.shape[1])]
-    drawn += [rng.integers(own.shape[1], size=own.shape[1]) for _ in range(BOOTSTRAPS)]
-    found = [
-        compute_f1(own[:, rows].sum(axis=1)).mean() - compute_f1(others[:, rows].sum(axis=1)).mean()
-        for rows in drawn
-    ]
-    low, high = np.percentile(found[1:], (2.5, 97.5))
-    return float(found[0]), float(low), float(high)
+    seeds = sorted(counts[variant].keys() & counts[other].keys())
+    if not seeds:
+        return []
+    own, others = (np.array([counts[name][seed] for seed in seeds]) for name in (variant, other))
+    return [round(value, 4) for value in bootstrap_difference(own, others)]
 
 
 def summarize(cells: list[Cell]) -> dict[str, Any]:
-    """Return for each variant: its seeds, mean F1 by tokenization, and the difference of the F1 that
-    counts to the other variants with its 95 % interval.
+    """Return for each variant: its seeds, mean F1 by tokenization, and the difference of pooled F1
+    (base F1 for the baseline) to the other variants with its 95 % interval.
     """
     table: dict[str, Any] = {}
     measured = [name for name in VARIANTS if any(cell["variant"] == name for cell in cells)]
     for variant in measured:
         found = [cell for cell in cells if cell["variant"] == variant]
-        f1 = {cut: np.mean([cell["f1"][cut] for cell in found]) for cut in found[0]["f1"]}
+        f1 = {name: np.mean([cell["f1"][name] for cell in found]) for name in found[0]["f1"]}
         table[variant] = {
             "seeds": [cell["seed"] for cell in found],
-            "f1": {cut: round(float(value), 4) for cut, value in f1.items()},
+            "f1": {name: round(float(value), 4) for name, value in f1.items()},
             "difference to": {
-                other: [round(value, 4) for value in compare(cells, variant, other)]
-                for other in measured
-                if other != variant
+                other: compare(cells, variant, other) for other in measured if other != variant
             },
         }
     return table

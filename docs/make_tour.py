@@ -48,8 +48,9 @@ STOPS = (
     ),
     Stop(
         "lens",
-        "The first screen after *Open the demo*: a sentence in fewer tokens, what new words are near to, a"
-        " masked new word that is found, and a task that was constructed so that single words decide.",
+        "The demo's first screen: the same sentence before and after adaptation, the nearest neighbors of new"
+        " words, a predicted masked word, and scores on a constructed task whose labels depend on single"
+        " words.",
         {"lens_demo": "opened"},
     ),
     Stop(

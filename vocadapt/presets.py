@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES, ModuleSettings
-from vocadapt.recipe import READING, Recipe
+from vocadapt.recipe import SIMILARITY, Recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -163,8 +163,9 @@ NEW_WORDS = Recipe(
     " pieces (stacked), by word vectors whose trainer fits the size of the text",
     title="New words from context and form",
     vectors=Word2VecSettings(),
-    use=READING,
-    # Of the initializer aligned, which the other use chooses.
+    rows=InitializerSettings("stacked"),
+    use=SIMILARITY,
+    # Applies if the initializer is aligned (use = "fine-tuning").
     alignment=AlignmentSettings(
         "ridge", unit=True, center=True, ridge=1.0, vector_length="frequency"
     ),

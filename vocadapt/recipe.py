@@ -7,7 +7,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.settings import build_settings, check_settings, setting
+from vocadapt.settings import build_settings, check_settings, get_settings, setting
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -22,25 +22,21 @@ PUBLISHED_VECTORS = Word2VecSettings(trainer="gensim", epochs=5)
 
 @dataclass(frozen=True)
 class Use:
-    """What new embeddings are made for.
-
-    method: the initializer that measured best for it. evidence: the figures of that, as a sentence.
-    """
+    """An intended use of new embeddings, with the initializer that it sets."""
 
     about: str
     method: str
-    evidence: str
 
 
-READING, FINE_TUNING = "reading", "fine-tuning"
+SIMILARITY, FINE_TUNING = "similarity", "fine-tuning"
 USES = {
-    READING: Use(
-        "the embeddings are read as they are: neighbors, similarity, retrieval", "stacked", ""
+    SIMILARITY: Use(
+        "the new embeddings are used without fine-tuning, for nearest neighbors, similarity or retrieval",
+        "stacked",
     ),
     FINE_TUNING: Use(
-        "the model is fine-tuned, and its predictions with old and new tokenization are averaged",
+        "the model is fine-tuned, and the logits of base and adapted tokenization are pooled",
         "aligned",
-        "",
     ),
 }
 
@@ -50,8 +46,9 @@ class Recipe:
     """All settings of an adaptation, one group for each stage.
 
     title: its display name; "" if it has only a name. rows: how the embeddings of new tokens are
-    initialized. use: chooses the initializer if it is not "". module: exBERT's extension modules, if
-    any. further: continued pretraining; disabled if its stage is "".
+    initialized. use: intended use of the new embeddings; if set, it determines the initializer.
+    module: exBERT's extension modules, if any. further: continued pretraining; disabled if its stage
+    is "".
     """
 
     name: str = "green-bert"
@@ -60,11 +57,12 @@ class Recipe:
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     rows: InitializerSettings = field(default_factory=InitializerSettings)
-    # Not compared: the initializer holds what was chosen, and older recipes have no use.
+    # Not compared: a use only sets the initializer, and recipes saved before it existed have none.
     use: str = setting(
         "",
-        "what the new embeddings are for, which chooses their initializer",
+        "intended use of the new embeddings, which sets their initializer",
         choices=USES,
+        label="Intended use",
         empty="the recipe names its initializer",
         compare=False,
     )
@@ -83,14 +81,12 @@ class Recipe:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.use and self.rows.method != USES[self.use].method:
-            if self.rows != InitializerSettings():
-                raise InputError(
-                    f"The use {self.use} chooses the initializer {USES[self.use].method}, and"
-                    f" {self.rows.method} was named.",
-                    "Leave one of them out.",
-                    "use",
-                )
-            object.__setattr__(self, "rows", InitializerSettings(USES[self.use].method))
+            raise InputError(
+                f"The use {self.use} sets the initializer to {USES[self.use].method}, but rows.method is"
+                f" {self.rows.method}.",
+                "Leave out one of the two settings.",
+                "use",
+            )
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
             raise InputError(
                 f"A plan of the kind {self.vocabulary.kind} removes or moves tokens, which"
@@ -160,11 +156,13 @@ class Recipe:
         }[need]
 
     def choose_use(self, use: str) -> "Recipe":
-        """Return the recipe with the initializer that is best for a use."""
-        return replace(self, use=use, rows=InitializerSettings(USES[use].method))
+        """Return the recipe for a use, with the initializer of that use."""
+        get_settings(Recipe)["use"].check(use)
+        rows = replace(self.rows, method=USES[use].method)
+        return replace(self, use=use, rows=rows)
 
     def choose_initializer(self, method: str) -> "Recipe":
-        """Return the recipe with another initializer, whatever the use."""
+        """Return the recipe with this initializer; the use is cleared if the initializer differs."""
         use = self.use if method == self.rows.method else ""
         return replace(self, use=use, rows=replace(self.rows, method=method))
 
@@ -178,7 +176,11 @@ def read_recipe(path: Path) -> Recipe:
 
     Raises InputError if the file is missing, is not TOML, or has an unknown setting.
     """
-    return build_settings(Recipe, {"name": path.stem, **read_toml(path)}, str(path))
+    table = {"name": path.stem, **read_toml(path)}
+    use = table.get("use")
+    if use in USES and isinstance(table.get("rows", {}), dict):
+        table["rows"] = {"method": USES[use].method, **table.get("rows", {})}
+    return build_settings(Recipe, table, str(path))
 
 
 def write_recipe(recipe: Recipe, path: Path) -> None:

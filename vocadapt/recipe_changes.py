@@ -98,10 +98,11 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     )
     title = build_title(plan)
     if not recipe.makes_embeddings:
-        recipe = replace(recipe, rows=InitializerSettings("syntactic"))
+        recipe = replace(recipe, use="", rows=InitializerSettings("syntactic"))
     is_named = given.get("preset") or given.get("recipe")
     if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
-        recipe = NEW_WORDS
+        alignment = NEW_WORDS.alignment if given.get("use") else recipe.alignment
+        recipe = replace(NEW_WORDS, alignment=alignment)
     if recipe.module.size:
         title += ", and an extension module"
     return replace(
@@ -193,6 +194,7 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
             "adds no words of word vectors.",
         ),
         ("initializer", given.get("initializer"), recipe.makes_embeddings, "adds no tokens."),
+        ("use", given.get("use"), recipe.makes_embeddings, "adds no tokens."),
         (
             "",  # two settings have the name "method"
             given.get("method"),
@@ -217,22 +219,23 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
         )
     if not alignment:
         return recipe
-    return replace(recipe, alignment=AlignmentSettings(**alignment))
+    length = {"vector_length": recipe.alignment.vector_length}
+    return replace(recipe, alignment=AlignmentSettings(**length | alignment))
 
 
 def _change_initializer(recipe: Recipe, given: Given) -> Recipe:
-    """Return the recipe with the initializer that was named, or that a use chooses."""
+    """Return the recipe with the given initializer, or with that of the given use."""
     method, use = given.get("initializer"), given.get("use")
     if method and use:
         raise InputError(
-            "A use chooses the initializer, and an initializer was named as well.",
+            "Both a use and an initializer were given, but a use sets the initializer.",
             "Leave one of them out.",
             "use",
         )
     if use and not recipe.use:
         raise InputError(
-            f"The recipe {recipe.name} names its initializer, so a use has no effect.",
-            f"Leave the use out, or choose the preset {DEFAULT_PRESET}.",
+            f"The initializer of the recipe {recipe.name} does not depend on the use.",
+            "Leave the use out.",
             "use",
         )
     if method:

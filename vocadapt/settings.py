@@ -179,8 +179,8 @@ def setting(
     after --no- if the default is True); "" for none; `--flag=value` if several booleans share a
     repeatable flag. other_flag: flag of another setting whose value applies if this one's flag is
     not given. empty: the meaning of an empty value (0 or ""). words: words that stand for numbers,
-    such as last for -1. always: include the flag in every generated command line. compare: whether
-    settings that differ only in it are unequal.
+    such as last for -1. always: include the flag in every generated command line. compare: as in
+    dataclasses.field.
     """
     declared = Setting(
         default,

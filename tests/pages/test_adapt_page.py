@@ -268,8 +268,8 @@ def test_the_use_chooses_the_initializer_of_the_default_recipe(open_page, seeded
         "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
     )
     app = open_page(ADAPT, seeded, adapt_preset="new-words")
-    assert app.selectbox(key="adapt_use").value == "reading"
-    assert app.selectbox(key="initializer_new-words_reading").value == "stacked"
+    assert app.selectbox(key="adapt_use").value == "similarity"
+    assert app.selectbox(key="initializer_new-words_similarity").value == "stacked"
     app.selectbox(key="adapt_use").set_value("fine-tuning").run()
     assert app.selectbox(key="initializer_new-words_fine-tuning").value == "aligned"
     assert any(USES["fine-tuning"].about[4:] in text for text in texts(app))

@@ -79,9 +79,9 @@ def test_a_real_task_is_shown_once_it_has_three_seeds(open_page, opened, tmp_pat
     monkeypatch.setattr(demo, "HEADLINE", file)
     file.write_text(json.dumps(headline), encoding="utf-8")
     said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
-    assert "A real task, Names" in said and ".820 as it is" in said
+    assert "A real task, Names" in said and "mean F1 .820 without new words" in said
     assert (
-        ".840 with new words from context (95 % interval of the difference +.010 to +.030)" in said
+        "new words from context, **.840**; 95 % interval of the difference +.010 to +.030" in said
     )
     assert "-.010 to +.020" in said
     headline["real"]["variants"]["stacked"]["seeds"] = [1]

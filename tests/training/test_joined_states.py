@@ -84,8 +84,8 @@ def test_the_layer_can_be_chosen_and_must_exist(model, known, few):
     reader = KnownStates(model.vocabulary, known)
     chosen = fit_state_map(reader, model.vocabulary, materials, replace(SETTINGS, layer=1))
     assert chosen.layer == 1 and chosen.cosine < 0.9
-    with pytest.raises(InputError, match="3 layers, and layer 4"):
-        fit_state_map(reader, model.vocabulary, materials, replace(SETTINGS, layer=4))
+    with pytest.raises(InputError, match="layer 99 was requested"):
+        PieceJoiner(model).join(materials, replace(SETTINGS, layer=99))
 
 
 def test_every_new_token_gets_an_embedding_and_one_that_is_not_spelled_the_mean(model, few):
@@ -134,9 +134,9 @@ def test_embeddings_alone_have_no_hidden_states(model):
         initialize(materials, InitializerSettings("joined"))
 
 
-def test_a_stacked_embedding_may_read_a_layer_and_no_other(model, few):
-    states = PieceJoiner(model).read([("hyper", "##tension"), ("heart",)], 1)
+def test_a_layer_that_the_model_lacks_is_refused(model, few):
+    states = PieceJoiner(model).compute_states([("hyper", "##tension"), ("heart",)], 1)
     assert states.shape == (2, model.dim)
     with pytest.raises(InputError, match="layer 99 was requested") as caught:
-        PieceJoiner(model).read([("heart",)], 99)
+        PieceJoiner(model).compute_states([("heart",)], 99)
     assert caught.value.setting == "state_layer"

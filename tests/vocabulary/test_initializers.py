@@ -8,7 +8,7 @@ import pytest
 
 from tests.vocabulary.test_plan import plan
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -54,9 +54,7 @@ class Joiner:
         matrix = np.ones((n, 4), np.float32)
         return JoinedEmbeddings(matrix, np.arange(n) % 2 == 0, matrix[:, 0], "joined")
 
-    def read(
-        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
-    ) -> np.ndarray:
+    def compute_states(self, words: Sequence[Sequence[str]], layer: int) -> np.ndarray:
         return np.ones((len(words), 4), np.float32)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -138,7 +137,7 @@ def test_the_form_is_mean_first_and_last_piece() -> None:
     assert one @ near > one @ far
 
 
-class StatesThatKnow:
+class InformativeStates:
     """Stands for a network whose first layer joins the pieces of a word to its embedding, rotated."""
 
     rotation = np.linalg.qr(np.random.default_rng(5).normal(size=(DIM, DIM)))[0].astype(np.float32)
@@ -146,9 +145,7 @@ class StatesThatKnow:
     def join(self, materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
         raise AssertionError("only states are read")
 
-    def read(
-        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
-    ) -> np.ndarray:
+    def compute_states(self, words: Sequence[Sequence[str]], layer: int) -> np.ndarray:
         assert layer == 1
         spelled = ["".join(one).replace("##", "") for one in words]
         return np.array([TRUTH[word] for word in spelled], np.float32) @ self.rotation
@@ -156,11 +153,11 @@ class StatesThatKnow:
 
 def test_the_hidden_state_of_a_layer_is_part_of_the_form() -> None:
     settings = InitializerSettings("stacked", options={"stacked": {"state_layer": 1}})
-    materials = replace(MATERIALS, joiner=StatesThatKnow())
+    materials = replace(MATERIALS, joiner=InformativeStates())
     assert measure_cosine(initialize(materials, settings)) > measure_cosine(
         initialize(MATERIALS, SETTINGS)
     )
-    with pytest.raises(InputError, match="read through the network"):
+    with pytest.raises(InputError, match="Hidden states need the network"):
         initialize(MATERIALS, settings)
 
 

@@ -12,6 +12,7 @@ pieces; Kaplan et al. 2025, "From tokens to words", for the linear map.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -64,30 +65,34 @@ class StateMap:
 
 
 class PieceJoiner:
-    """Reads the pieces of words through a model (the `joiner` of materials); its network is loaded when
-    it is needed.
-    """
+    """Runs a network on words that are split into pieces; loads the network on first use."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
+
+    @cached_property
+    def reader(self) -> "StateReader":
+        """Reads hidden states."""
+        return StateReader(self.model)
 
     def join(self, materials: Materials, settings: JoinSettings) -> JoinedEmbeddings:
         """Map hidden states to the embeddings of the new tokens of the materials."""
         return join_pieces(self.model, materials, settings)
 
-    def read(
-        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
-    ) -> Matrix:
+    def compute_states(self, words: Sequence[Sequence[str]], layer: int) -> Matrix:
         """Return the states of a layer at the last piece of each word, (words, width)."""
-        check_layer(self.model.name, count_layers(self.model), layer, "state_layer")
-        return StateReader(self.model).read(words, (layer,), progress)[:, 0]
+        check_state_layer(self.model, layer, "state_layer")
+        return self.reader.read(words, (layer,))[:, 0]
 
 
-def check_layer(name: str, layers: int, layer: int, setting: str) -> None:
-    """Raise InputError for a layer that a model lacks; setting: the one that names it."""
+def check_state_layer(model: LanguageModel, layer: int, setting: str) -> None:
+    """Raise InputError if a model has fewer layers; layer 0 is none. setting: its name."""
+    if not layer:
+        return
+    layers = count_layers(model)
     if layer > layers:
         raise InputError(
-            f"{name} has {layers} layers, and layer {layer} was requested.",
+            f"{model.name} has {layers} layers, and layer {layer} was requested.",
             f"Choose a layer of at most {layers}.",
             setting,
         )
@@ -106,6 +111,7 @@ def join_pieces(
     3. Compare the last hidden states with the new embeddings and with the pieces.
     """
     tokens, vocabulary = materials.plan.new_embeddings, materials.plan.base
+    check_state_layer(model, settings.layer, "layer")
     reader = StateReader(model)
     # 1. The map.
     states_of_words = part(materials.progress, 0.0, 0.5)
@@ -158,7 +164,6 @@ def fit_state_map(
     # 2. States: layer 0 is the embedding output, in which nothing is joined yet.
     layers: Sequence[int] = range(1, reader.layers + 1)
     if settings.layer:
-        check_layer(materials.model.name, reader.layers, settings.layer, "layer")
         layers = (settings.layer,)
     states = reader.read(pieces, layers, progress)
 

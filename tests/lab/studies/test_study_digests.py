@@ -100,7 +100,7 @@ def test_a_change_is_seen_by_what_depends_on_it(folder, tmp_path):
     assert not set(digests(folder / "s.toml", root)) & set(before)
 
 
-def test_a_use_counts_by_the_initializer_that_it_chooses(folder, tmp_path):
+def test_a_use_and_its_initializer_have_the_same_digest(folder, tmp_path):
     write_text(folder / "text.txt")
 
     def name_model(changes: str) -> str:
@@ -109,9 +109,9 @@ def test_a_use_counts_by_the_initializer_that_it_chooses(folder, tmp_path):
         [model] = grid.models.values()
         return model.digest
 
-    assert name_model('use = "reading"') == name_model("")
+    assert name_model('use = "similarity"') == name_model("")
     assert name_model('use = "fine-tuning"') == name_model('initializer = "aligned"')
-    assert name_model('use = "reading"') != name_model('use = "fine-tuning"')
+    assert name_model('use = "similarity"') != name_model('use = "fine-tuning"')
 
 
 def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):

@@ -208,8 +208,8 @@ class ReplacementTest:
 
         # 2. Read them in batches.
         lookup = self.network.get_input_embeddings()
-        width = self.network.config.hidden_size
-        words, means = np.empty((2, len(rows), width), np.float32)
+        words: list[Matrix] = [np.empty(0, np.float32)] * len(rows)
+        means: list[Matrix] = [np.empty(0, np.float32)] * len(rows)
         done = 0
         with torch.no_grad():
             for chosen, ids, attended in iterate_batches(rows, BATCH, self.pad):
@@ -222,10 +222,11 @@ class ReplacementTest:
                 output = self.network(inputs_embeds=inputs, attention_mask=attended)
                 states = output.last_hidden_state
                 weights = attended[:, :, None].to(states.dtype)
-                means[chosen] = ((states * weights).sum(dim=1) / weights.sum(dim=1)).numpy()
+                means_of_batch = (states * weights).sum(dim=1) / weights.sum(dim=1)
                 for place, i in enumerate(chosen.tolist()):
                     start, end = spans[i]
                     words[i] = states[place, start:end].mean(dim=0).numpy()
+                    means[i] = means_of_batch[place].numpy()
                 done += len(chosen)
                 progress(done / len(rows), "reading sentences")
-        return words, means
+        return np.stack(words), np.stack(means)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,9 @@ def find_saved_scores(
     none, or if the vectors are not in a workspace.
     """
     for line in _load_lines_of_vectors(vectors, model):
-        if build_settings(AlignmentSettings, line["settings"]) == settings:
+        evaluated = build_settings(AlignmentSettings, line["settings"])
+        # Only directions are evaluated, so any length is the same.
+        if replace(evaluated, vector_length=settings.vector_length) == settings:
             return line
     return None
 

@@ -39,9 +39,11 @@ from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.training.joined_states import check_state_layer
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.growth.plan_cost import CostNumbers, measure_plan_cost
+from vocadapt.vocabulary.initializers.materials import JoinSettings
 from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.plan.plan import PlanNumbers
 from vocadapt.vocabulary.plan.reduction import list_text_free
@@ -247,6 +249,13 @@ def check_model_step(context: StepContext, settings: ModelStep) -> None:
             f"The recipe {recipe.name} does not use {NAMES[role]}.", f"Leave out the {NAMES[role]}."
         )
     check_adaptable(context.model, recipe.module, recipe.further)
+
+    # 3. A layer that the initializer reads.
+    own = recipe.rows.own
+    if isinstance(own, StackedSettings):
+        check_state_layer(context.model, own.state_layer, "state_layer")
+    if isinstance(own, JoinSettings):
+        check_state_layer(context.model, own.layer, "layer")
 
 
 def _find_usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:

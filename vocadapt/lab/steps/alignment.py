@@ -29,6 +29,7 @@ from vocadapt.spaces.alignment.cross_validation import (
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.spreadsheet import escape_cell, unescape_cell
+from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
@@ -166,7 +167,7 @@ def judge_stacked(
     domain = model.vocabulary.spell_words(space)
     with suppress(InputError):
         found = cross_validate_stacked(
-            model.vocabulary, model.space, domain, tokens, settings, progress
+            model.vocabulary, model.space, domain, tokens, settings, progress, PieceJoiner(model)
         )
         return found.to_dict()
     return None

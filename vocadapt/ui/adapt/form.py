@@ -22,6 +22,7 @@ from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
 from vocadapt.recipe import USES, Recipe
 from vocadapt.recipe_changes import change_heuristic
+from vocadapt.settings import get_settings
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.advise.recommendation import (
     describe_alignment,
@@ -217,20 +218,20 @@ def _pick_preset(workspace: Workspace) -> Recipe:
 
 
 def _choose_use(recipe: Recipe) -> Recipe:
-    """Show the choice of what the new embeddings are for, if that chooses the recipe's initializer."""
+    """Draw the picker of the intended use, if the recipe has one; return the recipe for it."""
     if not recipe.use:
         return recipe
     address.restore_selection("adapt_use", address.Choice(USES.__contains__, recipe.use))
     chosen = st.selectbox(
-        "Use",
+        get_settings(Recipe)["use"].label,
         list(USES),
         key="adapt_use",
         persist_state="session",
         format_func=str.capitalize,
-        help="Selects what the new embeddings are for, which chooses their initializer.",
+        help="Selects what the new embeddings are used for, which sets their initializer.",
     )
     address.write("adapt_use", [chosen], USES.__contains__)
-    draw_note(f"{_capitalize(USES[chosen].about)} {USES[chosen].evidence}")
+    draw_note(f"{_capitalize(USES[chosen].about)} Initializer: {USES[chosen].method}.")
     return recipe.choose_use(chosen)
 
 
@@ -288,6 +289,8 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
         help=explain("Initializer", "Selects how the embeddings of new tokens are initialized."),
     )
     draw_note(plain(INITIALIZERS[chosen].about))
+    if recipe.use and not offered[chosen].use:
+        draw_note("This initializer was chosen by hand: the intended use has no effect.")
     return offered[chosen]
 
 
@@ -423,7 +426,7 @@ def _choose_alignment(
         st.markdown(f":small[Alignment: {reason}]")
         if best is None:
             draw_link("alignment", "Compare alignments", alignment_vectors=chosen.vectors.name)
-    # Methods are compared by directions; lengths are a choice of the recipe.
+    # The evaluation compares directions only, so the vector length stays that of the recipe.
     length = recipe.alignment.vector_length
     return replace(recipe, alignment=replace(alignment, vector_length=length))
 

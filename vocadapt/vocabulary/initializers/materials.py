@@ -256,14 +256,12 @@ Ground = Callable[
 
 
 class Joiner(Protocol):
-    """Reads words through the network, each alone and divided into pieces."""
+    """Runs the network on single words that are split into pieces."""
 
     def join(self, materials: "Materials", settings: JoinSettings) -> JoinedEmbeddings:
         """Map hidden states to the embeddings of the new tokens of the materials."""
 
-    def read(
-        self, words: Sequence[Sequence[str]], layer: int, progress: Progress = silent
-    ) -> Matrix:
+    def compute_states(self, words: Sequence[Sequence[str]], layer: int) -> Matrix:
         """Return the states of a layer at the last piece of each word, (words, width); raises InputError
         for a layer that the model lacks.
         """
@@ -279,7 +277,7 @@ class Materials:
     alignment: fitted from the domain (or from the target, without a domain) to the model.
     target: embeddings of a target model, or vectors trained on a text tokenized with its vocabulary.
     distiller: trains embeddings on a text and reports its progress; grounder: on a glossary.
-    joiner: reads words through the network.
+    joiner: runs the network on words that are split into pieces.
     """
 
     plan: VocabularyPlan

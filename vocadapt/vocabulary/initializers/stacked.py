@@ -8,11 +8,11 @@ does not always have its stem as a piece.
 
     e(w) = A · f(w) + c / (c + k) · B · [f(w); v(w); log c]
 
-f(w) are the mean, the first and the last piece of the word, its n-grams of letters and, where asked
-for, the hidden state at its last piece; v(w) is its word vector and c its count in the text. A is
-fitted by ridge regression on all words that can be divided, B on what A leaves over, with the words
-that have a vector. So a word without a vector gets the prediction from its form, and one with few
-occurrences nearly the same.
+f(w) are the mean, the first and the last piece of the word, its n-grams of letters and, optionally,
+the hidden state at its last piece (state_layer); v(w) is its word vector and c its count in the text.
+A is fitted by ridge regression on all words that can be divided, B on what A leaves over, with the
+words that have a vector. So a word without a vector gets the prediction from its form, and one with
+few occurrences nearly the same.
 Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
 words of equal frequency.
 
@@ -39,6 +39,7 @@ from vocadapt.vocabulary.initializers.materials import (
     Initialized,
     Initializer,
     InitializerSettings,
+    Joiner,
     Materials,
     Provenance,
     has_vector,
@@ -57,7 +58,7 @@ MANY_WORDS = 1000
 SPELLING_DIMENSIONS = 768  # of the compressed n-grams
 
 Pieces = tuple[str, ...]
-ReadStates = Callable[[Sequence[Pieces]], Matrix]
+StateFunction = Callable[[Sequence[Pieces]], Matrix]
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ class StackedSettings(CheckedSettings):
     )
     state_layer: int = setting(
         0,
-        "layer whose hidden state at the last piece, read alone, is a part of the form",
+        "hidden layer whose state at the word's last piece is added to the features",
         high=1_000,
-        empty="none: the network is not read",
+        empty="no layer",
     )
     seed: int = setting(1, "random seed of the halves of the model's own words", high=MAX_SEED)
 
@@ -172,15 +173,15 @@ class FormReader:
     """Reads the form of words: their pieces and their spelling.
 
     model: embeddings by token. spelling: a fitted transformer from words to vectors, which weights
-    their n-grams of 3 to 5 letters by rarity (tf-idf) and compresses them (truncated SVD). read_states:
-    reads the hidden states of words from their pieces, (words, width); None: they are no part of the
-    form.
+    their n-grams of 3 to 5 letters by rarity (tf-idf) and compresses them (truncated SVD).
+    compute_states: computes the hidden states of words from their pieces, (words, width); None: not
+    used.
     """
 
     vocabulary: Vocabulary
     model: EmbeddingSpace
     spelling: Any
-    read_states: ReadStates | None = None
+    compute_states: StateFunction | None = None
 
     @classmethod
     def fit(
@@ -189,7 +190,7 @@ class FormReader:
         model: EmbeddingSpace,
         words: Sequence[str],
         seed: int,
-        read_states: ReadStates | None = None,
+        compute_states: StateFunction | None = None,
     ) -> "FormReader":
         """Fit the transformer of the spelling to words of the model."""
         from sklearn.decomposition import TruncatedSVD
@@ -207,7 +208,7 @@ class FormReader:
         n_grams = tfidf.fit_transform(bodies)
         dimensions = min(SPELLING_DIMENSIONS, *n_grams.shape)
         compressor = TruncatedSVD(dimensions, n_iter=2, random_state=seed).fit(n_grams)
-        return cls(vocabulary, model, make_pipeline(tfidf, compressor), read_states)
+        return cls(vocabulary, model, make_pipeline(tfidf, compressor), compute_states)
 
     def read(self, words: Sequence[str], pieces: Sequence[Pieces]) -> list[Matrix]:
         """Return mean, first and last piece, (words, dim), the spelling, (words, dimensions), and the
@@ -222,8 +223,8 @@ class FormReader:
         bodies = [self.vocabulary.body(word) for word in words]
         spelling = self.spelling.transform(bodies).astype(np.float32)
         form = [mean, self.model.matrix[first], self.model.matrix[last], spelling]
-        if self.read_states is not None:
-            form.append(self.read_states(pieces))
+        if self.compute_states is not None:
+            form.append(self.compute_states(pieces))
         return form
 
 
@@ -394,8 +395,8 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
     trained = frozenset(list_trained_tokens(materials.plan, model)) - {*materials.plan.replaced}
     own = divide_own_words(base, model, own_settings.seed)
     own = own.select(np.array([word in trained for word in own.words], dtype=bool))
-    read_states = build_state_reader(materials, own_settings.state_layer)
-    reader = FormReader.fit(base, model, own.words, own_settings.seed, read_states)
+    compute_states = build_state_function(materials.joiner, own_settings.state_layer)
+    reader = FormReader.fit(base, model, own.words, own_settings.seed, compute_states)
     form_of_own = reader.read(own.words, own.pieces)
     stacked = fit_stacked(model, domain, own, form_of_own, own_settings)
 
@@ -435,23 +436,24 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
     return embeddings, tuple(provenance)
 
 
-def build_state_reader(materials: Materials, layer: int) -> ReadStates | None:
-    """Return what reads the hidden states of a layer; None for layer 0, which is none."""
-    joiner = materials.joiner
+def build_state_function(joiner: Joiner | None, layer: int) -> StateFunction | None:
+    """Return the function that computes the hidden states of a layer; None for layer 0."""
     if not layer:
         return None
     if joiner is None:
         raise InputError(
-            "The hidden states of a layer are read through the network, and here only the embeddings of"
-            " the model are read.",
-            "Leave the layer of stacked embeddings out.",
+            "Hidden states need the network, but only the embeddings of the model are available here.",
+            "Set the layer to 0.",
+            "state_layer",
         )
-    return lambda words: joiner.read(words, layer)
+    return lambda words: joiner.compute_states(words, layer)
 
 
 def _describe(stacked: StackedMap, pieces: Pieces, with_context: bool) -> Provenance:
     """Return the provenance of a predicted embedding."""
     form = f"its form ({' '.join(pieces)}), fitted on {stacked.words:,} words"
+    if stacked.settings.state_layer:
+        form = f"the hidden state of layer {stacked.settings.state_layer} and {form}"
     if with_context and stacked.context is not None:
         return Provenance(f"its word vector, on {stacked.context.anchors:,} words, and {form}")
     why = "it has no word vector"

@@ -21,12 +21,13 @@ from vocadapt.spaces.alignment.cross_validation import rank_own_pieces
 from vocadapt.spaces.neighbors.search import compute_hubness
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, normalize_rows
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.initializers.materials import has_vector
+from vocadapt.vocabulary.initializers.materials import Joiner, has_vector
 from vocadapt.vocabulary.initializers.stacked import (
     WORDS,
     FormReader,
     Pieces,
     StackedSettings,
+    build_state_function,
     divide_own_words,
     fit_stacked,
     get_counts,
@@ -86,11 +87,13 @@ def cross_validate_stacked(
     new_tokens: Collection[str],
     settings: StackedSettings | None = None,
     progress: Progress = silent,
+    joiner: Joiner | None = None,
 ) -> StackedQuality:
     """Evaluate stacked embeddings on held-out own words of a model.
 
-    model, domain: spaces by token. new_tokens: the words that will be added. Raises InputError if
-    too few words of the model can be divided, or have a word vector.
+    model, domain: spaces by token. new_tokens: the words that will be added. joiner: runs the network,
+    if the settings name a layer. Raises InputError if too few words of the model can be divided, or
+    have a word vector.
     """
     # 1. The own words, and those of them that are judged.
     settings = settings or StackedSettings()
@@ -107,7 +110,8 @@ def cross_validate_stacked(
         )
     rows = domain.rows(judged.words)
     counts = get_counts(domain, rows)
-    reader = FormReader.fit(vocabulary, model, own.words, settings.seed)
+    compute_states = build_state_function(joiner, settings.state_layer)
+    reader = FormReader.fit(vocabulary, model, own.words, settings.seed, compute_states)
     form = reader.read(own.words, own.pieces)
     form_of_judged = [part[has_context] for part in form]
 
