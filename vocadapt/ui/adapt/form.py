@@ -228,7 +228,7 @@ def _choose_use(recipe: Recipe) -> Recipe:
         key="adapt_use",
         persist_state="session",
         format_func=str.capitalize,
-        help="Selects what the new embeddings are used for, which sets their initializer.",
+        help=explain("Intended use", "Selects the use; the initializer can still be changed below."),
     )
     address.write("adapt_use", [chosen], USES.__contains__)
     draw_note(f"{_capitalize(USES[chosen].about)} Initializer: {USES[chosen].method}.")

@@ -337,6 +337,7 @@ ADAPT = Page(
                 "in sample",
                 "initializer",
                 "insertion",
+                "intended use",
                 "plan",
                 "preset",
                 "recipe",
