@@ -34,8 +34,8 @@ SEEDS = (1, 2, 3)
 SETTINGS = "num_epochs = 8\nbatch_size = 16\nlearning_rate = 2e-4\nmax_length = 128"
 VARIANTS = {
     "none": "",
-    "context": 'preset = "new-words"\nuse = "fine-tuning"',
-    "stacked": 'preset = "new-words"\nuse = "similarity"',
+    "context": 'preset = "new-words"\ninitializer = "aligned"',
+    "stacked": 'preset = "new-words"',
 }
 
 

@@ -58,34 +58,10 @@ def test_the_default_is_the_papers() -> None:
     assert not get_preset("green-bert-random").needs_alignment
 
 
-def test_the_use_of_a_recipe_chooses_its_initializer(tmp_path: Path) -> None:
-    default = get_preset("new-words")
-    assert (default.use, default.rows.method) == ("similarity", "stacked")
-    tuned = default.choose_use("fine-tuning")
-    assert (tuned.rows.method, tuned.alignment.vector_length) == ("aligned", "frequency")
-    # The use is not compared: a recipe saved without one equals its preset.
-    assert replace(default, use="") == default != tuned
-    # Another initializer has no use; the same one keeps it.
-    assert tuned.choose_initializer("focus").use == ""
-    assert default.choose_initializer("stacked").use == "similarity"
-    # A file may name the use alone, but not another initializer beside it.
-    (tmp_path / "short.toml").write_text('use = "similarity"')
-    assert read_recipe(tmp_path / "short.toml").rows.method == "stacked"
-    (tmp_path / "both.toml").write_text('use = "similarity"\n[rows]\nmethod = "focus"')
-    with pytest.raises(InputError, match=r"similarity sets .* stacked, but .* focus"):
-        read_recipe(tmp_path / "both.toml")
-
-
-def test_a_use_is_given_beside_a_recipe_that_has_one() -> None:
-    assert choose_recipe({"use": "fine-tuning"}).rows.method == "aligned"
-    assert choose_recipe({"add_by": "words", "use": "fine-tuning"}).rows.method == "aligned"
-    assert choose_recipe({"initializer": "aligned"}).use == ""
-    with pytest.raises(InputError, match="Both a use and an initializer"):
-        choose_recipe({"use": "similarity", "initializer": "focus"})
-    with pytest.raises(InputError, match="Unknown intended use 'foo'"):
-        choose_recipe({"use": "foo"})
-    with pytest.raises(InputError, match="green-bert does not depend on the use"):
-        choose_recipe({"preset": "green-bert", "use": "similarity"})
+def test_another_alignment_keeps_the_norms_of_the_recipe() -> None:
+    given = {"initializer": "aligned", "method": "least-squares"}
+    assert choose_recipe(given).alignment.vector_length == "frequency"
+    assert choose_recipe({"method": "least-squares"}) == get_preset("green-bert")
 
 
 def test_a_short_recipe_keeps_the_defaults(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES, ModuleSettings
-from vocadapt.recipe import SIMILARITY, Recipe
+from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -164,8 +164,7 @@ NEW_WORDS = Recipe(
     title="New words from context and form",
     vectors=Word2VecSettings(),
     rows=InitializerSettings("stacked"),
-    use=SIMILARITY,
-    # Applies if the initializer is aligned (use = "fine-tuning").
+    # Of the initializer aligned, if that is chosen instead.
     alignment=AlignmentSettings(
         "ridge", unit=True, center=True, ridge=1.0, vector_length="frequency"
     ),

@@ -1,13 +1,13 @@
 """Recipe: the settings of every stage of the pipeline, read from and written to TOML."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_toml
 from vocadapt.models.extension_size import ModuleSettings
-from vocadapt.settings import build_settings, check_settings, get_settings, setting
+from vocadapt.settings import build_settings, check_settings, setting
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.training.masked.continued import ContinuedSettings
@@ -21,34 +21,12 @@ PUBLISHED_VECTORS = Word2VecSettings(trainer="gensim", epochs=5)
 
 
 @dataclass(frozen=True)
-class Use:
-    """An intended use of new embeddings, with the initializer that it sets."""
-
-    about: str
-    method: str
-
-
-SIMILARITY, FINE_TUNING = "similarity", "fine-tuning"
-USES = {
-    SIMILARITY: Use(
-        "the new embeddings are used without fine-tuning, for nearest neighbors, similarity or retrieval",
-        "stacked",
-    ),
-    FINE_TUNING: Use(
-        "the model is fine-tuned, and the logits of base and adapted tokenization are pooled",
-        "aligned",
-    ),
-}
-
-
-@dataclass(frozen=True)
 class Recipe:
     """All settings of an adaptation, one group for each stage.
 
     title: its display name; "" if it has only a name. rows: how the embeddings of new tokens are
-    initialized. use: intended use of the new embeddings; if set, it determines the initializer.
-    module: exBERT's extension modules, if any. further: continued pretraining; disabled if its stage
-    is "".
+    initialized. module: exBERT's extension modules, if any.
+    further: continued pretraining; disabled if its stage is "".
     """
 
     name: str = "green-bert"
@@ -57,15 +35,6 @@ class Recipe:
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     rows: InitializerSettings = field(default_factory=InitializerSettings)
-    # Not compared: a use only sets the initializer, and recipes saved before it existed have none.
-    use: str = setting(
-        "",
-        "intended use of the new embeddings, which sets their initializer",
-        choices=USES,
-        label="Intended use",
-        empty="the recipe names its initializer",
-        compare=False,
-    )
     tokenizer: str = setting(
         "exact-word",
         "how the tokenizer uses new tokens",
@@ -80,13 +49,6 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.use and self.rows.method != USES[self.use].method:
-            raise InputError(
-                f"The use {self.use} sets the initializer to {USES[self.use].method}, but rows.method is"
-                f" {self.rows.method}.",
-                "Leave out one of the two settings.",
-                "use",
-            )
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
             raise InputError(
                 f"A plan of the kind {self.vocabulary.kind} removes or moves tokens, which"
@@ -155,17 +117,6 @@ class Recipe:
             "network": set[str](),
         }[need]
 
-    def choose_use(self, use: str) -> "Recipe":
-        """Return the recipe for a use, with the initializer of that use."""
-        get_settings(Recipe)["use"].check(use)
-        rows = replace(self.rows, method=USES[use].method)
-        return replace(self, use=use, rows=rows)
-
-    def choose_initializer(self, method: str) -> "Recipe":
-        """Return the recipe with this initializer; the use is cleared if the initializer differs."""
-        use = self.use if method == self.rows.method else ""
-        return replace(self, use=use, rows=replace(self.rows, method=method))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as plain values."""
         return asdict(self)
@@ -176,11 +127,7 @@ def read_recipe(path: Path) -> Recipe:
 
     Raises InputError if the file is missing, is not TOML, or has an unknown setting.
     """
-    table = {"name": path.stem, **read_toml(path)}
-    use = table.get("use")
-    if use in USES and isinstance(table.get("rows", {}), dict):
-        table["rows"] = {"method": USES[use].method, **table.get("rows", {})}
-    return build_settings(Recipe, table, str(path))
+    return build_settings(Recipe, {"name": path.stem, **read_toml(path)}, str(path))
 
 
 def write_recipe(recipe: Recipe, path: Path) -> None:

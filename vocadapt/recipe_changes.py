@@ -32,7 +32,7 @@ REMOVED_ALONE = (
 BUDGET = ("epochs", "tokens", "hours")  # settings of pretraining of which one is given
 PRETRAINING = (*BUDGET, "length", "batch", "lr")
 CHANGED: tuple[tuple[type, tuple[str, ...] | None], ...] = (  # settings (None: all) that are read
-    (Recipe, ("tokenizer", "use")),
+    (Recipe, ("tokenizer",)),
     (PlanSettings, ("cut", "removed", "refill", *PLAN)),
     (InitializerSettings, ("method",)),
     (ModuleSettings, ("gate",)),
@@ -50,7 +50,7 @@ def choose_recipe(given: Given) -> Recipe:
     if given.get("preset") and given.get("recipe"):
         raise InputError("Give either a preset or a recipe file, not both.")
     preset = DEFAULT_PRESET
-    if given.get("method") and not (given.get("initializer") or given.get("use")):
+    if given.get("method") and not given.get("initializer"):
         preset = "green-bert"  # an alignment was named: the recipe whose embeddings are aligned
     chooses_tokens = given.get("remove_by") or given.get("add_by")
     if chooses_tokens:
@@ -88,6 +88,11 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
 
     # 2. Build the recipe; a reduction has no initializer of its own.
     percentage = f"{100 * removed:g}" if removed else ""
+    rows = recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
+    vectors = recipe.vectors
+    is_named = given.get("preset") or given.get("recipe")
+    if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
+        rows, vectors = NEW_WORDS.rows, NEW_WORDS.vectors
     plan = replace(
         recipe.vocabulary,
         kind=kind,
@@ -97,12 +102,6 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         count_marks=count_marks,
     )
     title = build_title(plan)
-    if not recipe.makes_embeddings:
-        recipe = replace(recipe, use="", rows=InitializerSettings("syntactic"))
-    is_named = given.get("preset") or given.get("recipe")
-    if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
-        alignment = NEW_WORDS.alignment if given.get("use") else recipe.alignment
-        recipe = replace(NEW_WORDS, alignment=alignment)
     if recipe.module.size:
         title += ", and an extension module"
     return replace(
@@ -110,7 +109,9 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         name="-".join(filter(None, (remove_by, percentage, add_by))),
         about=KINDS[kind].about,
         title=title,
+        vectors=vectors,
         vocabulary=plan,
+        rows=rows,
         tokenizer=mode,
     )
 
@@ -168,10 +169,10 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
     its alignment and its module; raise InputError for those that it does not use.
     """
     # 1. The settings that were given.
-    recipe = _change_initializer(recipe, given)
     plan = replace(recipe.vocabulary, **read_given(given, PlanSettings, PLAN))
+    rows = replace(recipe.rows, **read_given(given, InitializerSettings, ("method",)))
     module = replace(recipe.module, **read_given(given, ModuleSettings, ("gate",)))
-    recipe = replace(recipe, vocabulary=plan, module=module)
+    recipe = replace(recipe, vocabulary=plan, rows=rows, module=module)
 
     # 2. Refuse settings that would have no effect.
     for setting, was_given, is_used, problem in (
@@ -194,7 +195,6 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
             "adds no words of word vectors.",
         ),
         ("initializer", given.get("initializer"), recipe.makes_embeddings, "adds no tokens."),
-        ("use", given.get("use"), recipe.makes_embeddings, "adds no tokens."),
         (
             "",  # two settings have the name "method"
             given.get("method"),
@@ -209,8 +209,8 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
             )
 
     # 3. Settings of the initializer and of the alignment.
-    used = [recipe.rows.method] if recipe.makes_embeddings else []
-    recipe = replace(recipe, rows=read_initializer_settings(given, recipe.rows, used))
+    used = [rows.method] if recipe.makes_embeddings else []
+    recipe = replace(recipe, rows=read_initializer_settings(given, rows, used))
     alignment = read_given(given, AlignmentSettings)
     if alignment and not given.get("method"):
         raise InputError(
@@ -221,28 +221,6 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
         return recipe
     length = {"vector_length": recipe.alignment.vector_length}
     return replace(recipe, alignment=AlignmentSettings(**length | alignment))
-
-
-def _change_initializer(recipe: Recipe, given: Given) -> Recipe:
-    """Return the recipe with the given initializer, or with that of the given use."""
-    method, use = given.get("initializer"), given.get("use")
-    if method and use:
-        raise InputError(
-            "Both a use and an initializer were given, but a use sets the initializer.",
-            "Leave one of them out.",
-            "use",
-        )
-    if use and not recipe.use:
-        raise InputError(
-            f"The initializer of the recipe {recipe.name} does not depend on the use.",
-            "Leave the use out.",
-            "use",
-        )
-    if method:
-        return recipe.choose_initializer(method)
-    if use:
-        return recipe.choose_use(use)
-    return recipe
 
 
 def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:

@@ -168,7 +168,6 @@ def setting(
     empty: str = "",
     words: Mapping[str, int] | None = None,
     always: bool = False,
-    compare: bool = True,
 ) -> T:
     """Declare a setting as a dataclass field.
 
@@ -179,8 +178,7 @@ def setting(
     after --no- if the default is True); "" for none; `--flag=value` if several booleans share a
     repeatable flag. other_flag: flag of another setting whose value applies if this one's flag is
     not given. empty: the meaning of an empty value (0 or ""). words: words that stand for numbers,
-    such as last for -1. always: include the flag in every generated command line. compare: as in
-    dataclasses.field.
+    such as last for -1. always: include the flag in every generated command line.
     """
     declared = Setting(
         default,
@@ -195,7 +193,7 @@ def setting(
         words or {},
         always,
     )
-    return field(default=default, compare=compare, metadata={SETTING: declared})
+    return field(default=default, metadata={SETTING: declared})
 
 
 def show_only(*names: str) -> dict[str, tuple[str, ...]]:

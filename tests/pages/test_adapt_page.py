@@ -18,7 +18,6 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_stamp
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
-from vocadapt.recipe import USES
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.adapt import plan
@@ -262,27 +261,17 @@ def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, m
     assert not [box for box in app.selectbox if str(box.key).startswith("initializer_")]
 
 
-def test_the_use_chooses_the_initializer_of_the_default_recipe(open_page, seeded, monkeypatch):
+def test_an_alignment_of_the_default_recipe_keeps_its_norms(open_page, seeded, monkeypatch):
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
     )
     app = open_page(ADAPT, seeded, adapt_preset="new-words")
-    assert app.selectbox(key="adapt_use").value == "similarity"
-    assert app.selectbox(key="initializer_new-words_similarity").value == "stacked"
-    app.selectbox(key="adapt_use").set_value("fine-tuning").run()
-    assert app.selectbox(key="initializer_new-words_fine-tuning").value == "aligned"
-    assert any(USES["fine-tuning"].about[4:] in text for text in texts(app))
+    choose_initializer(app, "new-words", "aligned")
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
-    recipe = started[0].settings.recipe
-    assert (recipe.use, recipe.rows.method) == ("fine-tuning", "aligned")
-    assert recipe.alignment.vector_length == "frequency"
-    # A link states the use; a preset that names its initializer has none.
-    app = open_page(ADAPT, seeded, adapt_preset="new-words", adapt_use="fine-tuning")
-    assert app.selectbox(key="initializer_new-words_fine-tuning").value == "aligned"
-    app = open_page(ADAPT, seeded, adapt_preset="green-bert")
-    assert not [box for box in app.selectbox if box.key == "adapt_use"]
+    # The best evaluated method, with the vector length of the recipe.
+    assert started[0].settings.recipe.alignment.vector_length == "frequency"
 
 
 def test_an_initializer_that_trains_asks_for_a_text(open_page, tmp_path, pair, uncounted):

@@ -230,17 +230,6 @@ def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
     assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
 
 
-def test_a_variant_of_the_form_is_adapted_for_fine_tuning(open_page, own):
-    shutil.copytree(DEMO.joinpath(*VECTORS), own.folder(*VECTORS))
-    app = open_page("studies", own)
-    [preset] = app.multiselect(key="studies_presets").value
-    assert preset == "new-words"
-    app.button(key="studies_save").click().run()
-    [artifact] = own.artifacts("studies")
-    study = read_study(artifact.folder / FILE)
-    assert study.variants[-1].adapting["use"] == "fine-tuning"
-
-
 @pytest.mark.parametrize(
     "adapting", ["", 'preset = "green-bert"\nvectors = "../../vectors/demo-biomedical"\n']
 )

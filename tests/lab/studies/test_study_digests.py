@@ -10,7 +10,6 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
 from vocadapt.errors import InputError
-from vocadapt.given_settings import Given
 from vocadapt.lab.studies.grid import expand
 from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.studies.table import correct_by_holm
@@ -99,35 +98,6 @@ def test_a_change_is_seen_by_what_depends_on_it(folder, tmp_path):
     write(folder, FILE)
     write_conll(folder / "test.tsv", sentences(5, 2))
     assert not set(digests(folder / "s.toml", root)) & set(before)
-
-
-def test_a_use_and_its_initializer_have_the_same_digest(folder, tmp_path):
-    write_text(folder / "text.txt")
-
-    def name_model(changes: str) -> str:
-        adapted = f'corpus = "text.txt"\npreset = "new-words"\n{changes}'
-        grid = expand(read_study(write(folder, FILE.replace("num_epochs = 1", adapted))), tmp_path)
-        [model] = grid.models.values()
-        return model.digest
-
-    assert name_model('use = "similarity"') == name_model("")
-    assert name_model('use = "fine-tuning"') == name_model('initializer = "aligned"')
-    assert name_model('use = "similarity"') != name_model('use = "fine-tuning"')
-
-
-def test_a_variant_without_a_recipe_is_adapted_for_fine_tuning(folder):
-    write_text(folder / "text.txt")
-
-    def read_given(changes: str) -> Given:
-        text = FILE.replace("num_epochs = 1", f'corpus = "text.txt"\n{changes}')
-        return read_study(write(folder, text)).variants[1].adapting
-
-    assert read_given("")["use"] == "fine-tuning"
-    assert read_given("max_added = 3")["use"] == "fine-tuning"
-    assert read_given('use = "similarity"')["use"] == "similarity"
-    assert "use" not in read_given('preset = "new-words"')
-    assert "use" not in read_given('initializer = "stacked"')
-    assert "use" not in read_given('preset = "green-bert"')
 
 
 def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):

@@ -245,7 +245,7 @@ ADAPT = Command(
         ),
         GLOSSARY,
         setting_options(PlanSettings, "cut", "removed", "refill", shown_default=OF_RECIPE),
-        setting_options(Recipe, "tokenizer", "use", shown_default=OF_RECIPE),
+        setting_options(Recipe, "tokenizer", shown_default=OF_RECIPE),
         setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),
         setting_options(PlanSettings, "count_marks", action=BooleanOptionalAction),
         setting_options(PlanSettings, "max_added", "min_count", shown_default=OF_RECIPE),

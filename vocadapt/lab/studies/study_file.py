@@ -22,7 +22,6 @@ the name of a preset of fine-tuning.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,6 @@ from vocadapt.lab.steps.step import CASINGS
 from vocadapt.lab.studies.extended_files import read_extended
 from vocadapt.lab.studies.table_reader import TableReader
 from vocadapt.lab.workspace.workspace import check_name
-from vocadapt.recipe import FINE_TUNING
 from vocadapt.recipe_changes import CHANGED, choose_recipe
 from vocadapt.settings import MAX_SEED, Setting, check_settings, setting
 from vocadapt.text.corpus import CorpusSettings
@@ -229,8 +227,7 @@ def _read_variant(
     given |= reader.read_given(adapting, declared, where)
     _check_pretraining(reader, given, adapting.keys() & training.keys(), where)
 
-    # 2. The use of its new embeddings, and the texts of the study that it is adapted to.
-    _set_use(given)
+    # 2. The texts of the study that it is adapted to.
     named = _choose_corpora(reader, entry, given, corpora, where)
 
     # 3. How it is fine-tuned, and how a bare vocabulary is read.
@@ -245,15 +242,6 @@ def _read_variant(
         given["casing"] = casing
     settings = reader.read_given(tuned, training, where)
     return Variant(name, reader.read_path(model, missing=True), given, settings, named)
-
-
-def _set_use(given: dict[str, Any]) -> None:
-    """Set the use of a variant that names no recipe and no initializer: all variants are fine-tuned."""
-    if not given or not given.keys().isdisjoint(("preset", "recipe", "use", "initializer")):
-        return
-    with suppress(InputError):  # reported when the variant is expanded
-        if choose_recipe(given).use:
-            given["use"] = FINE_TUNING
 
 
 def _check_pretraining(
@@ -311,7 +299,7 @@ def _choose_corpora(
             "Leave out one of them.",
         )
     if named and not given:
-        given |= {"preset": DEFAULT_PRESET, "use": FINE_TUNING}
+        given["preset"] = DEFAULT_PRESET
     if named or not given or "corpus" in given or not corpora:
         return tuple(named)
     try:

@@ -28,7 +28,6 @@ STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; gro
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
 VECTORS = "vectors"  # name of the step that trains word vectors
-SHORTCUTS = ("use",)  # settings that only set other settings, which are in the digest
 # Settings added after the first studies → the value with which results do not change. With this
 # value, a setting is excluded from digests, so that an update does not repeat studies: add new
 # settings here.
@@ -124,11 +123,11 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
 
 def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, also nested ones, without those of ADDED_SETTINGS that do not change
-    results, and without SHORTCUTS.
+    results.
     """
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if name in SHORTCUTS or (name in ADDED_SETTINGS and value == ADDED_SETTINGS[name]):
+        if name in ADDED_SETTINGS and value == ADDED_SETTINGS[name]:
             continue
         if isinstance(value, dict):
             value = _leave_out_added(value)

@@ -20,9 +20,8 @@ from vocadapt.models.abilities import check_ability
 from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
-from vocadapt.recipe import USES, Recipe
+from vocadapt.recipe import Recipe
 from vocadapt.recipe_changes import change_heuristic
-from vocadapt.settings import get_settings
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.ui.advise.recommendation import (
     describe_alignment,
@@ -104,7 +103,7 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     more = st.container()
     # 1. The recipe, and the sources that it needs.
     with preset_box:
-        recipe = _choose_use(_pick_preset(workspace))
+        recipe = _pick_preset(workspace)
     if recipe.makes_embeddings:  # what is folded are the settings of new embeddings
         more = more.expander("More settings", icon=":material/tune:")
     with more:
@@ -217,24 +216,6 @@ def _pick_preset(workspace: Workspace) -> Recipe:
     return recipe
 
 
-def _choose_use(recipe: Recipe) -> Recipe:
-    """Draw the picker of the intended use, if the recipe has one; return the recipe for it."""
-    if not recipe.use:
-        return recipe
-    address.restore_selection("adapt_use", address.Choice(USES.__contains__, recipe.use))
-    chosen = st.selectbox(
-        get_settings(Recipe)["use"].label,
-        list(USES),
-        key="adapt_use",
-        persist_state="session",
-        format_func=str.capitalize,
-        help=explain("Intended use", "Selects the use; the initializer can still be changed below."),
-    )
-    address.write("adapt_use", [chosen], USES.__contains__)
-    draw_note(f"{_capitalize(USES[chosen].about)} Initializer: {USES[chosen].method}.")
-    return recipe.choose_use(chosen)
-
-
 def _capitalize(sentence: str) -> str:
     """Return a sentence that begins with a capital letter and ends with a full stop."""
     return f"{sentence[:1].upper()}{sentence[1:]}".rstrip(".") + "."
@@ -263,7 +244,7 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
         st.markdown("No word of this text can be added to this model.")
         return None
     draw_link("advise", "Read the advice", icon=":material/menu_book:")
-    recipe = replace(found, use=chosen.recipe.use, rows=chosen.recipe.rows)
+    recipe = replace(found, rows=chosen.recipe.rows)
     return replace(chosen, recipe=recipe, advice=report)
 
 
@@ -278,19 +259,17 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
         return recipe
     offered = {}
     for name in INITIALIZERS:
-        changed = recipe.choose_initializer(name)
+        changed = replace(recipe, rows=replace(recipe.rows, method=name))
         if changed.needs <= {*recipe.needs, "text", "glossary"}:
             offered[name] = changed
     chosen = st.selectbox(
         "Initializer",
         list(offered),
         list(offered).index(recipe.rows.method),
-        key="_".join(filter(None, ("initializer", recipe.name, recipe.use))),
+        key=f"initializer_{recipe.name}",
         help=explain("Initializer", "Selects how the embeddings of new tokens are initialized."),
     )
     draw_note(plain(INITIALIZERS[chosen].about))
-    if recipe.use and not offered[chosen].use:
-        draw_note("This initializer was chosen by hand: the intended use has no effect.")
     return offered[chosen]
 
 

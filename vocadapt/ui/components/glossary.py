@@ -107,10 +107,6 @@ TERMS = {
         "The addition of words to the subword vocabulary, so that they also match inside longer"
         " words."
     ),
-    "intended use": (
-        "What new embeddings are made for: nearest neighbors, similarity and retrieval as they are, or"
-        " fine-tuning with pooled logits. It sets their initializer."
-    ),
     "isotropy": "How evenly the embeddings of a space are spread over all directions.",
     "job": (
         "A step that runs in the background, with progress, a log and, for trainings, checkpoints."

@@ -337,7 +337,6 @@ ADAPT = Page(
                 "in sample",
                 "initializer",
                 "insertion",
-                "intended use",
                 "plan",
                 "preset",
                 "recipe",

@@ -17,7 +17,6 @@ from vocadapt.lab.studies.saved import (
 )
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.presets import PRESETS, format_recipe_title
-from vocadapt.recipe import FINE_TUNING
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
@@ -213,7 +212,6 @@ def draw_adaptations(workspace: Workspace) -> list[dict[str, str]]:
     return [
         {
             "preset": name,
-            **({"use": FINE_TUNING} if PRESETS[name].use else {}),
             **{KEY_OF_SOURCE[source]: given[source] for source in sorted(PRESETS[name].needs)},
         }
         for name in picked
