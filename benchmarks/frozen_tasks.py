@@ -330,16 +330,19 @@ def bootstrap_difference(
     own, others: counts (runs, sentences, 3), see `compute_f1`.
     """
 
-    def subtract(rows: NDArray[np.int64]) -> float:
-        return float(
-            compute_f1(own[:, rows].sum(axis=1)).mean()
-            - compute_f1(others[:, rows].sum(axis=1)).mean()
-        )
-
+    # Row 0 weights each sentence once, each other row as often as a sample has it.
     n, rng = own.shape[1], np.random.default_rng(1)
-    drawn = [subtract(rng.integers(n, size=n)) for _ in range(BOOTSTRAPS)]
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return subtract(np.arange(n)), float(low), float(high)
+    samples = rng.multinomial(n, np.full(n, 1 / n), size=BOOTSTRAPS)
+    weights = np.concatenate([np.ones((1, n)), samples])
+
+    def average_f1(counts: NDArray[np.int64]) -> FloatArray:
+        runs = len(counts)
+        sums = weights @ counts.transpose(1, 0, 2).reshape(n, runs * 3)
+        return np.asarray(compute_f1(sums.reshape(-1, runs, 3)).mean(axis=1))
+
+    found = average_f1(own) - average_f1(others)
+    low, high = np.percentile(found[1:], (2.5, 97.5))
+    return float(found[0]), float(low), float(high)
 
 
 def summarize(folder: Path) -> dict[str, Any]:
