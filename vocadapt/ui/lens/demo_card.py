@@ -114,7 +114,7 @@ def _draw_real_task(real: dict[str, Any]) -> None:
         draw_note("Whether a real task gains is another question: see *Advice*.")
         return
     st.markdown(
-        f"A real task, {real['task']} with all training sentences (6-layer model, {len(seeds)} seeds): mean"
+        f"A real task, {real['task']} with all training sentences (6-layer model, {count(len(seeds))} seeds): mean"
         f" F1 {fraction(variants[BASELINE]['f1']['base'])} without new words."
     )
     for name, label in INITIALIZER_LABELS.items():
