@@ -12,12 +12,13 @@ from tests.conftest import TINY_TOKENS
 from tests.material.lab import write_text
 from tests.pages.test_pages import PRETRAINING, texts
 from vocadapt.footprint import Footprint, format_energy
-from vocadapt.lab.artifacts.alignments import load_table
+from vocadapt.lab.artifacts.alignments import find_saved_scores, load_table
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_stamp
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.models.language_model import open_model
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.adapt import plan
@@ -318,6 +319,12 @@ def test_the_model_has_the_evaluation_of_its_alignment(seeded):
         name: held_out[name] for name in ("p@5", "chance@5", "folds")
     }
     assert numbers["folds"] == 3
+    # Only directions are evaluated: another vector length finds the same evaluation.
+    [vectors] = seeded.artifacts("vectors")
+    model = open_model(str(seeded.root / alignment.manifest.inputs["model"].paths[0]))
+    settings = AlignmentSettings(vector_length="frequency")
+    assert find_saved_scores(vectors.folder, model, settings) == lines[0]
+    assert find_saved_scores(vectors.folder, model, AlignmentSettings("ridge", ridge=7.0)) is None
 
 
 def test_the_measured_quality_of_stacked_embeddings_is_beside_its_forecast(

@@ -281,6 +281,18 @@ def test_held_out_words_are_found_far_above_chance() -> None:
     assert chance.precision(1) < 0.05
 
 
+def test_held_out_words_are_judged_with_the_hidden_state_of_the_settings() -> None:
+    # Word vectors of other words tell nothing.
+    order = np.random.default_rng(3).permutation(len(DOMAIN))
+    domain = DOMAIN.with_matrix(DOMAIN.matrix[order])
+    given = (VOCABULARY, MODEL, domain, NEW, StackedSettings(state_layer=1))
+    with_states = cross_validate_stacked(*given, joiner=InformativeStates())
+    without = cross_validate_stacked(VOCABULARY, MODEL, domain, NEW)
+    assert with_states.precision(1) > without.precision(1) + 0.1
+    with pytest.raises(InputError, match="Hidden states need the network"):
+        cross_validate_stacked(*given)
+
+
 def test_too_few_words_to_judge_are_refused() -> None:
     few = DOMAIN.take(DOMAIN.rows([OWN[0], *NEW]))
     with pytest.raises(InputError, match="1 words of the model have a word vector"):

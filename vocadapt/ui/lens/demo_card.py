@@ -102,7 +102,6 @@ def _draw_task(task: dict[str, Any]) -> None:
         f" {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)}); with random embeddings of the same"
         f" words {fraction(task['f1'][RANDOM])}."
     )
-    draw_note("This task was constructed to show the difference.")
 
 
 def _draw_real_task(real: dict[str, Any]) -> None:
