@@ -13,8 +13,8 @@ alignment (ridge of ALIGNMENTS, kernel ridge) that is better on average counts. 
 when a doubling gains less than .005. Beside that, P@k of stacked embeddings from these vectors, raw and
 reweighted (`stacked_quality`).
 
-Each cell is written to benchmarks/small_texts.json when it ends, and is not measured again. The
-curves are in docs/small-texts.md.
+Each cell is written to benchmarks/small_texts.json when it ends, and is not measured again.
+docs/small-texts.md has the tables.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class Word2VecSettings(CheckedSettings):
-        epochs: int = setting(5, "passes over the text", low=1, high=10_000)
+        epochs: int = setting(0, "passes over the text", words={"auto": 0})
         sample: float = setting(1e-3, "threshold of …", low=0, high=1, flag="--subsample")
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 

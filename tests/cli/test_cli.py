@@ -291,7 +291,7 @@ def test_align_without_a_method_chooses_one_by_other_words(
     saved = json.loads((tmp_path / "a" / "alignment.json").read_text())
     assert saved["settings"] == answer["settings"]
     shown = ask(*given, json_wanted=False)[1]
-    assert "took no part in the choice" in shown
+    assert "the scores are those of the others" in shown
 
 
 def test_align_filters_anchors(ask, vectors, tiny_bert):

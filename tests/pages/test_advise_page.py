@@ -77,7 +77,7 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
         "Tokens saved",
     ]
     assert "chance 1 in " in app.metric[2].delta
-    assert "How precisely" in app.warning[0].value
+    assert "Expected precision" in app.warning[0].value
     assert "is not known" in app.warning[0].value
 
 

@@ -23,17 +23,17 @@ def test_the_first_screen_says_what_new_words_do(open_page, opened):
     assert not app.exception and not app.error
     said = " ".join(texts(app))
     headline = json.loads(demo.HEADLINE.read_text(encoding="utf-8"))
-    assert "This is the demo: one sentence, " in said and "fewer)" in said
+    assert "The demo: one sentence takes " in said and "fewer)" in said
     for one in headline["words"]:
         assert f"**{one['word']}**" in said and one["neighbors"][0] in said
     assert headline["masked"]["with"][0][0] in said and "nats per character" in said
-    assert "single words decide" in said
+    assert "labels depend on single words" in said
 
 
 def test_other_visits_do_not_show_it(open_page, opened, tmp_path):
-    assert "This is the demo" not in " ".join(texts(open_page("lens", opened)))
+    assert "The demo: one sentence" not in " ".join(texts(open_page("lens", opened)))
     empty = open_page("lens", tmp_path / "empty", lens_demo="opened")
-    assert not empty.exception and "This is the demo" not in " ".join(texts(empty))
+    assert not empty.exception and "The demo: one sentence" not in " ".join(texts(empty))
 
 
 def test_a_task_that_is_not_won_is_not_shown(open_page, opened, tmp_path, monkeypatch):
@@ -43,7 +43,7 @@ def test_a_task_that_is_not_won_is_not_shown(open_page, opened, tmp_path, monkey
     file.write_text(json.dumps(headline), encoding="utf-8")
     monkeypatch.setattr(demo, "HEADLINE", file)
     said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
-    assert "This is the demo" in said and "single words decide" not in said
+    assert "The demo: one sentence" in said and "labels depend on single words" not in said
 
 
 def test_the_headline_is_what_the_models_do():

@@ -196,7 +196,7 @@ def test_a_word_without_a_vector_gets_its_form_and_says_so() -> None:
     lacking = DOMAIN.take(np.array([i for i, w in enumerate(DOMAIN.words) if w != NEW[0]]))
     made = initialize(replace(MATERIALS, domain=lacking), SETTINGS)
     assert made.fallbacks == 1 and made.provenance[0].fallback
-    assert made.provenance[0].how.endswith("alone: it has no word vector")
+    assert made.provenance[0].how.endswith("without a context: it has no word vector")
     assert "its word vector, on" in made.provenance[1].how
     assert np.linalg.norm(made.matrix[0]) > 0
 

@@ -36,8 +36,8 @@ def choose_hidden_tokens(
     n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
         raise InputError(
-            f"Cannot hide {n:,} of {len(pool):,} common tokens of two letters or more: at least half of"
-            " them must remain.",
+            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: at least half"
+            " of them must remain.",
             "Hide fewer, or give a target that has more tokens in common with the model.",
         )
     drawn = np.random.default_rng(seed).choice(len(pool), n, replace=False)

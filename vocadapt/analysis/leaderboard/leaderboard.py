@@ -69,11 +69,10 @@ BASELINES = {  # initializers that use no information about a token
 TRAINED_COST = 100.0
 TRAINED = ("text", "glossary")  # needs of initializers that are trained through the network
 MATCHED = ", norm-matched"
-AS_NEW_WORDS = (
-    "as if held-out tokens were as frequent as new ones, and had as many and as long pieces."
-)
+AS_NEW_WORDS = "weighted so that counts, numbers of pieces and lengths of the first piece are those of new tokens."
 WITHOUT_STEMS = (
-    "if all tokens with the same first five letters, and their beginnings, are held out, too."
+    "if all tokens that begin with the same five letters, or that are the first three or four of these"
+    " letters, are held out, too."
 )
 SMALLEST_P = 1e-6  # a smaller p-value is not written out
 FLOPS = 4e10  # floating-point operations per second of two cores
@@ -139,7 +138,7 @@ def score(label: str, about: str, key: str = "", decimals: int = 3, shown: bool 
     """Declare a score of an initializer, None if it cannot be computed.
 
     label, about, decimals: of its column. key: its name in JSON, if another than the field's. shown:
-    whether tables have it; JSON always has.
+    whether tables have it; JSON always has it.
     """
     column = {"label": label, "about": about, "key": key, "decimals": decimals, "shown": shown}
     return field(default=None, metadata=column)
@@ -374,23 +373,22 @@ class Leaderboard(Summarized):
         best = max(read, key=lambda row: row.word_state or 0.0)
         assert best.word_state is not None
         found = (
-            f"cosine to the word itself {best.word_state:.3f} with {best.label},"
-            f" {self.pieces.word:.3f} with its pieces"
+            f"In sentences, {best.label} comes closest to the true hidden state of a word: cosine"
+            f" {best.word_state:.3f}, with its pieces {self.pieces.word:.3f}"
         )
         # The error is that of the difference, over the same tokens.
         if best.word_state - self.pieces.word <= 2 * (best.word_state_error or 0.0):
-            return (
-                f"In sentences, none is shown to be read better than the pieces of a word: {found}."
-            )
-        return f"In sentences, {best.label} is read best: {found}."
+            return f"{found}; this does not show that it is read better than the pieces."
+        return f"{found}."
 
     def describe_reading(self) -> str:
         """Describe what the network read, or why it read nothing."""
         if self.pieces is None:
             return f"No sentences were read: {self.why_not_read}"
         return (
-            f"Read: {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of the held-out tokens;"
-            f" as pieces, word {self.pieces.word:.3f}, sentence {self.pieces.sentence:.4f}."
+            f"The network read {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of the"
+            f" held-out tokens. With the pieces, the cosine to the true hidden state is"
+            f" {self.pieces.word:.3f} for the word and {self.pieces.sentence:.4f} for the sentence."
         )
 
     def build_table(self) -> dict[str, list[object]]:

@@ -226,7 +226,10 @@ ADAPT = Command(
         option(
             "--preset",
             metavar="NAME",
-            help=f"built-in recipe (default {DEFAULT_PRESET}); the command presets lists them",
+            help=(
+                f"built-in recipe (default {DEFAULT_PRESET}, with --method green-bert); the command presets"
+                " lists them"
+            ),
         ),
         option(
             "--recipe",

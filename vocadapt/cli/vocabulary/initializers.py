@@ -108,7 +108,9 @@ class CompareAnswer(TypedDict):
     candidates: int
     chance: Chance
     added: int
-    matched: Annotated[float, "fraction of the new tokens with count and pieces of a hidden one"]
+    matched: Annotated[
+        float, "fraction of the new tokens that have a hidden token of similar count and pieces"
+    ]
     stems: Annotated[int, "tokens that were held out with their stems"]
     pieces: Annotated[PiecesRead | None, "how the network reads hidden tokens as pieces"]
     why_not_read: Annotated[str, "why the network read no text"]
@@ -182,7 +184,7 @@ def _render(compared: InitializerComparison) -> str:
         f" among {board.candidates:,} embeddings; chance P@1 {board.chance['p@1']:.2g}, MRR"
         f" {board.chance['mrr']:.2g}.",
         f"{board.stems:,} common tokens held out with their stems; {percent(board.matched)} of the new"
-        " tokens have count and pieces in common with a held-out one.",
+        " tokens have a held-out token of similar count and pieces.",
         board.describe_reading(),
         f"Neighbors kept, of {board.k}, and norms: {board.judged:,} of {board.added:,} new tokens, among"
         f" {board.neighbor_candidates:,}.",

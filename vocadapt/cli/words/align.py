@@ -313,7 +313,7 @@ def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) ->
     measured = f"Scores are means over {chosen['folds']} folds of held-out anchors."
     if chosen["folds"] == 1:
         measured = (
-            "Scores are of words that took no part in the choice: the method was chosen by others."
+            "The method was chosen on some of the anchors; the scores are those of the others."
         )
     length = "Length: median norm of mapped words relative to their own wordpieces."
     lines = [format_table(HEADER, rows), "", f"{measured} {length}"]
@@ -433,7 +433,14 @@ def _render_lists(title: str, lists: FourLists) -> str:
     )
 
 
-ALIGN = Command(_align, (*SPACES, setting_options(AlignmentStep), *destination_options("--save")))
+ALIGN = Command(
+    _align,
+    (*SPACES, setting_options(AlignmentStep), *destination_options("--save")),
+    description=(
+        "Fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out words."
+        " Without an option of the alignment, the best of five fast methods is chosen on held-out words."
+    ),
+)
 NEIGHBORS = Command(
     _list_neighbors,
     (

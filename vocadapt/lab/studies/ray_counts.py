@@ -95,7 +95,7 @@ def _count_parts(
                 yield found, n_ended / len(parts)
     except ray.exceptions.RayError as error:
         raise InputError(
-            f"The Ray cluster could not count the words: {' '.join(str(error).split()):.300}",
+            f"The Ray cluster could not finish counting: {' '.join(str(error).split()):.300}",
             "Check the cluster with the command ray status.",
         ) from None
     finally:

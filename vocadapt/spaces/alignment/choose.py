@@ -1,6 +1,6 @@
 """Choose an alignment by held-out words, and evaluate it on words that took no part in the choice.
 
-A hash of the word decides its part, the same for every text and model:
+A hash of the word decides its fold, the same for every text and model:
 
 1. Hold a fifth of the words out (the last of five folds). Divide the others into four folds: fit each
    of the fast methods on three, and evaluate it on the fourth.
@@ -95,7 +95,7 @@ def choose_alignment(
             "Give more text, or name a method.",
         )
 
-    # 2. Choose among the methods that can be fitted on the fewest words that occur.
+    # 2. Choose among the methods that can be fitted on the smallest training set of the folds.
     fewest = int(sizes.sum() - sizes.max())
     infeasible = find_infeasible_methods(source, target, fewest)
     able = [one for one in list_fast_alignments(anchors) if one.method not in infeasible]
@@ -124,7 +124,9 @@ def _select_simplest(
     target: EmbeddingSpace,
     progress: Progress,
 ) -> AlignmentSettings:
-    """Return the first method that no later one beats significantly; fold: (n,) of the anchors."""
+    """Return the first method, or the last one that finds significantly more words than the best one
+    before it; fold: (n,) of the anchors.
+    """
     # 1. Only the wordpieces of these anchors are candidates. With many anchors, one fold suffices.
     pieces = target.take(visible.target_rows)
     own = Anchors(visible.words, visible.source_rows, np.arange(len(visible)))

@@ -185,15 +185,15 @@ def choose_training(counts: WordCounts, settings: Word2VecSettings) -> TrainingC
     if trainer == AUTO:
         fits = counts.words <= MAX_COUNTED_WORDS and not settings.find_unused(TRAINERS[COUNTED])
         trainer = COUNTED if fits else TRAINED
-        reason = f"{size}: up to {MAX_COUNTED_WORDS:,}, words are counted"
+        reason = f"{size}, at most {MAX_COUNTED_WORDS:,}: counted, not trained"
         if not fits:
-            reason = f"{size}: above {MAX_COUNTED_WORDS:,}, vectors are trained"
+            reason = f"{size}, more than {MAX_COUNTED_WORDS:,}: trained"
         if counts.words <= MAX_COUNTED_WORDS and not fits:
             reason = "the chosen settings need a trainer with epochs"
     epochs = settings.epochs
     if not epochs and "epochs" not in TRAINERS[trainer].unused:
         epochs = next(n for words, n in EPOCHS if counts.words >= words)
-        reason = f"{reason or size}; {epochs} epochs, after which more change little"
+        reason = f"{reason or size}; {epochs} epochs, because more change little"
     return TrainingChoice(replace(settings, trainer=trainer, epochs=epochs), reason)
 
 

@@ -69,8 +69,7 @@ COLUMNS = {
     "no longer split": "Fraction of split running words that become a single token.",
     OF_TASK: ("Fraction of split entity words of the task that become a single token."),
     "under 20": (
-        "Fraction of added words that occur fewer than 20 times: their embeddings come mostly from"
-        " their pieces."
+        "Fraction of added words that occur fewer than 20 times: their embeddings are less precise."
     ),
     "parameters": "Parameters of the new embeddings.",
     "size": "Size of the new embeddings in float32.",

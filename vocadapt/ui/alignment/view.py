@@ -313,7 +313,7 @@ def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
     basis = f"{row.held_out['folds']} folds"
     if row.held_out["folds"] == 1:
         judged = count(row.held_out["words"])
-        basis = f"the method chosen on some, the scores of {judged} others"
+        basis = f"{judged} of them, which took no part in choosing the method, give the scores"
     held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(row.held_out['chance@5'])}"
     pieces = row.held_out["all_pieces"]
     draw_note(

@@ -9,7 +9,6 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.analysis.leaderboard.leaderboard import (
-    COLUMNS,
     LeaderboardSettings,
     estimate_leaderboard_seconds,
     list_columns,
@@ -131,10 +130,13 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     settings = replace(settings, rows=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
     text = st.selectbox(
-        "Text for masked loss",
+        "Held-out text",
         [NO_TEXT, *corpora],
         key="initializers_loss_text",
-        help=COLUMNS["masked_loss"].about,
+        help=(
+            "Selects a text for the masked loss and for the sentences that the network reads. Without one,"
+            " sentences come from the text of the word vectors, and there is no masked loss."
+        ),
     )
     # 3. The estimated time; the masked loss is not part of it.
     inputs = dict(transfer.inputs)
@@ -188,8 +190,8 @@ def _draw_standings(compared: InitializerComparison) -> None:
         f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
         f" their true embeddings among {count(board.candidates)}, chance P@1"
         f" {chance(board.chance['p@1'])}. {count(board.stems)} were held out with their stems;"
-        f" {percent(board.matched)} of the new tokens have count and pieces in common with a"
-        f" held-out one. Norms and"
+        f" {percent(board.matched)} of the new tokens have a held-out token of similar count and"
+        f" pieces. Norms and"
         f" neighbors ({board.k} of each) of {count(board.judged)} of {count(board.added)} new tokens,"
         f" among {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
     )

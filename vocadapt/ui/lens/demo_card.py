@@ -41,14 +41,14 @@ def draw_demo_card(workspace: Workspace) -> None:
         lengths = [len(line.chips) for line in lines]
         saved = percent(1 - lengths[1] / lengths[0])
         st.markdown(
-            f"**This is the demo: one sentence, {lengths[0]} → {lengths[1]} tokens ({saved} fewer)**"
+            f"**The demo: one sentence takes {lengths[0]} → {lengths[1]} tokens ({saved} fewer)**"
         )
         markup.draw_tokenization_lines(lines)
 
         # 2. What its new words are near to.
         for one in found["words"]:
             neighbors = ", ".join(plain(word) for word in one["neighbors"])
-            st.markdown(f":green[**{plain(one['word'])}**] is near to {neighbors}.")
+            st.markdown(f":green[**{plain(one['word'])}**] is near {neighbors}.")
 
         # 3. A masked new word, and a task.
         _draw_masked(found)
@@ -83,9 +83,9 @@ def _draw_masked(found: dict[str, Any]) -> None:
     )
     loss = found["loss"]
     st.markdown(
-        "Both models were pretrained equally on biomedical text, and guess the same"
-        f" {count(loss['words'])} masked words of other lines: loss **{fraction(loss['without'], 2)} →"
-        f" {fraction(loss['with'], 2)}** nats per character with new words; lower is better."
+        "Both models were pretrained on the same amount of biomedical text. Masked-token loss on"
+        f" {count(loss['words'])} held-out words: **{fraction(loss['without'], 2)} →"
+        f" {fraction(loss['with'], 2)}** nats per character with new words (lower is better)."
     )
 
 
@@ -98,9 +98,9 @@ def _draw_task(task: dict[str, Any]) -> None:
     if adapted <= base or p is None or p >= SIGNIFICANT:
         return
     st.markdown(
-        f"A task constructed so that single words decide: mean F1 **{fraction(base)} →"
-        f" {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)}); with random embeddings of the same"
-        f" words {fraction(task['f1'][RANDOM])}."
+        "On a constructed task whose labels depend on single words, mean F1 rises"
+        f" **{fraction(base)} → {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)}); with random"
+        f" embeddings of the same words it is {fraction(task['f1'][RANDOM])}."
     )
 
 

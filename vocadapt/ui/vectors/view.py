@@ -340,7 +340,9 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
     frequent = f"**{count(memory.of)}** of {count(counts.distinct)} distinct words occur at least"
     limit = ""
     if memory.words < memory.of:
-        limit = f" (the **{count(memory.words)}** most frequent get a vector: memory for no more)"
+        limit = (
+            f" (only the **{count(memory.words)}** most frequent fit into memory and get a vector)"
+        )
     trainer = f"trainer **{choice.settings.trainer}**"
     if choice.settings.epochs:
         trainer += f", **{count_noun(choice.settings.epochs, 'epoch')}**"

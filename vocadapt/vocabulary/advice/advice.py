@@ -121,12 +121,12 @@ class Advice:
 
     @property
     def precision(self) -> str:
-        """How precisely new words can be placed on this text, in a sentence."""
+        """Expected precision of the new embeddings on this text, in a sentence."""
         expected = self.figures.forecast
         return (
-            f"How precisely new words can be placed: for {format_fraction(expected.p5)}"
-            f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}) of words like them,"
-            f" the right one of {expected.candidates:,} wordpieces is expected among the five nearest"
+            f"Expected precision of the new embeddings: for {format_fraction(expected.p5)}"
+            f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}) of similar words, the"
+            f" right wordpiece would be among the five nearest of {expected.candidates:,}"
             f" ({format_chance(expected.chance)})."
         )
 

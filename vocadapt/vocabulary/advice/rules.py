@@ -54,7 +54,7 @@ MAX_RARE = 0.5  # fraction of the words that could be added
 INTERCEPT, SLOPE = -1.745, 0.32
 HALF = 0.53
 # Running words that get a vector. P@5 for words like the new ones was .37 to .52 with 78 000 to 95 000
-# of them, .20 to .33 with 26 000 or fewer: there, form alone places a word.
+# of them, .20 to .41 with 27 000 or fewer: there, the form of a word decides.
 MIN_WORDS = 75_000
 MAX_WORDS = 9_700_000  # measured
 WIDTH = 384

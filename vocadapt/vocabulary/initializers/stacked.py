@@ -1,6 +1,6 @@
-"""Stacked embeddings: one linear map from the context and the form of a word to its embedding.
+"""Stacked embeddings: linear maps from the form and the context of a word to its embedding.
 
-The context of a word is its word vector; its form are its pieces. The map is fitted on words of the
+The context of a word is its word vector; its form are its pieces. The maps are fitted on words of the
 model's own vocabulary, whose embeddings are known. Each is divided into pieces as if it were new:
 half of the words are removed from the vocabulary, the words of this half are divided, then the other
 half. So their pieces are about as many and as short as those of new words, and an inflected word
@@ -11,8 +11,8 @@ does not always have its stem as a piece.
 f(w) are the mean, the first and the last piece of the word, its n-grams of letters and, optionally,
 the hidden state at its last piece (state_layer); v(w) is its word vector and c its count in the text.
 A is fitted by ridge regression on all words that can be divided, B on what A leaves over, with the
-words that have a vector. So a word without a vector gets the prediction from its form, and one with
-few occurrences nearly the same.
+words that have a vector. So a word without a vector gets the prediction from its form, and the
+correction is smaller for rare words: with k = 3, at 5 occurrences, 5/8 of it.
 Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
 words of equal frequency.
 
@@ -77,9 +77,9 @@ class StackedSettings(CheckedSettings):
     )
     half_reliable: float = setting(
         3.0,
-        "count at which half of the correction by the context is used",
+        "constant k in c / (c + k), the weight of the context of a word with c occurrences",
         high=1e6,
-        label="Half-reliable count",
+        label="Shrinkage constant",
     )
     state_layer: int = setting(
         0,
@@ -161,7 +161,10 @@ class Block:
         unit = normalize_rows(vectors)
         mean = unit.mean(axis=0)
         spread = float(np.sqrt(((unit - mean) ** 2).sum(axis=1).mean()))
-        return cls(mean, weight / spread if spread else 0.0)
+        scale = 0.0
+        if spread:
+            scale = weight / spread
+        return cls(mean, scale)
 
     def apply(self, vectors: Matrix) -> Matrix:
         """Return the features of vectors (n, d), float32."""
@@ -198,11 +201,14 @@ class FormReader:
         from sklearn.pipeline import make_pipeline
 
         bodies = [vocabulary.body(word) for word in words]
+        min_df = 1
+        if len(words) >= MANY_WORDS:
+            min_df = 2
         tfidf = TfidfVectorizer(
             analyzer="char_wb",
             ngram_range=NGRAMS,
             lowercase=False,
-            min_df=2 if len(words) >= MANY_WORDS else 1,
+            min_df=min_df,
             dtype=np.float32,
         )
         n_grams = tfidf.fit_transform(bodies)
@@ -459,7 +465,7 @@ def _describe(stacked: StackedMap, pieces: Pieces, with_context: bool) -> Proven
     why = "it has no word vector"
     if stacked.context is None:
         why = "too few words of the model have a word vector"
-    return Provenance(f"{form}, alone: {why}", fallback=True)
+    return Provenance(f"{form}, without a context: {why}", fallback=True)
 
 
 STACKED = {
