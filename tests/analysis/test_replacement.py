@@ -72,7 +72,7 @@ def test_the_known_embeddings_are_read_as_the_words_and_the_pieces_are_not(model
     np.testing.assert_allclose(scores.word, 1, atol=1e-5)
     np.testing.assert_allclose(scores.sentence, 1, atol=1e-5)
     # An untrained network gives similar states to all words.
-    assert (test.pieces.word < 0.9999).all() and scores.compute_better(test.pieces) == 1
+    assert (test.pieces.word < 0.9999).all() and scores.compute_win_rate(test.pieces) == 1
     rng = np.random.default_rng(1)
     noise = test.judge(rng.normal(size=known.shape).astype(np.float32))
     assert noise.word.mean() < 0.9999

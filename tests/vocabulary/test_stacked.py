@@ -25,9 +25,9 @@ from vocadapt.vocabulary.initializers.stacked import (
     fit_stacked,
 )
 from vocadapt.vocabulary.initializers.stacked_quality import (
+    compute_matching_weights,
     cross_validate_stacked,
     find_cells,
-    match_words,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -243,16 +243,16 @@ def test_word_vectors_are_needed() -> None:
 
 
 def test_words_are_weighted_like_new_ones() -> None:
-    weights, matched = match_words(np.array([0, 0, 0, 1]), np.array([0, 1]))
+    weights, matched = compute_matching_weights(np.array([0, 0, 0, 1]), np.array([0, 1]))
     assert weights.tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 2])
     assert matched == 1
     # Cells without an own word cannot be matched; without any match, nothing is reweighted.
-    assert match_words(np.array([0, 0, 1]), np.array([1, 1, 5, 5]))[1] == 0.5
-    weights, matched = match_words(np.array([0, 1]), np.array([7]))
+    assert compute_matching_weights(np.array([0, 0, 1]), np.array([1, 1, 5, 5]))[1] == 0.5
+    weights, matched = compute_matching_weights(np.array([0, 1]), np.array([7]))
     assert (weights.tolist(), matched) == ([1, 1], 0)
-    assert match_words(np.array([0, 1]), np.zeros(0, np.int64))[1] == 0
+    assert compute_matching_weights(np.array([0, 1]), np.zeros(0, np.int64))[1] == 0
     # No word counts more than ten times as much as its band would.
-    weights, _ = match_words(np.array([0] * 999 + [1]), np.array([1]))
+    weights, _ = compute_matching_weights(np.array([0] * 999 + [1]), np.array([1]))
     assert weights.max() == 1000 and weights[:999].max() == 0
 
 

@@ -29,7 +29,7 @@ from vocadapt.training.masked.blocks import tokenize_lines
 from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.vocabulary.families import Vocabulary
 
-COUNTED = 0.2  # fraction of the progress until the words are counted
+WORDS_COUNTED = 0.2  # fraction of the progress until the words are counted
 
 
 def train_domain_vectors(
@@ -59,8 +59,10 @@ def train_domain_vectors(
     training = replace(settings, dim=settings.dim or model.dim)
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        counts = write_sentences(corpus, model.splitter, sentences, part(progress, 0.0, COUNTED))
-        report = part(progress, COUNTED, 1.0)
+        counts = write_sentences(
+            corpus, model.splitter, sentences, part(progress, 0.0, WORDS_COUNTED)
+        )
+        report = part(progress, WORDS_COUNTED, 1.0)
         training = choose_training(counts, training).settings
         report(0.0, f"trainer {training.trainer}, {estimate_memory(counts, training)}")
         if resample:

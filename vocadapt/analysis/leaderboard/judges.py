@@ -12,7 +12,7 @@ from vocadapt.spaces.neighbors.search import find_nearest, iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix, normalize_rows
 from vocadapt.vocabulary.initializers.initialize import Materials, NewEmbeddings
 from vocadapt.vocabulary.initializers.materials import has_vector, list_trained_tokens
-from vocadapt.vocabulary.initializers.stacked_quality import find_cells, match_words
+from vocadapt.vocabulary.initializers.stacked_quality import compute_matching_weights, find_cells
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 HELD_OUT = 500  # number of hidden tokens by default
@@ -75,7 +75,9 @@ def choose_hidden_stems(
         tokens.update(by_stem[stems[i]])
 
     # 3. Remove what resembles them.
-    beginnings = {stem[:length] for stem in drawn_stems for length in range(MIN_BEGINNING, STEM)}
+    beginnings = set[str]()
+    for length in range(MIN_BEGINNING, STEM):
+        beginnings.update(stem[:length] for stem in drawn_stems)
     removed = set[str]()
     for token in materials.model.words:
         letters = base.body(token).casefold()
@@ -165,7 +167,9 @@ def weight_like_new_tokens(
     In a space without counts, all tokens count as equally frequent.
     """
     of_hidden = _find_cells(visible, hidden)
-    return match_words(of_hidden, _find_cells(materials, materials.plan.new_embeddings))
+    return compute_matching_weights(
+        of_hidden, _find_cells(materials, materials.plan.new_embeddings)
+    )
 
 
 def _find_cells(materials: Materials, tokens: tuple[str, ...]) -> IntArray:

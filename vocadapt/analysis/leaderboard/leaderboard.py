@@ -514,7 +514,7 @@ def initialize_token(materials: Materials, token: str, rows: InitializerSettings
     # A plan that adds only this token, after the kept ones.
     added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
     plan = replace(materials.plan, added=added, replaced=(), order=order)
-    return _initialize(replace(materials, plan=plan), rows, LeaderboardSettings())
+    return initialize_with_alignment(replace(materials, plan=plan), rows, LeaderboardSettings())
 
 
 def fit_own_alignment(materials: Materials, settings: AlignmentSettings) -> Alignment:
@@ -694,7 +694,7 @@ class InitializerJudge:
                 "word_state": float(reading.word.mean()),
                 "word_state_error": float(gain.std() / len(gain) ** 0.5),
                 "sentence_state": float(reading.sentence.mean()),
-                "beats_pieces": reading.compute_better(self.test.pieces),
+                "beats_pieces": reading.compute_win_rate(self.test.pieces),
             }
         new_p1 = new_p5 = None
         if self.matched:
@@ -728,10 +728,10 @@ class InitializerJudge:
     def _initialize(
         self, materials: Materials, rows: InitializerSettings, progress: Progress
     ) -> NewEmbeddings:
-        return _initialize(replace(materials, progress=progress), rows, self.settings)
+        return initialize_with_alignment(replace(materials, progress=progress), rows, self.settings)
 
 
-def _initialize(
+def initialize_with_alignment(
     materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings
 ) -> NewEmbeddings:
     """Initialize embeddings; fits an alignment on these materials if the method needs one and they

@@ -13,6 +13,7 @@ The part that is read has the word once: a second one would keep its known embed
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class ReadingScores:
     word: FloatArray
     sentence: FloatArray
 
-    def compute_better(self, others: "ReadingScores") -> float:
+    def compute_win_rate(self, others: "ReadingScores") -> float:
         """Return the fraction of the tokens whose state is nearer to the true one than others'."""
         return float((self.word > others.word).mean())
 
@@ -89,7 +90,7 @@ def find_sentences(
             slot = rng.randrange(n_seen[number])
         if slot < per_token:
             samples[number][slot : slot + 1] = [sentence]
-    return [sentence for sentences in samples for sentence in sentences]
+    return list(chain.from_iterable(samples))
 
 
 def _iterate_sentences(

@@ -337,7 +337,8 @@ def _measure_quality(
     if not recipe.makes_embeddings or recipe.rows.method != "stacked":
         return {}
     # The alignment of these vectors may have been evaluated with the same settings.
-    found, settings = None, recipe.rows.own
+    settings = recipe.rows.own
+    found = None
     if "vectors" in context.spec.inputs and settings == StackedSettings():
         found = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.model)
     found = found or judge_stacked(adapted.domain, context.model, progress, settings)

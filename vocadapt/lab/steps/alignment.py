@@ -34,7 +34,7 @@ from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
-CHOSEN_SHARE = 0.6  # fraction of the time for several methods; stacked embeddings follow
+ALIGNMENTS_DONE = 0.6  # fraction of the time for several methods; stacked embeddings follow
 TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
 # Column of a rank in the file of anchors → ranking of the evaluation.
@@ -106,7 +106,7 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers
     all methods, or the best fast one.
     """
     with_stacked = settings.choose or settings.compare
-    share = CHOSEN_SHARE if with_stacked else 1.0
+    share = ALIGNMENTS_DONE if with_stacked else 1.0
     progress = part(context.progress, 0.0, share)
     judged = judge_alignments(settings, context.space, context.model, progress)
     chosen = judged[0].settings
@@ -116,7 +116,7 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers
     stacked = None
     if with_stacked:
         stacked = judge_stacked(
-            context.space, context.model, part(context.progress, CHOSEN_SHARE, 1.0)
+            context.space, context.model, part(context.progress, ALIGNMENTS_DONE, 1.0)
         )
     save_evaluation(judged, context.draft, stacked)
     held = judged[0].as_json()["held_out"]

@@ -77,7 +77,8 @@ class VectorsNumbers(SpaceNumbers):
 def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers:
     """Train word vectors on a text, with a model's words and dimension."""
     # 1. Pairs of words may be counted on a cluster.
-    word2vec, pair_counter = settings.word2vec, None
+    word2vec = settings.word2vec
+    pair_counter = None
     if settings.on != HERE:
         word2vec = check_cluster_settings(settings)
         pair_counter = partial(

@@ -34,7 +34,7 @@ FOLDS = 5
 K = 5  # methods are compared by P@5: it varies less than P@1
 MAX_ROTATED = 4_000  # anchors: with more, one fold suffices to choose by, and saves time
 SIGNIFICANT = 1.96  # standard errors of a paired difference
-CHOSEN_SHARE = 0.7  # fraction of the time until a method is chosen
+METHOD_CHOSEN = 0.7  # fraction of the time until a method is chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +101,11 @@ def choose_alignment(
     able = [one for one in list_fast_alignments(anchors) if one.method not in infeasible]
     visible = select_anchors(shared, ~last)
     chosen = _select_simplest(
-        visible, inner, able, source, target, part(progress, 0.0, CHOSEN_SHARE)
+        visible, inner, able, source, target, part(progress, 0.0, METHOD_CHOSEN)
     )
 
     # 3. Evaluate on the last fold.
-    report = part(progress, CHOSEN_SHARE, 1.0)
+    report = part(progress, METHOD_CHOSEN, 1.0)
     quality = _evaluate_last(shared, last, source, target, chosen, part(report, 0.0, 0.5))
     published = None
     if chosen == AlignmentSettings(anchors=anchors):

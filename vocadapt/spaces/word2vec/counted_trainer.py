@@ -38,7 +38,10 @@ ITERATIONS = 4  # power iterations of the factorization
 ROWS = 4096  # words whose counts are weighted at once
 COLUMNS = 64  # of the dense factor in a product: a block stays in the processor's cache
 LINE_END = -1
-COUNTED, WEIGHTED = 0.5, 0.55  # fraction of the time until the pairs are counted, and weighted
+PAIRS_COUNTED, WEIGHTED = (
+    0.5,
+    0.55,
+)  # fraction of the time until the pairs are counted, and weighted
 
 # Measured peaks of the memory: bytes of a pair of words, and of a value of the factors.
 PAIR_BYTES, FACTOR_BYTES = 32, 40
@@ -68,12 +71,12 @@ def train_counted(
     `checkpoint` is not used. pair_counter: counts the pairs of the same text elsewhere.
     """
     start = time.perf_counter()
-    report = part(progress, 0.0, COUNTED)
+    report = part(progress, 0.0, PAIRS_COUNTED)
     if pair_counter is None:
         pairs = count_pairs(sentences, words, settings.window, report)
     else:
         pairs = pair_counter(words, settings.window, report)
-    progress(COUNTED, "weighting the counts")
+    progress(PAIRS_COUNTED, "weighting the counts")
     counts = np.array([*words.values()], dtype=np.float64)
     keep = compute_keep_probabilities(counts, settings.sample)
     weights = weight_pairs(pairs, keep)

@@ -67,7 +67,7 @@ def _estimate_gensim(counts: FloatArray, settings: TrainingSettings) -> float:
     rows = contexts + targets
     if settings.skip_gram:
         rows = 2 * contexts * targets
-    return _estimate_epochs(counts, settings, 1.7 + 4.6e-3 * settings.dim * rows / 12)
+    return _estimate_training_seconds(counts, settings, 1.7 + 4.6e-3 * settings.dim * rows / 12)
 
 
 def _estimate_blocks(counts: FloatArray, settings: TrainingSettings) -> float:
@@ -76,10 +76,12 @@ def _estimate_blocks(counts: FloatArray, settings: TrainingSettings) -> float:
     rows = 10.0 + count_shared_negatives(settings)
     if settings.skip_gram:
         rows += 3 * settings.window
-    return _estimate_epochs(counts, settings, 0.1 + 1.2e-4 * settings.dim * rows)
+    return _estimate_training_seconds(counts, settings, 0.1 + 1.2e-4 * settings.dim * rows)
 
 
-def _estimate_epochs(counts: FloatArray, settings: TrainingSettings, microseconds: float) -> float:
+def _estimate_training_seconds(
+    counts: FloatArray, settings: TrainingSettings, microseconds: float
+) -> float:
     """Return the seconds of all epochs; microseconds: of one thread for each trained word."""
     speed_up = 1 + 0.83 * (settings.threads - 1)
     words = count_trained_words(counts, settings.sample) * settings.epochs
@@ -181,7 +183,8 @@ def choose_training(counts: WordCounts, settings: Word2VecSettings) -> TrainingC
     docs/small-texts.md says what of the rule was measured.
     """
     size = f"the text has {counts.words:,} running words"
-    trainer, reason = settings.trainer, ""
+    trainer = settings.trainer
+    reason = ""
     if trainer == AUTO:
         fits = counts.words <= MAX_COUNTED_WORDS and not settings.find_unused(TRAINERS[COUNTED])
         trainer = COUNTED if fits else TRAINED

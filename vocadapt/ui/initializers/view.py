@@ -289,7 +289,8 @@ def _initialize(
         made = _initialize_all(key, method, _materials)
         row = made.tokens.index(token)
     else:
-        made, row = initialize_token(_materials, token, InitializerSettings(method)), 0
+        made = initialize_token(_materials, token, InitializerSettings(method))
+        row = 0
     origin = made.provenance[row]
     donors = frozenset(donor for donor, _ in origin.donors) - {token}
     return made.matrix[row], format_provenance(token, origin), donors

@@ -132,7 +132,7 @@ def cross_validate_stacked(
 
     # 3. Weight the words like the new ones.
     new = [token for token in new_tokens if vocabulary.position(token) in WORDS]
-    weights, matched = match_words(
+    weights, matched = compute_matching_weights(
         find_cells(vocabulary, judged.words, judged.pieces, counts),
         _find_new_cells(vocabulary, domain, new),
     )
@@ -164,18 +164,17 @@ def find_cells(
     fraction of its letters in the first piece.
     """
     n_pieces = np.array([min(len(one), MOST_PIECES) for one in pieces], dtype=np.int64)
-    first = np.array(
-        [
-            len(vocabulary.body(one[0])) / max(len(vocabulary.body(word)), 1) if one else 0.0
-            for word, one in zip(words, pieces, strict=True)
-        ]
-    )
-    by_count, by_first = np.digitize(counts, COUNT_BANDS), np.digitize(first, FIRST_PIECE_BANDS)
+    first = np.zeros(len(words))
+    for place, (word, one) in enumerate(zip(words, pieces, strict=True)):
+        if one:
+            first[place] = len(vocabulary.body(one[0])) / max(len(vocabulary.body(word)), 1)
+    by_count = np.digitize(counts, COUNT_BANDS)
+    by_first = np.digitize(first, FIRST_PIECE_BANDS)
     cells = (by_count * (MOST_PIECES + 1) + n_pieces) * (len(FIRST_PIECE_BANDS) + 1) + by_first
     return np.asarray(cells, dtype=np.int64)
 
 
-def match_words(own: IntArray, new: IntArray) -> tuple[FloatArray, float]:
+def compute_matching_weights(own: IntArray, new: IntArray) -> tuple[FloatArray, float]:
     """Return weights of own words with which their cells are as frequent as those of new words.
 
     own: (n,), new: (m,), cells. Returns weights (n,) float64 with mean 1, at most MAX_WEIGHT before
