@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from vocadapt.lab.demo import HEADLINE
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.presets import PRESETS
 from vocadapt.text.splitter import Splitter
@@ -23,7 +24,12 @@ from vocadapt.vocabulary.advice.advice import (
     recommend,
     suggest_recipes,
 )
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain, summarize_gains
+from vocadapt.vocabulary.advice.measured_gains import (
+    FULL_TASK,
+    MEASURED_GAINS,
+    MeasuredGain,
+    summarize_gains,
+)
 from vocadapt.vocabulary.advice.rules import INTERCEPT, MAX_WORDS, MIN_WORDS, SLOPE, forecast
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.word_tokenizations import (
@@ -297,7 +303,7 @@ def test_precision_is_told_apart_from_what_is_saved_and_from_what_a_task_gains()
     assert "P@5" not in advice.sentence and "P@5" not in advice.worth
     assert "would be among" in advice.precision and f"{len(vocabulary):,}" in advice.precision
     assert not any("P@5" in finding.says for finding in advice.findings)
-    assert "not known" in NO_PROMISE
+    assert "Only a measurement" in NO_PROMISE
 
 
 def test_words_are_chosen_by_some_lines_and_measured_on_the_held_out_ones():
@@ -322,7 +328,7 @@ def test_two_lines_say_what_a_run_is_worth_and_what_it_does_not_promise():
     advice = advice_on({"hypertension": 400, "the": 600, "drug": 500})
     assert advice.worth.startswith("New words would still give")
     assert "21.1 % of the tokens" in advice.worth  # 400 of 2 · 400 + 600 + 500
-    assert "is not known" in NO_PROMISE and summarize_gains() in NO_PROMISE
+    assert FULL_TASK in NO_PROMISE and summarize_gains() in NO_PROMISE
 
 
 def test_the_first_reason_is_the_verdict_and_all_are_listed():
@@ -377,6 +383,13 @@ def test_the_interval_of_a_measured_gain_contains_it():
     assert len({(one.words, one.embeddings) for one in MEASURED_GAINS}) == len(MEASURED_GAINS)
     for one in MEASURED_GAINS:
         assert one.low <= one.gain <= one.high and 0 <= one.p1 <= 1
+
+
+def test_the_gain_on_a_full_task_is_that_of_its_benchmark():
+    real = json.loads(HEADLINE.read_text(encoding="utf-8"))["real"]
+    difference = real["variants"]["stacked"]["difference to"]["none"]
+    gain, low, high = (f"{value:.3f}".removeprefix("0") for value in difference)
+    assert f"by {gain} " in FULL_TASK and f"{low} to {high}" in FULL_TASK
 
 
 def test_the_measured_gains_in_a_sentence():

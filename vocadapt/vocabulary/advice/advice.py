@@ -12,7 +12,7 @@ from typing import Any
 from vocadapt.progress import percent
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, summarize_gains
+from vocadapt.vocabulary.advice.measured_gains import FULL_TASK, MEASURED_GAINS, summarize_gains
 from vocadapt.vocabulary.advice.rules import (
     MIN_ADDED,
     RULES,
@@ -42,8 +42,8 @@ SHOWN = 200  # number of split words to list, the most frequent ones
 DEFAULT_PRESET = "new-words"  # name of the preset to adapt with; `presets` declares it
 RECOMMENDED = "recommended"  # name of the recipe to begin with
 NO_PROMISE = (
-    "Whether a task gains by new words is not known before it is measured. With earlier embeddings, not"
-    f" the default ones: {summarize_gains()}"
+    f"Only a measurement shows whether new words help your task. {FULL_TASK} With 1,000 examples and"
+    f" earlier embeddings, not the default ones: {summarize_gains()}"
 )
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
