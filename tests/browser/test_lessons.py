@@ -147,15 +147,15 @@ def test_neighbors_of_cancer_are_far_apart_in_the_projection_of_the_lesson(whole
     lesson = LESSONS[2]
     drawn = load_projection(whole_demo.folder("projections", "demo-cancer"))
     quality, words = drawn.first.quality, drawn.words
-    assert abs(quality.preservation - 0.367) < 0.03 and "(.367; by chance .050" in lesson.reveal
+    assert abs(quality.preservation - 0.417) < 0.03 and "(.417; by chance .050" in lesson.reveal
     assert round(quality.chance, 3) == 0.05
     space = open_model(whole_demo.folder("models", "demo-adapted")).word_space
     near = [word for word, _ in list_neighbors(space, space["cancer"], 10, "cosine", "cancer")]
-    assert sum(word in words for word in near) == 9 and "nine of them are in" in lesson.steps[1].say
+    assert set(near) <= set(words) and "all ten are in" in lesson.steps[1].say
     places = drawn.first.projection.xy
     distances = np.linalg.norm(places - places[words.index("cancer")], axis=1)
-    rank = int((distances < distances[words.index("chemotherapy")]).sum())
-    assert "chemotherapy" in near and rank > len(words) / 2
+    rank = int((distances < distances[words.index("cancers")]).sum())
+    assert near[0] == "cancers" and rank > len(words) / 2
 
 
 @pytest.mark.slow

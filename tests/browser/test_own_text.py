@@ -57,7 +57,7 @@ def test_ones_own_text_becomes_a_model_to_try(serve, page, tmp_path, own_text):
 
     # 3. The advice; word vectors are trained from there.
     page.get_by_role("link", name=re.compile("Next: .*Advice")).click()
-    page.get_by_text("How sure?").wait_for()
+    page.get_by_text("Only a measurement shows").wait_for()
     assert page.get_by_role("button", name=re.compile("^Adapt ")).count() == 0
     page.get_by_role("button", name="Train word vectors").click()
     adapt = page.get_by_role("button", name=re.compile("Adapt (as recommended|anyway)"))

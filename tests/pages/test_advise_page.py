@@ -78,7 +78,7 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
     ]
     assert "chance 1 in " in app.metric[2].delta
     assert "Expected precision" in app.warning[0].value
-    assert "is not known" in app.warning[0].value
+    assert "Only a measurement" in app.warning[0].value
 
 
 def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(

@@ -336,12 +336,14 @@ def _measure_quality(
         return _evaluate_alignment(context, adapted.domain, recipe.alignment, progress)
     if not recipe.makes_embeddings or recipe.rows.method != "stacked":
         return {}
-    # The alignment of these vectors may have been evaluated with the same settings.
+    # The alignment of these vectors may have been evaluated with the same settings and new words.
     settings = recipe.rows.own
-    found = None
+    tokens = [word.token for word in adapted.plan.added]
     if "vectors" in context.spec.inputs and settings == StackedSettings():
-        found = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.model)
-    found = found or judge_stacked(adapted.domain, context.model, progress, settings)
+        saved = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.model)
+        if saved is not None and saved["reweighted"]["new_words"] == len(tokens):
+            return {"stacked": saved}
+    found = judge_stacked(adapted.domain, context.model, progress, settings, tokens)
     return {} if found is None else {"stacked": found}
 
 

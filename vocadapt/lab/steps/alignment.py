@@ -158,12 +158,15 @@ def judge_stacked(
     model: LanguageModel,
     progress: Progress = silent,
     settings: StackedSettings | None = None,
+    tokens: Sequence[str] | None = None,
 ) -> dict[str, Any] | None:
-    """Return how precisely stacked embeddings place words, for the words that can be added; None if
-    too few words are known.
+    """Return how precisely stacked embeddings place words; None if too few words are known.
+
+    tokens: the words that will be added; None: all that can be.
     """
-    addable, _ = split_addable_words(model.vocabulary, model.splitter, space.words)
-    tokens = [model.vocabulary.spell(word) for word in addable]
+    if tokens is None:
+        addable, _ = split_addable_words(model.vocabulary, model.splitter, space.words)
+        tokens = [model.vocabulary.spell(word) for word in addable]
     domain = model.vocabulary.spell_words(space)
     with suppress(InputError):
         found = cross_validate_stacked(
