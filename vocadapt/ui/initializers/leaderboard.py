@@ -133,9 +133,10 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         "Held-out text",
         [NO_TEXT, *corpora],
         key="initializers_loss_text",
-        help=(
+        help=explain(
+            "Held-out text",
             "Selects a text for the masked loss and for the sentences that the network reads. Without one,"
-            " sentences come from the text of the word vectors, and there is no masked loss."
+            " sentences come from the text of the word vectors, and there is no masked loss.",
         ),
     )
     # 3. The estimated time; the masked loss is not part of it.
