@@ -129,7 +129,7 @@ TRAINERS: dict[str, Trainer] = {
 }
 AUTO, COUNTED, TRAINED = "auto", "counts", "gensim"
 # The largest text that was measured: there, counted vectors are ahead of 15 epochs of CBOW
-# (docs/small-texts.md). From 1 to 3 million words they are ahead of 60, at 6 million of 15.
+# (docs/small-texts.md). On two texts of 1 to 3 million words they are ahead of 30 epochs.
 MAX_COUNTED_WORDS = 20_000_000
 # Epochs of a training on a text of at least so many running words; measured at .6 million.
 EPOCHS = ((10_000_000, 15), (0, 30))
