@@ -535,6 +535,9 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
     numbers = ask(*given, tmp_path / "d")[1]["numbers"]
     assert numbers["preset"] == DEFAULT_PRESET == "new-words"
     assert numbers["stacked"]["reweighted"]["new_words"] == 5 and "verdict" not in numbers
+    # The expected precision is that of the words that are added, not of all that could be.
+    fewer = ask(*given, tmp_path / "two", "--max-added", 2)[1]["numbers"]
+    assert fewer["added"] == fewer["stacked"]["reweighted"]["new_words"] == 2
     # An alignment that is named is used.
     named = ask(*given, tmp_path / "e", "--method", "procrustes")[1]["numbers"]
     assert named["preset"].startswith("green-bert") and "verdict" in named
