@@ -457,6 +457,9 @@ def test_neighbors_take_their_accuracy_from_the_saved_evaluation(
         line = ask(*arguments, *settings, *more, json_wanted=False)[1].splitlines()[-1]
         assert f"is {scores['p@5']:.3f} (chance {scores['chance@5']:.4f}, {anchors} words)" in line
         assert ("by CSLS" in line) is bool(more)
+    # Without an option of the alignment, it is the one that was evaluated.
+    assert ask(*arguments)[1] == ask(*arguments, *settings)[1]
+    assert ask(*arguments)[1] != ask(*arguments, "--method", "least-squares")[1]
     assert not measured
 
     # 3. Another alignment, and rebuilt vectors, are not described by it.

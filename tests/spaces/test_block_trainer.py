@@ -341,6 +341,15 @@ def test_without_numba_the_trainer_is_refused(tmp_path, monkeypatch):
     assert "gensim" in caught.value.remedy
 
 
+@pytest.mark.parametrize("trainer", ["auto", "counts", "gensim"])
+def test_a_text_of_one_word_has_no_word_vectors(tiny_bert, tmp_path, trainer):
+    text = tmp_path / "text.txt"
+    text.write_text("drug drug drug heart\n" * 10, encoding="utf-8")
+    settings = Word2VecSettings(min_count=11, trainer=trainer)
+    with pytest.raises(InputError, match="only 'drug' occurs 11 times or more"):
+        train_domain_vectors(open_corpus([text]), open_model(tiny_bert), settings)
+
+
 def test_the_memory_of_the_matrices_is_told_before_the_training(tiny_bert, tmp_path):
     """10,000 words of 100 dimensions are two matrices of 4 MB, 7.6 MiB in all."""
     counts = WordCounts({**{f"w{number}": 5 for number in range(10_000)}, "rare": 1}, 1, 0)

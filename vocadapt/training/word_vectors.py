@@ -47,7 +47,7 @@ def train_domain_vectors(
     resample of the lines to train on; 0 trains on the text as it is. checkpoint: a folder for
     checkpoints, from which an interrupted training resumes. pair_counter: counts the pairs of this
     corpus elsewhere (`train_word2vec`). Raises InputError if neither the settings nor the model define
-    a dimension.
+    a dimension, or if a single word is frequent enough: it has no other word in its contexts.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(
@@ -62,6 +62,13 @@ def train_domain_vectors(
         counts = write_sentences(
             corpus, model.splitter, sentences, part(progress, 0.0, WORDS_COUNTED)
         )
+        frequent = [word for word, n in counts.counts.items() if n >= settings.min_count]
+        if len(frequent) == 1:
+            raise InputError(
+                f"Word vectors need several words: only {frequent[0]!r} occurs"
+                f" {settings.min_count} times or more.",
+                "Give a text with more different words, or lower min_count.",
+            )
         report = part(progress, WORDS_COUNTED, 1.0)
         training = choose_training(counts, training).settings
         report(0.0, f"trainer {training.trainer}, {estimate_memory(counts, training)}")

@@ -56,6 +56,7 @@ from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -89,6 +90,8 @@ def _adapt(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
     )
     answer = build_answer(artifact)
     notes = [answer.text]
+    if stacked := artifact.manifest.numbers.get("stacked"):
+        notes.append(describe_stacked(stacked))
     if artifact.manifest.numbers.get("verdict") == "chance":
         notes.append(CHANCE)
     if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):

@@ -28,6 +28,7 @@ from vocadapt.lab.artifacts.alignments import (
 )
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
+from vocadapt.lab.reports.recommendation import find_best_alignment
 from vocadapt.lab.steps.alignment import STEP as ALIGNMENT_STEP
 from vocadapt.lab.steps.alignment import (
     AlignmentStep,
@@ -49,6 +50,7 @@ from vocadapt.lab.steps.projection import (
     summarize_projection,
 )
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, count
 from vocadapt.settings import build_settings
@@ -71,6 +73,7 @@ from vocadapt.spaces.neighbors.cross_space import (
 from vocadapt.spaces.neighbors.search import NeighborList
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 
 TITLES = {
     "within_words": "within words",
@@ -318,12 +321,7 @@ def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) ->
     length = "Length: median norm of mapped words relative to their own wordpieces."
     lines = [format_table(HEADER, rows), "", f"{measured} {length}"]
     if stacked := chosen.get("stacked"):
-        expected = stacked["reweighted"]
-        lines.append(
-            f"Stacked embeddings, from context and form: P@1 {stacked['p@1']:.3f}, P@5"
-            f" {stacked['p@5']:.3f} among all {stacked['candidates']:,} wordpieces; expected for the"
-            f" {expected['new_words']:,} new words: {expected['p@1']:.3f} and {expected['p@5']:.3f}."
-        )
+        lines.append(describe_stacked(stacked))
     lines += [
         _describe_best(found, len(alignments))
         for found in alignments
@@ -361,8 +359,15 @@ def _name_alignment(found: dict[str, Any]) -> str:
 def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:
     space, target = _open_spaces(options)
     pieces = target.word_space
+    # The alignment: the given one, or the best one that was evaluated on these vectors.
+    chosen = read_settings(options, AlignmentSettings)
+    workspace = find_workspace_of_vectors(Path(options.vectors))
+    if options.method is None and chosen == AlignmentSettings() and workspace is not None:
+        vectors = open_artifact(Path(options.vectors).resolve())
+        best = find_best_alignment(workspace, vectors, target)
+        chosen = best.settings if best else chosen
     options.progress(0.1, "fitting the alignment")
-    alignment = fit_alignment(space, pieces, read_settings(options, AlignmentSettings))
+    alignment = fit_alignment(space, pieces, chosen)
     settings = read_settings(options, ListSettings)
     spaces = CrossSpace(space, pieces, alignment)
     found, shown = {}, []
@@ -373,7 +378,9 @@ def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:
         if typed != form:
             title = f"{typed}: {form}"
         shown.append(_render_lists(title, found[typed]))
-    shown.append(f"Scores: {settings.measure}. *: in more than one list.")
+    shown.append(
+        f"Scores: {settings.measure}. *: in more than one list. Alignment: {alignment.settings.method}."
+    )
     shown[-1] += f"\n{_describe_accuracy(options, target, alignment.settings, settings)}"
     return Answer(found, "\n\n".join(shown))
 
@@ -450,9 +457,10 @@ NEIGHBORS = Command(
         setting_options(ListSettings),
     ),
     description=(
-        "List the nearest neighbors of words within and across spaces. If the alignment was"
-        " evaluated in the workspace of the vectors (align --name), also state how often the lists"
-        " across the spaces are right."
+        "List the nearest neighbors of words within and across spaces. Without an option of the"
+        " alignment, it is the best of those that were evaluated in the workspace of the vectors"
+        " (align --name), or else least squares. If it was evaluated, the answer says how often the"
+        " lists across the spaces are right."
     ),
 )
 

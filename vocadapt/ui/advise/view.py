@@ -206,9 +206,12 @@ def draw_headline(report: lab.AdviceReport) -> None:
     """Draw the main figures: split words, split entity words, new words, expected P@5, tokens saved."""
     shown = report.advice.figures
     expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
-    interval = (
-        f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
-    )
+    forecast, interval = "–", "no word can be added"
+    if shown.gain(0).words:
+        forecast = fraction(expected.p5)
+        interval = (
+            f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
+        )
     metrics: list[tuple[str | None, ...]] = [
         (
             "Split words",
@@ -224,7 +227,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
         ),
         (
             "Expected P@5",
-            fraction(expected.p5),
+            forecast,
             interval,
             (
                 "How precisely the embeddings of new words can be placed: the fraction of words like"

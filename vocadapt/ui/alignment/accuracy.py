@@ -1,5 +1,8 @@
 """How often an alignment finds the right word: one sentence under its lists, and by frequency."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -13,11 +16,12 @@ from vocadapt.ui.alignment.methods import MethodScores
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.number_formats import chance, count, fraction, ratio
 from vocadapt.ui.frame.cache import evaluation_of
+from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 
 K = 5
 NEW_WORDS = (
     "New words are rarer than these, and the model knows no true wordpiece to check them against:"
-    " expect at best the accuracy of rare words."
+    " in these lists, expect at best the accuracy of rare words."
 )
 
 
@@ -26,11 +30,12 @@ def draw_accuracy(
     detail: Artifact | None,
     words: EmbeddingSpace,
     settings: ListSettings,
+    stacked: Mapping[str, Any] | None = None,
 ) -> None:
     """Draw how often the method finds the right word, as the lists rank them, and by frequency.
 
     row: held-out scores, None if the method was not evaluated. detail: the saved alignment that has
-    the rank of each held-out word.
+    the rank of each held-out word. stacked: scores of stacked embeddings on these word vectors.
     """
     if row is None:
         st.markdown(
@@ -50,6 +55,11 @@ def draw_accuracy(
             about = f"{fraction(value)} of {count(band.words)}, {describe_counts(band)}"
             draw_note(about, column)
     draw_note(NEW_WORDS)
+    if stacked is not None:
+        draw_note(
+            "New embeddings are more precise than these lists: they also use the pieces of a word. "
+            + describe_stacked(stacked)
+        )
 
 
 def describe_accuracy(row: MethodScores, ranking: Ranking) -> str:

@@ -4,7 +4,7 @@ words, and show neighbors.
 
 import streamlit as st
 
-from vocadapt.lab.artifacts.alignments import list_alignments
+from vocadapt.lab.artifacts.alignments import find_saved_stacked, list_alignments
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -76,6 +76,7 @@ def draw(workspace: Workspace) -> None:
     if waiting:
         view.offer_fit(settings, draw_evaluation)
     else:
-        view.draw_neighbors(spaces, model, vectors, workspace, row, detail)
+        stacked = find_saved_stacked(vectors.folder, model)
+        view.draw_neighbors(spaces, model, vectors, workspace, row, detail, stacked)
     view.draw_headline({} if waiting else evaluated, chosen, anchors)
     view.draw_held_out(evaluated, spaces, settings, detail, draw_evaluation)

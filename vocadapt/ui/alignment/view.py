@@ -126,10 +126,12 @@ def draw_neighbors(
     workspace: Workspace,
     row: MethodScores | None,
     detail: Artifact | None,
+    stacked: Mapping[str, Any] | None,
 ) -> None:
     """Draw the search field, the neighbor lists, how often they are right, and the word in context.
 
-    row: held-out scores of the method, None if it was not evaluated. detail: its saved alignment. A
+    row: held-out scores of the method, None if it was not evaluated. detail: its saved alignment.
+    stacked: scores of stacked embeddings, None if they were not evaluated. A
     search reruns only this fragment.
     """
     # 1. The word and the settings of its lists.
@@ -163,7 +165,7 @@ def draw_neighbors(
             markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
         elif found.is_single_word:
             _draw_four_lists(found.word or found.typed, spaces, model, settings)
-    accuracy.draw_accuracy(row, detail, spaces.words, settings)
+    accuracy.draw_accuracy(row, detail, spaces.words, settings, stacked)
     # 3. The word in the text of the vectors.
     if found.is_single_word:
         with st.expander("In the text", icon=":material/notes:"):

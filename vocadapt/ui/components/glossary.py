@@ -62,6 +62,10 @@ TERMS = {
     "continued pretraining": (
         "Additional training of a pretrained model on unlabeled text with its pretraining objective."
     ),
+    "counted vectors": (
+        "Word vectors computed from the counts of pairs of near words, by a truncated singular value"
+        " decomposition; nothing is trained."
+    ),
     "CSLS": (
         "Cross-domain similarity local scaling (Conneau et al. 2018): cosine similarity "
         "corrected for hubs, used for neighbors across spaces."
@@ -74,6 +78,10 @@ TERMS = {
     "exBERT": (
         "A BERT with a second vocabulary and a gated extension module for each layer (Tai "
         "et al. 2020)."
+    ),
+    "expected P@k": (
+        "P@k of new embeddings: that of the model's own words, held out and weighted like the new"
+        " words, or, before vectors exist, a forecast from the number of running words."
     ),
     "extension module": "The small transformer layer that exBERT adds to each layer of BERT.",
     "fertility": "The mean number of wordpieces per word of a text.",
@@ -133,7 +141,10 @@ TERMS = {
         " approximate randomization."
     ),
     "plan": "The list of tokens to add and to remove, computed before any weight is changed.",
-    "pooled": "Predicted from the combined logits of the base and the adapted tokenization.",
+    "pooled": (
+        "Predicted from both tokenizations of a text: from the combined logits of the base and the"
+        " adapted one, or, where the encoder is frozen, from the mean of their states."
+    ),
     "pre-token": (
         "A piece into which a model's normalizer and pre-tokenizer split a text, in WordPiece a"
         " word; no token crosses its boundaries."
@@ -146,12 +157,20 @@ TERMS = {
         "tokenizer and continued pretraining."
     ),
     "reduction": "The removal of a fraction of the tokens of a vocabulary by a heuristic.",
+    "replacement test": (
+        "A comparison of how a model reads sentences of its own words: with a predicted embedding of"
+        " one word, and with that word split into pieces."
+    ),
     "run": (
         "A model fine-tuned on a task, with its predictions and scores, for one seed or several."
     ),
     "scorer": "A score with an exact definition, such as entity F1 or exact match.",
     "slice": "A subset of test examples with a common property, such as words unseen in training.",
     "space": "A set of words or tokens, each with a vector of the same dimension.",
+    "stacked embedding": (
+        "A new embedding computed from a word's contexts and its form together, by one map that was"
+        " fitted on the model's own words."
+    ),
     "stage": (
         "The part of a model that pretraining updates: extension, whole, continued or embeddings."
     ),

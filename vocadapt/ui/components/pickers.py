@@ -11,11 +11,13 @@ import streamlit as st
 
 from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.lab import demo
 from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.models.language_model import HUB_NAME
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -264,10 +266,12 @@ def _draw_path_field(key: str, select: Callable[[str], object]) -> None:
 
     def take() -> None:
         typed = str(st.session_state[field]).strip()
-        if typed:
+        if typed and (expand_path(typed).exists() or HUB_NAME.fullmatch(typed)):
             st.session_state[key] = select(typed)
 
-    st.text_input("Path or name", key=field, on_change=take, help=PATH_HELP)
+    typed = st.text_input("Path or name", key=field, on_change=take, help=PATH_HELP).strip()
+    if typed and not HUB_NAME.fullmatch(typed) and not expand_path(typed).exists():
+        st.error(f"{plain(typed)}: no such file or folder. Check the spelling.")
 
 
 def _open_choice(

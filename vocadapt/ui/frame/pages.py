@@ -245,6 +245,7 @@ TEXT = Page(
                 "added token",
                 "continued pretraining",
                 "exBERT",
+                "expected P@k",
                 "fertility",
                 "in sample",
                 "preset",
@@ -270,7 +271,7 @@ VECTORS = Page(
                 "A word vector places a word near words that occur in the same contexts. Train the"
                 " vectors of the :orange[**words of your field**], or import existing ones."
             ),
-            ("artifact", "space", "word vectors"),
+            ("artifact", "counted vectors", "space", "word vectors"),
             ("vectors", "import", "contextual"),
             (
                 NextPart(
@@ -297,6 +298,7 @@ VECTORS = Page(
                 "CSLS",
                 "held-out",
                 "P@k",
+                "stacked embedding",
                 "word vectors",
                 "wordpiece",
             ),
@@ -332,6 +334,7 @@ ADAPT = Page(
                 "embedding",
                 "exact word",
                 "exBERT",
+                "expected P@k",
                 "form of a word",
                 "GreenBioBERT",
                 "in sample",
@@ -340,6 +343,7 @@ ADAPT = Page(
                 "plan",
                 "preset",
                 "recipe",
+                "stacked embedding",
             ),
             ("model",),
             (
@@ -367,6 +371,8 @@ ADAPT = Page(
                 "initializer",
                 "leaderboard",
                 "P@k",
+                "replacement test",
+                "stacked embedding",
             ),
             ("leaderboard",),
             (NextPart("adapt", "Adapt a model with one of them."),),

@@ -98,7 +98,8 @@ def _draw_task(task: dict[str, Any]) -> None:
     if adapted <= base or p is None or p >= SIGNIFICANT:
         return
     st.markdown(
-        "On a constructed task whose labels depend on single words, mean F1 rises"
+        "On a constructed task whose labels depend on single words, mean F1 (both tokenizations pooled)"
+        " rises"
         f" **{fraction(base)} → {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)}); with random"
         f" embeddings of the same words it is {fraction(task['f1'][RANDOM])}."
     )

@@ -107,7 +107,7 @@ def _pick(
     chosen = st.selectbox(
         "Model or run",
         names,
-        index=names.index(first) if first else None,
+        index=0 if first else None,
         key=RUN,
         persist_state="session",
         placeholder="There is no run or model yet",

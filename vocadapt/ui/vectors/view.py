@@ -58,6 +58,7 @@ from vocadapt.ui.frame import cache, count_cache, mistakes
 from vocadapt.ui.jobs import panel
 
 DEFAULTS = Word2VecSettings()
+FOLLOWING_JOB = "A second job then evaluates how they align with the model."
 SPEARMAN = (
     "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a"
     " vector."
@@ -304,7 +305,8 @@ def describe_training(
     counts = count_cache.counts_of(corpus, model, workspace.root)
     if not counts:
         return "This text has no word counts for this model yet."
-    return describe_cost(workspace, counts, replace(settings, dim=width))
+    cost = describe_cost(workspace, counts, replace(settings, dim=width))
+    return f"{cost}. {FOLLOWING_JOB}"
 
 
 def choose_settings() -> Word2VecSettings:

@@ -123,6 +123,8 @@ class Advice:
     def precision(self) -> str:
         """Expected precision of the new embeddings on this text, in a sentence."""
         expected = self.figures.forecast
+        if not self.figures.gain(0).words:
+            return "No word of this text can be added, so no precision is forecast."
         return (
             f"Expected precision of the new embeddings: for {format_fraction(expected.p5)}"
             f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}) of similar words, the"

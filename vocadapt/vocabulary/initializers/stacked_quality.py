@@ -9,8 +9,9 @@ reported twice: as it is, and reweighted, as if counts, numbers of pieces and le
 piece were those of the words that will be added.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,19 @@ class StackedQuality:
             "candidates": self.candidates,
             "folds": FOLDS,
         }
+
+
+def describe_stacked(scores: Mapping[str, Any]) -> str:
+    """Describe the scores of `StackedQuality.to_dict` in a sentence."""
+    sentence = (
+        f"Stacked embeddings, from context and form: P@1 {scores['p@1']:.3f}, P@5 {scores['p@5']:.3f}"
+        f" among all {scores['candidates']:,} wordpieces ({scores['anchors']:,} held-out words)"
+    )
+    expected = scores["reweighted"]
+    if not expected["new_words"]:
+        return f"{sentence}."
+    new_words = f"{expected['new_words']:,} new word{'s' * (expected['new_words'] != 1)}"
+    return f"{sentence}; expected for {new_words}: {expected['p@1']:.3f} and {expected['p@5']:.3f}."
 
 
 def cross_validate_stacked(
