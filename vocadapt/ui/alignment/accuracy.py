@@ -14,9 +14,8 @@ from vocadapt.spaces.neighbors.cross_space import ALL_PIECES, ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.alignment.methods import MethodScores
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.number_formats import chance, count, fraction, ratio
+from vocadapt.ui.components.number_formats import chance, count, count_noun, fraction, ratio
 from vocadapt.ui.frame.cache import evaluation_of
-from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 
 K = 5
 NEW_WORDS = (
@@ -56,9 +55,12 @@ def draw_accuracy(
             draw_note(about, column)
     draw_note(NEW_WORDS)
     if stacked is not None:
+        expected = stacked["reweighted"]
         draw_note(
-            "New embeddings are more precise than these lists: they also use the pieces of a word. "
-            + describe_stacked(stacked)
+            "The embeddings of new words also use their pieces. Stacked embeddings: P@5"
+            f" {fraction(stacked['p@5'])} among all {count(stacked['candidates'])} wordpieces on"
+            f" held-out words, n = {count(stacked['anchors'])}; expected for"
+            f" {count_noun(expected['new_words'], 'new word')}: {fraction(expected['p@5'])}."
         )
 
 
