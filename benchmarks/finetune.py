@@ -20,12 +20,12 @@ from vocadapt.models.heads import load_with_new_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.finetune.finetune import _fit, prepare
+from vocadapt.training.finetune.finetuning_trainer import compute_label_loss, count_labels
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import build_batch
 from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
-from vocadapt.training.trainers import compute_label_loss, count_labels
 
 BATCH, WIDTH, ADDED = 32, 128, 100_000
 SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)

@@ -62,6 +62,8 @@ NETWORKS = (  # classes that derive from those of torch and transformers, and we
     "vocadapt.models.exbert",
     "vocadapt.spaces.word2vec.block_kernel",  # compiled by numba
     "vocadapt.training.separated_embeddings",
+    "vocadapt.training.finetune.finetuning_trainer",
+    "vocadapt.training.masked.masked_trainer",
     "vocadapt.training.trainers",
 )
 STREAMLIT = {"ui", "pages", "app"}
@@ -108,6 +110,7 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/spaces/word2vec/gensim_trainer.py",
     "vocadapt/spaces/word2vec/block_trainer.py",  # word ids beside them, and checkpoints
     "vocadapt/training/masked/blocks.py",
+    "vocadapt/training/masked/training_text.py",
     "vocadapt/training/masked/trainer.py",
     "vocadapt/training/distillation.py",
     "vocadapt/training/finetune/trainer.py",  # checkpoints

@@ -8,8 +8,7 @@ from streamlit import error_util
 
 from tests.pages.test_pages import texts
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.alignments import load_table
-from vocadapt.lab.steps.alignment import TABLE
+from vocadapt.lab.artifacts.alignments import TABLE, load_table
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.frame import mistakes

@@ -432,7 +432,7 @@ def test_a_diverging_loss_is_reported(make_bert):
 def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypatch):
     model = open_model(make_bert(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
     plain = FinetuneSettings(epochs=1, batch=4, lr=1e-3)
-    from vocadapt.training.trainers import compute_label_loss
+    from vocadapt.training.finetune.finetuning_trainer import compute_label_loss
 
     whole = finetune(prepare(model, ner_task(12), plain))
     calls = []
@@ -445,7 +445,7 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
             )
         return compute_label_loss(logits, labels, whole)
 
-    monkeypatch.setattr("vocadapt.training.trainers.compute_label_loss", short)
+    monkeypatch.setattr("vocadapt.training.finetune.finetuning_trainer.compute_label_loss", short)
     halved = finetune(prepare(model, ner_task(12), plain))
     assert calls[:3] == [4, 2, 2]
     assert "Memory was short: batches of 4 were processed in 2 parts." in halved.findings
@@ -457,7 +457,7 @@ def test_one_example_too_much_for_the_memory_is_reported(tiny_bert, monkeypatch)
     def full(logits, labels, whole):
         raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
 
-    monkeypatch.setattr("vocadapt.training.trainers.compute_label_loss", full)
+    monkeypatch.setattr("vocadapt.training.finetune.finetuning_trainer.compute_label_loss", full)
     with pytest.raises(InputError, match="A single example does not fit in memory"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
@@ -466,13 +466,13 @@ def test_other_runtime_errors_are_bugs(tiny_bert, monkeypatch):
     def broken(logits, labels, whole):
         raise RuntimeError("shape")
 
-    monkeypatch.setattr("vocadapt.training.trainers.compute_label_loss", broken)
+    monkeypatch.setattr("vocadapt.training.finetune.finetuning_trainer.compute_label_loss", broken)
     with pytest.raises(RuntimeError, match="shape"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
 
 def test_parts_of_a_batch_add_up_to_its_loss():
-    from vocadapt.training.trainers import compute_label_loss
+    from vocadapt.training.finetune.finetuning_trainer import compute_label_loss
 
     logits, labels = (
         torch.randn(4, 5, 3, generator=torch.manual_seed(0)),

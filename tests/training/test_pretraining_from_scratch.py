@@ -306,7 +306,7 @@ def test_the_vocabulary_is_trained_by_the_chosen_trainer(text):
 
 def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
     """Published exBERT's does, from its second pass on."""
-    from vocadapt.training.trainers import MaskedTokenTrainer
+    from vocadapt.training.masked.masked_trainer import MaskedTokenTrainer
 
     network, settings = open_model(tiny_bert).network, MaskedSettings(length=8, batch=2, lr=1e-3)
     blocks = Blocks(np.full((4, 8), 9, dtype=np.int32), open_model(tiny_bert).vocabulary)

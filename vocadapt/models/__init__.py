@@ -9,6 +9,7 @@ programs load the result), `packs` (added tokens in a separate file), `contextua
 vectors and masked-token loss), `add_extension`, `extension_size` and `exbert` (extension modules).
 The others are small: `model_files` (stored tensors), `checks` (of a folder), `config_sizes` and
 `network_class` (sizes and class of an architecture), `layers` (the parts that depend on the
-vocabulary), `trimmed_size`, `heads` (new task heads), `sentence_modules` (files of
-sentence-transformers), `card` (the model card), `convert` (a .bin file to safetensors).
+vocabulary), `bert_attention` (a layer at some positions only), `trimmed_size`, `heads` (new task
+heads), `sentence_modules` (files of sentence-transformers), `card` (the model card), `convert` (a
+.bin file to safetensors).
 """

@@ -25,8 +25,7 @@ from vocadapt.spaces.word2vec.trainer import (
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts, write_sentences
-from vocadapt.training.masked.blocks import tokenize_lines
-from vocadapt.training.masked.training_text import TrainingText, write_training_text
+from vocadapt.training.masked.training_text import TrainingText, tokenize_lines, write_training_text
 from vocadapt.vocabulary.families import Vocabulary
 
 WORDS_COUNTED = 0.2  # fraction of the progress until the words are counted

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.alignment import TABLE
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import MANIFEST, read_saved_settings
@@ -16,6 +15,8 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
+
+TABLE = "heldout.json"  # file of the evaluated methods in the folder of an alignment
 
 
 @dataclass(frozen=True)

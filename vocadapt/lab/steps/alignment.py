@@ -12,6 +12,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
+from vocadapt.lab.artifacts.alignments import TABLE
 from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Spec, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
@@ -35,7 +36,6 @@ from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stac
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
 ALIGNMENTS_DONE = 0.6  # fraction of the time for several methods; stacked embeddings follow
-TABLE = "heldout.json"
 ANCHORS = "anchors.tsv"
 # Column of a rank in the file of anchors → ranking of the evaluation.
 RANKS = {

@@ -23,7 +23,7 @@ from transformers.models.bert.modeling_bert import (
     eager_attention_forward,
 )
 
-from vocadapt.models.contextual.masked_loss import attend, run_bert_layer_at
+from vocadapt.models.bert_attention import attend, run_bert_layer_at
 from vocadapt.models.exbert.config import ExBertConfig
 
 Tensor = torch.Tensor

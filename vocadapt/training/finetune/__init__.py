@@ -8,7 +8,8 @@ Modules in reading order:
    question_encoding: the same for questions on long contexts, in windows.
 3. outputs: the outputs of the network's head, and predictions from their logits.
 4. tokenizations: the tokenization of each training example, batches, and pooling of logits.
-5. trainer: training by transformers' Trainer; the epoch with the best dev score is used.
+5. trainer and finetuning_trainer: training by transformers' Trainer; the epoch with the best dev
+   score is used.
 6. finetune: combines all of these: trains a model on a task and scores it.
 7. run_files: saves and loads a run.
 """

@@ -81,7 +81,8 @@ def fit(
     are the same as without interruption. Raises InputError if the loss is not finite, or if a single example does
     not fit in memory.
     """
-    from vocadapt.training.trainers import FinetuningTrainer, StepCallback
+    from vocadapt.training.finetune.finetuning_trainer import FinetuningTrainer
+    from vocadapt.training.trainers import StepCallback
 
     if not any(value.requires_grad for value in network.parameters()):
         raise InputError("No parameter is left to train.", "Choose other layers to train.")

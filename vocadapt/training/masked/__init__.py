@@ -7,7 +7,7 @@ Modules in reading order:
    sentence_pairs: blocks of two segments, for next-sentence prediction.
 3. losses: the masked-token loss and the next-sentence loss.
 4. settings: settings, presets, and the stages of continued pretraining.
-   trainer: the budget in steps, and the training itself.
+   trainer and masked_trainer: the budget in steps, and the training itself.
 5. validation: the loss on held-out lines before, during and after the training.
 6. The two uses: from_scratch trains a new small encoder of one of the `architectures`, and continued
    an existing model, by stages;

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
+from vocadapt.training.masked.training_text import read_pretoken_lines
 from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
@@ -207,26 +208,3 @@ def iterate_marked_ids(sentences: Path, vocabulary: Vocabulary) -> Iterator[int]
             if pretoken not in cache:
                 cache[pretoken] = mark_ids(pretoken, vocabulary)
             yield from cache[pretoken]
-
-
-def read_pretoken_lines(sentences: Path) -> Iterator[list[str]]:
-    """Yield the pre-tokens of each line of a file in which spaces separate them.
-
-    Only a space separates pre-tokens, and only a newline ends a line: a pre-token may contain any
-    other character.
-    """
-    with sentences.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield [pretoken for pretoken in line.rstrip("\n").split(" ") if pretoken]
-
-
-def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
-    """Yield the tokens of each line of a file of pre-tokens; each distinct one is tokenized once."""
-    cache: dict[str, tuple[str, ...]] = {}
-    for pretokens in read_pretoken_lines(sentences):
-        tokens: list[str] = []
-        for pretoken in pretokens:
-            if pretoken not in cache:
-                cache[pretoken] = vocabulary.tokenize(pretoken)
-            tokens += cache[pretoken]
-        yield tokens

@@ -83,7 +83,8 @@ def train_masked(
     step. Raises InputError if the network has no masked-language-model head, or if the training
     diverges.
     """
-    from vocadapt.training.trainers import NEXT_LOSS, MaskedTokenTrainer, StepCallback
+    from vocadapt.training.masked.masked_trainer import NEXT_LOSS, MaskedTokenTrainer
+    from vocadapt.training.trainers import StepCallback
 
     check_masked_head(network)
     start = time.perf_counter()

@@ -15,6 +15,7 @@ from vocadapt.text.corpus import Corpus, FileBlock, Passage
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.formats.text_file import split_lines
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families import Vocabulary
 
 HELD_OUT = 0.01  # fraction of the lines to hold out
 MAX_HELD_OUT = 1000  # maximum number of held-out lines; training uses any further ones
@@ -134,3 +135,26 @@ def _has_separators(corpus: Corpus, progress: Progress) -> bool:
             gap = has_text and not line.strip()
         progress(passage.fraction, "looking for empty lines")
     return False
+
+
+def read_pretoken_lines(sentences: Path) -> Iterator[list[str]]:
+    """Yield the pre-tokens of each line of a file in which spaces separate them.
+
+    Only a space separates pre-tokens, and only a newline ends a line: a pre-token may contain any
+    other character.
+    """
+    with sentences.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield [pretoken for pretoken in line.rstrip("\n").split(" ") if pretoken]
+
+
+def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
+    """Yield the tokens of each line of a file of pre-tokens; each distinct one is tokenized once."""
+    cache: dict[str, tuple[str, ...]] = {}
+    for pretokens in read_pretoken_lines(sentences):
+        tokens: list[str] = []
+        for pretoken in pretokens:
+            if pretoken not in cache:
+                cache[pretoken] = vocabulary.tokenize(pretoken)
+            tokens += cache[pretoken]
+        yield tokens

@@ -23,6 +23,7 @@ from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
 from vocadapt.recipe import Recipe
 from vocadapt.recipe_changes import change_heuristic
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.advise.recommendation import (
     describe_alignment,
     draw_verdict_box,
@@ -398,7 +399,7 @@ def _choose_alignment(
     wanted = best or AlignmentChoice(recipe.alignment)
     with more:
         alignment = _pick_alignment(chosen.vectors, chosen.model, wanted.settings)
-    reason = f"**{plain(methods.describe_method(alignment))}**."
+    reason = f"**{plain(describe_method(alignment))}**."
     if alignment == wanted.settings:
         reason = f"{describe_alignment(wanted)}."
     with main:
@@ -415,7 +416,7 @@ def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) ->
     default if it is one of them.
     """
     # If an error is shown below, `wanted` is still offered, and the page is still drawn.
-    offered, first = {methods.describe_method(wanted): wanted}, methods.describe_method(wanted)
+    offered, first = {describe_method(wanted): wanted}, describe_method(wanted)
     with mistakes.show_errors():
         offered = methods.list_methods(
             cache.space_of(vectors),

@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.lab.reports.advice import AdviceReport
 from vocadapt.lab.reports.recommendation import AlignmentChoice, find_text_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.ui.alignment import methods
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import chance, count, fraction
 from vocadapt.ui.frame import count_cache
@@ -49,7 +49,7 @@ def describe_words(plan: PlanSettings) -> str:
 
 def describe_alignment(choice: AlignmentChoice) -> str:
     """Describe an alignment and why it is selected (Markdown)."""
-    name = f"**{plain(methods.describe_method(choice.settings))}**"
+    name = f"**{plain(describe_method(choice.settings))}**"
     if choice.csls_p5 is None:
         return (
             f"{name}. No alignment of these word vectors was evaluated yet: this one belongs to the"

@@ -13,6 +13,7 @@ from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
     list_alignment_settings,
 )
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
 from vocadapt.spaces.neighbors.cross_space import CrossSpace
 from vocadapt.spaces.space import EmbeddingSpace
@@ -59,34 +60,6 @@ class MethodScores:
     def at_chance(self) -> bool:
         """Whether the alignment is no better than chance."""
         return bool(self.held_out["verdict"] == "chance")
-
-
-def describe_method(settings: AlignmentSettings) -> str:
-    """Return the display name of an alignment: its method and all non-default settings."""
-    anchors, default = settings.anchors, AlignmentSettings()
-    named = {
-        "normalized": settings.unit,
-        "centered": settings.center,
-        f"ridge {settings.ridge:g}": settings.ridge,
-        f"{settings.weights} weights": settings.weights != "none",
-        "no single characters": anchors.single_characters,
-        "no digits": anchors.digits,
-        "no continuation pieces": anchors.continuation,
-        f"anchors from {anchors.min_count} occurrences": anchors.min_count,
-        f"seed {settings.seed}": settings.seed != default.seed,
-        f"length {settings.vector_length}": settings.vector_length != default.vector_length,
-        f"whitening {settings.whitening:g}": settings.whitening != default.whitening,
-        f"re-weighting {settings.reweighting:g}": settings.reweighting != default.reweighting,
-        f"{settings.mlp_epochs} epochs": settings.mlp_epochs != default.mlp_epochs,
-        f"{settings.induction_rounds} rounds": (
-            settings.induction_rounds != default.induction_rounds
-        ),
-        f"cutoff {settings.induction_cutoff}": (
-            settings.induction_cutoff != default.induction_cutoff
-        ),
-    }
-    extras = [name for name, differs in named.items() if differs]
-    return " · ".join([settings.method.replace("-", " ").capitalize(), *extras])
 
 
 def list_methods(

@@ -8,6 +8,7 @@ from vocadapt.lab.artifacts.alignments import find_saved_stacked, list_alignment
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.alignment import methods, view
 from vocadapt.ui.components import pickers
@@ -60,7 +61,7 @@ def draw(workspace: Workspace) -> None:
         methods, too.
         """
         kind: panel.ButtonKind = "secondary"
-        label, key = f"Evaluate {methods.describe_method(which)} in detail", "judge_one"
+        label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
         to_evaluate = [which]
         if compare:
             label, key, kind = "Evaluate all methods", "judge_all", "primary"

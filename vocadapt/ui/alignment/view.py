@@ -14,6 +14,7 @@ from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
 from vocadapt.ui.alignment import accuracy, methods
@@ -34,7 +35,7 @@ from vocadapt.ui.frame import address, mistakes
 from vocadapt.ui.frame.cache import evaluation_of
 from vocadapt.ui.text.needed_size import describe_needed_text
 
-DEFAULT_METHOD = methods.describe_method(AlignmentSettings())
+DEFAULT_METHOD = describe_method(AlignmentSettings())
 DrawEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: function words are badly aligned for other reasons
 LISTED = 1_000  # anchors in the table, worst first; all are in the file
@@ -103,7 +104,7 @@ def warn_if_at_chance(row: MethodScores | None) -> None:
 def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
     """Explain why the default alignment is not available."""
     st.markdown(
-        f":material/info: Showing **{methods.describe_method(first)}**: the default,"
+        f":material/info: Showing **{describe_method(first)}**: the default,"
         f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
         f" anchors for {count(dim)}. More text gives more anchors."
     )
@@ -112,7 +113,7 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
 def offer_fit(settings: AlignmentSettings, draw_evaluation: DrawEvaluation) -> None:
     """Show that the alignment is not fitted yet, and offer to fit it."""
     st.markdown(
-        f"**{methods.describe_method(settings)}** is not fitted yet. Fitting takes"
+        f"**{describe_method(settings)}** is not fitted yet. Fitting takes"
         " minutes in the background; then its scores and neighbor lists appear here."
     )
     draw_evaluation(settings, False)
@@ -246,7 +247,7 @@ def draw_held_out(
     selected method.
     """
     # 1. All methods, and the held-out pairs of the selected one.
-    chosen = methods.describe_method(settings)
+    chosen = describe_method(settings)
     draw_heading("Alignment methods compared")
     _draw_comparison(evaluated, spaces, chosen, draw_evaluation)
     draw_heading("Held-out pairs against random pairs")

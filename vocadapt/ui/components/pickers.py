@@ -94,6 +94,7 @@ SPACE_HELP = (
     "Selects word vectors or a model of this workspace; the last option takes the folder or hub"
     " name of a model on this machine."
 )
+NONE = "none"  # the option of a picker that selects nothing
 TYPE = "Another: type a path or name …"  # the last option of a picker
 PATH_HELP = "Opens a folder or file by its path, or a model by its name on the Hugging Face hub."
 T = TypeVar("T")

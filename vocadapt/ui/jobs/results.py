@@ -12,13 +12,13 @@ import streamlit as st
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.alignment import methods
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link
+from vocadapt.ui.components.pickers import NONE
 from vocadapt.ui.frame import address
 from vocadapt.ui.frame.names import label_of, models_of, spaces_of
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.projection.controls import NONE
 
 STEP, RESULT = "jobs_step", "jobs_result"  # query parameters of the page Jobs
 SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from
@@ -97,7 +97,7 @@ def _select_alignment(job: queue.Job) -> Query:
     return {
         "alignment_vectors": Path(job.spec.one("vectors") or "").name,
         **_select_model(job, "alignment_model"),
-        "alignment_method": methods.describe_method(job.spec.settings.alignment),
+        "alignment_method": describe_method(job.spec.settings.alignment),
     }
 
 

@@ -25,6 +25,7 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.markup import format_sentence, plain
 from vocadapt.ui.components.number_formats import count, format_estimate_bold
+from vocadapt.ui.components.pickers import NONE
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.word_query import draw_word_input
 from vocadapt.ui.frame import address
@@ -35,7 +36,6 @@ from vocadapt.ui.projection.chart import LABELS
 from vocadapt.ui.projection.isolation import ISOLATED, Isolated
 from vocadapt.ui.projection.sources import UNSAVED_PCA, NamedSpace
 
-NONE = "none"
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 DEFAULT_SETTINGS = ProjectionSettings()
 LAYOUT_FORM = "projection_layout"
