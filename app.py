@@ -5,9 +5,9 @@ from typing import Literal
 
 import streamlit as st
 
-from vocadapt.ui.frame import frame
-from vocadapt.ui.frame.pages import PAGES
-from vocadapt.ui.serving import visitors
+from vocadapt.ui.shell import frame
+from vocadapt.ui.state import visitors
+from vocadapt.ui.state.pages import PAGES
 
 # A local file: Streamlit would load other icons from the network.
 ICON = Path(__file__).parent / "assets" / "icon.png"

@@ -125,7 +125,7 @@ def serve_workspace(folder: Path, workspace: Path):  # type: ignore[no-untyped-d
     command = [
         sys.executable,
         "-m",
-        "vocadapt.ui.serving.server",
+        "vocadapt.ui.shell.server",
         "--no-browser",
         "--port",
         str(port),

@@ -29,7 +29,7 @@ from vocadapt.lab.steps.corpus import CorpusStep  # noqa: E402
 from vocadapt.lab.steps.run import run_step  # noqa: E402
 from vocadapt.lab.steps.step import Spec  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
-from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, find_link  # noqa: E402
+from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS, find_link  # noqa: E402
 
 BOUND = 6.0
 DRAWN = """() => {

@@ -41,8 +41,8 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.shared_passages import collect_passages
 from vocadapt.text.words import write_sentences
+from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.joined_states import PieceJoiner
-from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings, initialize
 from vocadapt.vocabulary.initializers.materials import Materials
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan

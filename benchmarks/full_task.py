@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks._results import Cell, read_cells, write_cells
 from benchmarks.evidence import DATA, minilm, read_blocks, vocadapt, write_texts
 from benchmarks.frozen_tasks import bootstrap_difference
-from vocadapt.training.tasks.tags import decode_spans
+from vocadapt.training.examples.tags import decode_spans
 
 RESULTS = Path(__file__).with_suffix(".json")
 TASK = "NCBI-disease"

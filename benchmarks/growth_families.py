@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals  # noqa: E402
 from vocadapt.vocabulary.families.tables.merge_table import build_merge_table  # noqa: E402
 from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table  # noqa: E402
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask, WordTable  # noqa: E402
+from vocadapt.vocabulary.vocabulary import Ints, Mask, WordTable  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 TEXT = "biomedical-fulltext"

@@ -29,8 +29,8 @@ from streamlit.testing.v1 import AppTest, app_test  # noqa: E402
 from tests.material.fragments import FragmentRunner  # noqa: E402
 from vocadapt.lab.demo import run_demo  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
-from vocadapt.ui.frame.address import WORKSPACE_VARIABLE  # noqa: E402
-from vocadapt.ui.frame.pages import PARTS, find_link  # noqa: E402
+from vocadapt.ui.state.address import WORKSPACE_VARIABLE  # noqa: E402
+from vocadapt.ui.state.pages import PARTS, find_link  # noqa: E402
 
 BOUND = 0.3
 VALUES = 3  # other values that each widget is set to

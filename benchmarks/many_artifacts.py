@@ -30,7 +30,7 @@ from tests.material.lab_session import LabSession, list_parts  # noqa: E402
 from vocadapt.lab.demo import run_demo  # noqa: E402
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
-from vocadapt.ui.frame.pages import PAGE_OF_PART  # noqa: E402
+from vocadapt.ui.state.pages import PAGE_OF_PART  # noqa: E402
 
 BUDGET = 5.0  # seconds of a part
 BUDGETS = {"home": 3.0, "workspace list": 2.0}

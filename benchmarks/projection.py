@@ -17,8 +17,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 
-from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.demo import DEMO as DEMO_WORKSPACE
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import project
 from vocadapt.spaces.projection.quality import measure_projection_quality

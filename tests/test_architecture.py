@@ -17,19 +17,7 @@ ROOT = Path(__file__).parents[1]
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
 # know each other.
 FLOORS = [
-    {
-        "errors",
-        "progress",
-        "files",
-        "settings",
-        "given_settings",
-        "extensions",
-        "cores",
-        "footprint",
-        "processes",
-        "shipped_files",
-        "zip_files",
-    },
+    {"errors", "progress", "settings", "given_settings", "extensions", "system"},
     {"text"},
     {"spaces"},
     {"vocabulary"},
@@ -44,6 +32,21 @@ FLOORS = [
     {"app"},
 ]
 APART = {"cli", "ui"}
+# The floors inside two of them, lowest first; a name that is not listed stands above.
+INNER_FLOORS = {
+    "ui": ("text", "state", "components", "jobs", "parts", "shell"),
+    "lab": (
+        "workspace",
+        "cluster",
+        "inputs",
+        "steps",
+        "jobs",
+        "results",
+        "experiments",
+        "demo",
+        "reports",
+    ),
+}
 HEAVY = {
     "torch",
     "transformers",
@@ -67,7 +70,7 @@ NETWORKS = (  # classes that derive from those of torch and transformers, and we
     "vocadapt.training.trainers",
 )
 STREAMLIT = {"ui", "pages", "app"}
-RENDERERS = {"vocadapt/ui/components/markup.py"}  # the one place that writes HTML, escaped
+RENDERERS = {"vocadapt/ui/text/markup.py"}  # the one place that writes HTML, escaped
 
 FAMILIES = "vocadapt/vocabulary/families/"  # the one place that knows how tokens are spelled
 SPELLED = re.compile(r"##|\[(CLS|SEP|MASK|UNK|PAD)\]|\bWordPiece$")
@@ -76,10 +79,12 @@ KNOW_FLAGS = (  # the command line and pages, steps (their inputs), and what bui
     "vocadapt/cli/",
     "vocadapt/ui/",
     "vocadapt/lab/steps/",
+    "vocadapt/lab/experiments/search/step.py",
+    "vocadapt/lab/experiments/studies/study.py",
     "vocadapt/lab/demo.py",
     "vocadapt/lab/reports/advice.py",
-    "vocadapt/lab/studies/slurm.py",  # the command of its script
-    "vocadapt/lab/artifacts/tasks.py",
+    "vocadapt/lab/experiments/studies/slurm.py",  # the command of its script
+    "vocadapt/lab/inputs/tasks.py",
     "vocadapt/settings.py",
     "vocadapt/given_settings.py",
     "vocadapt/extensions.py",
@@ -97,8 +102,8 @@ OWN_FOLDERS = (
     "pages/",
 )
 OWN_FILES = {  # they read what this program, or this very step, has written
-    "vocadapt/files.py",
-    "vocadapt/footprint.py",  # power counters in /sys
+    "vocadapt/system/files.py",
+    "vocadapt/system/footprint.py",  # power counters in /sys
     "vocadapt/cli/words/words.py",  # /proc/self/status
     "vocadapt/lab/reports/advice.py",  # weights of a model folder
     "vocadapt/lab/jobs/job.py",  # the log of a job
@@ -110,7 +115,7 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/spaces/word2vec/gensim_trainer.py",
     "vocadapt/spaces/word2vec/block_trainer.py",  # word ids beside them, and checkpoints
     "vocadapt/training/masked/blocks.py",
-    "vocadapt/training/masked/training_text.py",
+    "vocadapt/training/training_text.py",
     "vocadapt/training/masked/trainer.py",
     "vocadapt/training/distillation.py",
     "vocadapt/training/finetune/trainer.py",  # checkpoints
@@ -268,14 +273,14 @@ def unsafe(source: str, path: str) -> list[str]:
 
 
 def reads_beside_the_door(source: str, path: str) -> list[str]:
-    """Files opened to be read by anything but `vocadapt.files`: see its own words for why."""
+    """Files opened to be read by anything but `vocadapt.system.files`: see its own words for why."""
     if path in OWN_FILES or path.startswith(OWN_FOLDERS):
         return []
     found = []
     for node in list_nodes(parse(source)):
         if isinstance(node, ast.Call) and _reads(node):
             found.append(
-                f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.files"
+                f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.system.files"
             )
     return found
 
@@ -421,7 +426,7 @@ def test_every_file_keeps_the_rule(check):
         ("from ..models import adapt", "vocadapt/spaces/space.py"),
         ("from vocadapt import lab", "vocadapt/models/adapted_model.py"),
         ("from vocadapt.ui import frame", "vocadapt/cli/lab/jobs.py"),
-        ("from vocadapt.cli import main", "vocadapt/ui/serving/server.py"),
+        ("from vocadapt.cli import main", "vocadapt/ui/shell/server.py"),
         ("from vocadapt.cli import main", "vocadapt/__init__.py"),
         ("import app", "pages/build/vectors.py"),
     ],
@@ -509,7 +514,7 @@ def test_examples_in_docstrings_and_headings_pass():
 
 def test_streamlit_outside_the_interface_is_caught():
     assert streamlit_outside("def f():\n    import streamlit as st", "vocadapt/lab/jobs/queue.py")
-    assert not streamlit_outside("import streamlit as st", "vocadapt/ui/frame/frame.py")
+    assert not streamlit_outside("import streamlit as st", "vocadapt/ui/shell/frame.py")
 
 
 @pytest.mark.parametrize(
@@ -623,7 +628,7 @@ def test_a_question_to_the_kind_of_task_passes(source):
 
 
 def test_the_rule_names_every_kind_of_task_and_example():
-    from vocadapt.training.tasks.examples import Example
+    from vocadapt.training.examples.examples import Example
     from vocadapt.training.tasks.kinds import TASK_KINDS
 
     assert set(TASK_KINDS) == KIND_NAMES
@@ -632,16 +637,80 @@ def test_the_rule_names_every_kind_of_task_and_example():
 
 def imported_modules(source: str, path: str, modules: set[str]) -> set[str]:
     """The modules of the house that a file imports, wherever it does: at its top, in functions,
-    under TYPE_CHECKING.
+    under TYPE_CHECKING, by a relative name.
     """
     found = set()
     for node in list_nodes(parse(source)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            named = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= named & modules or {str(node.module)}
+        elif isinstance(node, ast.ImportFrom):
+            [module, *_] = [module for module, _ in imported(node, path)]
+            named = {f"{module}.{alias.name}" for alias in node.names}
+            found |= named & modules or {module}
     return found & modules
+
+
+@lru_cache(maxsize=1)
+def imports_of_all() -> dict[str, set[str]]:
+    """The modules that each module of the house imports."""
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sources()
+    }
+    return {
+        name: imported_modules(
+            path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix(), set(paths)
+        )
+        - {name}
+        for name, path in paths.items()
+    }
+
+
+def rooms_in_circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """The rooms inside a floor that import each other. A room is a folder with its modules, or a module
+    that stands directly in a floor; beside that, what stands side by side in a folder, with all below.
+    """
+    packages = {name.rpartition(".")[0] for name in imports}
+    rooms: dict[str, set[str]] = {}
+    beside: dict[str, set[str]] = {}
+
+    def find_room(name: str) -> str:
+        return name if name in packages or name.count(".") == 2 else name.rpartition(".")[0]
+
+    for name, targets in imports.items():
+        for target in targets:
+            own, other = name.split("."), target.split(".")
+            if own[:2] != other[:2] or min(len(own), len(other)) < 3:
+                continue
+            room, its_room = find_room(name), find_room(target)
+            if room != its_room:
+                rooms.setdefault(room, set()).add(its_room)
+                rooms.setdefault(its_room, set())
+            common = next(
+                (n for n, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), None
+            )
+            if common is not None:
+                one, two = (".".join(parts[: common + 1]) for parts in (own, other))
+                beside.setdefault(one, set()).add(two)
+                beside.setdefault(two, set())
+    return [*find_circles(rooms), *find_circles(beside)]
+
+
+def inner_floor_breaks(imports: dict[str, set[str]]) -> list[str]:
+    """The imports of a room from a higher one, inside `ui` and `lab`."""
+    breaks = []
+    for name, targets in imports.items():
+        for target in targets:
+            own, other = name.split("."), target.split(".")
+            if own[:2] != other[:2] or min(len(own), len(other)) < 3 or own[1] not in INNER_FLOORS:
+                continue
+            order = INNER_FLOORS[own[1]]
+            height, its_height = (
+                order.index(parts[2]) if parts[2] in order else len(order) for parts in (own, other)
+            )
+            if its_height > height:
+                breaks.append(f"{name} imports {target}")
+    return sorted(breaks)
 
 
 def find_circles(imports: dict[str, set[str]]) -> list[list[str]]:
@@ -663,16 +732,42 @@ def find_circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_no_modules_import_each_other():
-    paths = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in sources()
-    }
-    imports = {
-        name: imported_modules(path.read_text(encoding="utf8"), str(path), set(paths)) - {name}
-        for name, path in paths.items()
-    }
-    assert sum(map(len, imports.values())) > len(paths)
+    imports = imports_of_all()
+    assert sum(map(len, imports.values())) > len(imports)
     assert find_circles(imports) == []
+
+
+def test_no_rooms_of_a_floor_import_each_other():
+    assert rooms_in_circles(imports_of_all()) == []
+
+
+def test_inside_ui_and_lab_imports_go_down():
+    assert inner_floor_breaks(imports_of_all()) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # Two folders, two modules directly in a floor, a parent and its child, and whole folders.
+        ("vocadapt.lab.steps.a", "vocadapt.lab.jobs.b"),
+        ("vocadapt.models.saving", "vocadapt.models.loading"),
+        ("vocadapt.vocabulary.families.bpe", "vocadapt.vocabulary.families.tables.merges"),
+        ("vocadapt.spaces.a.deep.b", "vocadapt.spaces.c.deep.d"),
+    ],
+)
+def test_a_planted_circle_of_rooms_is_found(first, second):
+    other = second.rpartition(".")[0] + ".other" if second.count(".") > 2 else second
+    imports = {first: {second}, second: set(), other: set()}
+    assert not rooms_in_circles(imports)
+    imports[other] = {first}
+    assert rooms_in_circles(imports)
+
+
+def test_a_planted_import_inside_a_floor_from_above_is_found():
+    below, above = "vocadapt.lab.workspace.drafts", "vocadapt.lab.steps.run"
+    assert inner_floor_breaks({above: {below}}) == []
+    assert inner_floor_breaks({below: {above}}) == [f"{below} imports {above}"]
+    assert inner_floor_breaks({"vocadapt.ui.jobs.panel": {"vocadapt.ui.parts.lens.page"}})
 
 
 def test_a_planted_circle_is_found():

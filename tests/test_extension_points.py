@@ -34,7 +34,7 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.language_model import open_model
-from vocadapt.ui.frame.address import WORKSPACE_VARIABLE
+from vocadapt.ui.state.address import WORKSPACE_VARIABLE
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
@@ -321,7 +321,7 @@ def test_a_scorer(in_extended_process, tmp_path):
 
 
 def check_step(text: Path, folder: Path) -> None:
-    from vocadapt.lab.steps import STEPS
+    from vocadapt.lab.experiments import STEPS
 
     # 1. The command, in the overview, with its help and for real.
     assert "letters count" in run_command("--help")

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from vocadapt import footprint
 from vocadapt.errors import InputError
-from vocadapt.footprint import (
+from vocadapt.lab.workspace.rates import read_workspace_rates
+from vocadapt.system import footprint
+from vocadapt.system.footprint import (
     ASSUMED,
     COUNTER,
     Footprint,
@@ -28,7 +29,6 @@ from vocadapt.footprint import (
     read_rates,
     sum_footprints,
 )
-from vocadapt.lab.workspace.rates import read_workspace_rates
 
 RATES = Rates("here", 12.0, 1.5, 0.4, (0.01, 0.05))
 

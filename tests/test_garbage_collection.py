@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.ui.serving import garbage_collection
+from vocadapt.ui.shell import garbage_collection
 
 
 class Node:
@@ -125,7 +125,7 @@ def test_memory_freed_by_a_thread_leaves_the_process():
 ALLOCATE = """
 import ctypes, sys
 import numpy as np
-from vocadapt.ui.serving import garbage_collection
+from vocadapt.ui.shell import garbage_collection
 
 names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
 figures = type("Figures", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_size_t) for name in names]})

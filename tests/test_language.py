@@ -176,7 +176,7 @@ PAGES = [
     *(
         path
         for path in sorted((ROOT / "vocadapt" / "ui").rglob("*.py"))
-        if path.parent.name != "serving"  # the command that starts the app
+        if path.name not in ("server.py", "paths.py")  # about the command that starts the app
     ),
 ]
 

@@ -7,8 +7,8 @@ import pytest
 import streamlit as st
 
 from vocadapt.training.finetune import run_files
-from vocadapt.ui.serving import memory
-from vocadapt.ui.serving.memory import ROOM, CacheLimit
+from vocadapt.ui.shell import memory
+from vocadapt.ui.shell.memory import ROOM, CacheLimit
 
 calls: list[int] = []
 

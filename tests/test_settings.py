@@ -17,7 +17,8 @@ from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS, load_command
 from vocadapt.cli.workspace_options import read_output_path
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.step import STEPS, Spec, Step
+from vocadapt.lab.experiments import STEPS
+from vocadapt.lab.steps.step import Spec, Step
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import (
     MAX_SEED,

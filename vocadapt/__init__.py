@@ -7,8 +7,7 @@ other; each imports only those before it: `text`, `spaces`, `vocabulary`, `model
 
 Below all packages: `errors` (InputError, the errors that users see), `settings` (the declaration of
 a setting), `given_settings` (settings as a user gives them), `extensions` (registries and files
-that extend them), `progress`, `files` and `zip_files` (safe reading), `shipped_files` (pages and
-demo), `cores`, `footprint` (energy and CO2), `processes` (children that end with their parent).
+that extend them), `progress`, and `system` (files, processes, energy: the machine).
 """
 
 from vocadapt.extensions import load_extensions

@@ -22,7 +22,7 @@ from traceback import extract_tb
 from typing import TypeVar
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file
+from vocadapt.system.files import check_file
 
 T = TypeVar("T")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_toml
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.settings import build_settings, check_settings, setting
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.system.files import read_toml
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings

@@ -18,8 +18,8 @@ from pathlib import Path
 from vocadapt.lab.demo import BEST, DEMO, EXAMPLES, MODEL, VECTORS
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.alignment import Alignment
+from vocadapt.spaces.alignment.cross_space import ALL_PIECES, CrossSpace, ListSettings
 from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.neighbors.cross_space import ALL_PIECES, CrossSpace, ListSettings
 
 CLASSES = Path(__file__).parent / "classes.toml"
 K = 5  # a word is right if one of so many neighbors is of its class

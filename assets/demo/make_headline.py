@@ -28,7 +28,7 @@ from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import list_neighbors
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
 from vocadapt.training.finetune.tokenizations import ADAPTED, BASE
 from vocadapt.training.prediction.fill_mask import fill_mask
 

@@ -25,8 +25,6 @@ from tempfile import TemporaryDirectory
 from make_task import main as write_task_files
 from make_words_task import main as write_words_task_files
 
-from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus, write_counts
-from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.demo import (
     ADAPTED,
     ADAPTED_RUNS,
@@ -52,6 +50,10 @@ from vocadapt.lab.demo import (
     Place,
     list_demo_jobs,
 )
+from vocadapt.lab.experiments.studies.saved import FILE
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.inputs.corpora import build_counts_path, read_corpus, write_counts
+from vocadapt.lab.inputs.tasks import import_task
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.compare_initializers import BOARD as BOARD_FILE
 from vocadapt.lab.steps.compare_initializers import LeaderboardStep
@@ -59,8 +61,6 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.saved import FILE
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest
 from vocadapt.lab.workspace.workspace import Workspace

@@ -1,6 +1,6 @@
 """Page Published results: tables of publications, beside our own scores."""
 
-from vocadapt.ui.frame import frame
-from vocadapt.ui.published import page as published_part
+from vocadapt.ui.parts.published import page as published_part
+from vocadapt.ui.shell import frame
 
 frame.draw_page("published", {"published": published_part.draw})

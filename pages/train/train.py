@@ -1,9 +1,9 @@
 """Page Train: fine-tune and pretrain models, and compare their scores."""
 
-from vocadapt.ui.finetune import page as finetune_part
-from vocadapt.ui.frame import frame
-from vocadapt.ui.pretraining import page as pretraining_part
-from vocadapt.ui.results import page as results_part
+from vocadapt.ui.parts.finetune import page as finetune_part
+from vocadapt.ui.parts.pretraining import page as pretraining_part
+from vocadapt.ui.parts.results import page as results_part
+from vocadapt.ui.shell import frame
 
 frame.draw_page(
     "train",

@@ -3,8 +3,8 @@
 import pytest
 
 from vocadapt.analysis.errors.ledger import ALL_CLASSES
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Text
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.judgment import MISSED, NONE, SPURIOUS, WRONG, Unit
 from vocadapt.training.tasks.kinds.ner import BOTH, BOUNDARY, TYPE

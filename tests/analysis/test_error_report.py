@@ -13,9 +13,9 @@ from vocadapt.analysis.errors.report import LISTED_OUTCOMES, Report, summarize_c
 from vocadapt.analysis.errors.slicing import Slicing
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.analysis.results.tables import format_points
+from vocadapt.training.examples.examples import Sentence, Split
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.uncertainty import Draws, compare
-from vocadapt.training.tasks.examples import Sentence, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 HOSTILE = "<script>alert(1)</script>"

@@ -17,7 +17,7 @@ from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, find_each_in_context, find_in_context
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.examples.examples import Sentence
 
 BERT = Splitter.bert()
 TEXT = (

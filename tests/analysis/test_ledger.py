@@ -12,8 +12,8 @@ from vocadapt.analysis.errors.ledger import (
     count_outcomes,
 )
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SPLIT = Split(

@@ -30,12 +30,12 @@ from vocadapt.analysis.results.tables import (
     format_markdown_tables,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import list_runs, open_runs
 from vocadapt.lab.reports.results import build_results
+from vocadapt.lab.results.runs import list_runs, open_runs
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.scoring.uncertainty import average_tallies, compare_tallies
-from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 

@@ -9,8 +9,8 @@ from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SlicedUnit, SliceSettings, Slicing
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, TrainingCounts, WordIndex
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import Sentence, Split, Text
 from vocadapt.training.scoring.counts import DEFAULT_RULES
-from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 SPLIT = Split(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vocadapt.analysis.errors.votes import find_vote
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Text
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.tokenizations import pool_logits
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.judgment import Unit
 

@@ -18,7 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 TRAIN = (

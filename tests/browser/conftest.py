@@ -142,7 +142,7 @@ def start_server(workspace: Path, folder: Path, *options: str) -> tuple[subproce
     command = [
         sys.executable,
         "-m",
-        "vocadapt.ui.serving.server",
+        "vocadapt.ui.shell.server",
         "--no-browser",
         "--port",
         str(port),

@@ -9,7 +9,7 @@ from tests.browser.conftest import absent
 from tests.material.workspaces import seed_workspace
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame.pages import PAGES
+from vocadapt.ui.state.pages import PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

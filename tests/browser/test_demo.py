@@ -10,7 +10,7 @@ from tests.browser.test_walk import drawn
 from tests.browser.test_workspaces import check, enter
 from vocadapt.lab.demo import list_demo_jobs
 from vocadapt.lab.jobs import queue
-from vocadapt.ui.frame.pages import PAGES
+from vocadapt.ui.state.pages import PAGES
 
 pytestmark = pytest.mark.browser
 AT_ONCE = 30  # seconds from the click to the first full page

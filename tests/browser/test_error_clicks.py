@@ -10,7 +10,7 @@ from tests.conftest import build_tiny_bert
 from tests.material.runs import write_runs
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.examples.examples import Sentence
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.material.nightly import mark_slow
-from vocadapt.ui.frame.pages import HOME, PAGES
+from vocadapt.ui.state.pages import HOME, PAGES
 
 pytestmark = pytest.mark.browser
 

@@ -46,7 +46,7 @@ HOSTILE = [
 ]
 APP = f"""
 import streamlit as st
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.text.markup import plain
 for place, text in enumerate({HOSTILE!r}):
     with st.container(key=f"text_{{place}}"):
         st.markdown(plain(text))

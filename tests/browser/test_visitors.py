@@ -11,7 +11,7 @@ from tests.browser.conftest import PATIENCE, start_server, stop_server
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.workspace.limits import VISITOR_FOLDER
 from vocadapt.lab.workspace.visitors import LAST_VISIT, name_folder
-from vocadapt.ui.serving.visitors import COOKIE
+from vocadapt.ui.state.visitors import COOKIE
 
 SHARING = {"workspace_per_visitor": True, "quota_mb": 30, "max_upload_mb": 1}
 CORPUS = "demo-biomedical"

@@ -10,7 +10,7 @@ import pytest
 from tests.material.lab import write_text
 from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports import advice as lab
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step

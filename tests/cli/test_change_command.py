@@ -11,7 +11,7 @@ from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from tests.material.workspaces import HOSTILE, hostile_vectors
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.noise_baselines import (
     BOOTSTRAP,

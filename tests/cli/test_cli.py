@@ -633,7 +633,7 @@ def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
     assert command[1:] == [
         "-P",
         "-m",
-        "vocadapt.ui.serving.server",
+        "vocadapt.ui.shell.server",
         "--workspace",
         str(tmp_path / "w"),
         "--port",

@@ -11,7 +11,7 @@ from vocadapt.__main__ import main
 from vocadapt.analysis.errors.slicing import SLICES
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.examples import Sentence, Text
+from vocadapt.training.examples.examples import Sentence, Text
 
 HOSTILE = "<script>alert(1)</script>"
 GOLD = (

@@ -8,7 +8,7 @@ import pytest
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.diagnostics import TOKENS, select_tokens, shorten_names
 from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace

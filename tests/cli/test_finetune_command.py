@@ -10,8 +10,8 @@ from vocadapt.cli.training.finetune import render_scores as as_text
 from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, summarize_runs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.training.examples.examples import Split
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 

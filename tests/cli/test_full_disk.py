@@ -127,7 +127,7 @@ def sources(tmp_path_factory, text, tiny_bert, vectors) -> dict[str, Path]:
     from safetensors.torch import load_file
 
     from tests.conftest import build_tiny_bert
-    from vocadapt.training.tasks.examples import Sentence
+    from vocadapt.training.examples.examples import Sentence
 
     folder = tmp_path_factory.mktemp("sources")
     run = folder / "run"

@@ -217,7 +217,7 @@ def run(tmp_path_factory, tiny_bert):
     """A fine-tuned run by its files alone: enough to be opened."""
     from tests.conftest import build_tiny_bert
     from tests.material.runs import write_run
-    from vocadapt.training.tasks.examples import Sentence
+    from vocadapt.training.examples.examples import Sentence
 
     folder = tmp_path_factory.mktemp("runs") / "run"
     write_run(folder, [Sentence(("heart",), ("B",))], {"base": [("B",)]})

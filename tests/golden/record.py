@@ -122,8 +122,8 @@ def record_pages(workspace: Path) -> dict[str, list[str]]:
     """Return what each part of the pages shows, from top to bottom, by the name of the part."""
     from streamlit.testing.v1 import AppTest
 
-    from vocadapt.ui.frame.pages import PARTS, find_link
-    from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
+    from vocadapt.ui.shell.server import ROOT, WORKSPACE_VARIABLE
+    from vocadapt.ui.state.pages import PARTS, find_link
 
     os.environ[WORKSPACE_VARIABLE] = str(workspace)
     shown: dict[str, list[str]] = {}

@@ -38,6 +38,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import FLAG, SPEC, Job
 from vocadapt.lab.jobs.living import FOLDER as LIVING
 from vocadapt.lab.jobs.status import STATES, STATUS
+from vocadapt.lab.jobs.uploads import list_unused_uploads
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import limits
@@ -45,7 +46,6 @@ from vocadapt.lab.workspace.drafts import DRAFT, OLD
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes, save_name, save_note
 from vocadapt.lab.workspace.slices import delete_slice, list_slices, load_slice, save_slice
-from vocadapt.lab.workspace.uploads import list_unused_uploads
 from vocadapt.lab.workspace.visitors import name_folder, record_visit, remove_unused_folders
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 

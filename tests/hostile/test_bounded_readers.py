@@ -19,10 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt import files
 from vocadapt.analysis.token_columns import read_token_table
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, parse_json, parse_toml
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
@@ -30,6 +28,8 @@ from vocadapt.spaces.diagnostics.word_lists import read_pairs
 from vocadapt.spaces.io import row_files
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.projection.layout_file import read_layout
+from vocadapt.system import files
+from vocadapt.system.files import MEGABYTE, parse_json, parse_toml
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.prediction.plain_text import read_lines
 from vocadapt.training.tasks.formats import table_rows

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
+from vocadapt.system.files import MEGABYTE
 from vocadapt.text.corpus import CorpusSettings
 
 PASSAGES = 300  # looked at

@@ -1,4 +1,4 @@
-"""`vocadapt.files` opens every file: which files it accepts, which it refuses, and that it never
+"""`vocadapt.system.files` opens every file: which files it accepts, which it refuses, and that it never
 blocks."""
 
 import os
@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from vocadapt import files
 from vocadapt.errors import InputError
+from vocadapt.system import files
 
 
 @pytest.fixture

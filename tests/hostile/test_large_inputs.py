@@ -9,12 +9,12 @@ import pytest
 from vocadapt.analysis.errors.confusion import build_confusion_matrix
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.training.examples import context_windows
+from vocadapt.training.examples.context_windows import find_best_spans, find_word_bounds
+from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.finetune.outputs import Outputs, check_logits_size
 from vocadapt.training.prediction.answering import find_best_answers
 from vocadapt.training.scoring.counts import MAX_CELLS, check_cells, count_items
-from vocadapt.training.tasks import context_windows
-from vocadapt.training.tasks.context_windows import find_best_spans, find_word_bounds
-from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 

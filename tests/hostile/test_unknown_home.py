@@ -7,14 +7,14 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.noise_baselines import open_vectors_artifact
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import open_model
-from vocadapt.ui.frame.names import label_of
+from vocadapt.ui.state.names import label_of
 
 NOBODY = "~no-such-user-4711/model"
 

@@ -18,8 +18,8 @@ from streamlit.errors import StreamlitAPIException
 from streamlit.testing.v1 import AppTest
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
 from vocadapt.lab.workspace.workspace import RESERVED, Workspace
+from vocadapt.system.files import MEGABYTE
 from vocadapt.ui.components import intake
 
 UI = Path(intake.__file__).parents[1]
@@ -111,7 +111,7 @@ def find_uploaders() -> dict[str, ast.Call]:
     for path in sorted(UI.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "file_uploader":
-                found[f"{path.parent.name}/{path.name}"] = node
+                found[path.relative_to(UI).as_posix()] = node
     return found
 
 
@@ -126,7 +126,7 @@ def test_every_upload_names_its_types_and_is_checked():
         text = (UI / place).read_text(encoding="utf-8")
         assert "check_uploads(" in text, place
         # Two take files of any size: those that a job reads from disk.
-        is_whole = place not in ("components/intake.py", "storage/view.py")
+        is_whole = place not in ("components/intake.py", "parts/storage/view.py")
         assert ("max_upload_size" in given) == is_whole, place
 
 

@@ -11,11 +11,11 @@ import zipfile
 
 import pytest
 
-from vocadapt import zip_files
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
 from vocadapt.lab.housekeeping.copies import MAX_EXPANSION, open_export
+from vocadapt.system import zip_files
+from vocadapt.system.files import MEGABYTE
 from vocadapt.training.tasks.benchmarks import Card, CardFile, download_benchmark
 
 MEMBER = "models/m/notes.txt"

@@ -9,7 +9,7 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.change import (
     BASE_TO_ADAPTED,

@@ -16,8 +16,6 @@ from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab import demo
-from vocadapt.lab.artifacts.corpora import list_texts, load_or_count_words, read_corpus
-from vocadapt.lab.artifacts.runs import find_trained_model, open_runs
 from vocadapt.lab.demo import (
     ADAPTED,
     ADAPTED_RUNS,
@@ -42,9 +40,11 @@ from vocadapt.lab.demo import (
 )
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact, delete_job
+from vocadapt.lab.inputs.corpora import list_texts, load_or_count_words, read_corpus
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports.example_words import read_demo_examples
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
+from vocadapt.lab.results.runs import find_trained_model, open_runs
 from vocadapt.lab.steps.alignment import AlignmentStep, load_evaluation
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.projection import ProjectionStep

@@ -2,7 +2,7 @@
 
 import json
 
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.reports import growth_curves
 from vocadapt.lab.reports.growth_curves import (
     build_curves_path,

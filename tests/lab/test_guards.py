@@ -6,15 +6,16 @@ import pytest
 
 from tests.material.finetuning import sentences, tiny_adapted, write_conll
 from vocadapt.__main__ import main
+from vocadapt.lab.experiments import STEPS
+from vocadapt.lab.experiments.search.step import SearchStep, SeedStudyStep
+from vocadapt.lab.experiments.studies.study import StudyRun
 from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
 from vocadapt.lab.steps.finetune import FinetuneStep, judge_outcome
 from vocadapt.lab.steps.guards import LONG, apply_change, build_minutes_guard, is_change
-from vocadapt.lab.steps.search import SearchStep, SeedStudyStep
-from vocadapt.lab.steps.step import STEPS, Spec
-from vocadapt.lab.steps.study import StudyRun
+from vocadapt.lab.steps.step import Spec
+from vocadapt.training.examples.examples import Sentence
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.tasks.examples import Sentence
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import pytest
 from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
 from vocadapt.lab.housekeeping import renames, trash
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
 from vocadapt.lab.housekeeping.renames import (
@@ -30,6 +29,7 @@ from vocadapt.lab.housekeeping.trash import (
     list_trash,
     restore,
 )
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.steps.corpus import CorpusStep

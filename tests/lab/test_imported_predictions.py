@@ -7,11 +7,11 @@ import pytest
 
 from tests.conftest import edit_json
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.tasks import (
+from vocadapt.lab.inputs.tasks import (
     import_prediction_files,
     list_imported_predictions,
 )
-from vocadapt.lab.workspace.uploads import hide_upload_paths
+from vocadapt.lab.jobs.uploads import hide_upload_paths
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
@@ -120,7 +120,7 @@ def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, 
         left.pop()
         return copy(source, target)
 
-    monkeypatch.setattr("vocadapt.lab.artifacts.tasks.shutil.copyfile", copyfile)
+    monkeypatch.setattr("vocadapt.lab.inputs.tasks.shutil.copyfile", copyfile)
     with pytest.raises(InputError, match="disk is full"):
         import_prediction_files(
             TASK_KINDS["ner"],

@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import RECORD
+from vocadapt.lab.experiments import STEPS
+from vocadapt.lab.inputs.corpora import RECORD
 from vocadapt.lab.jobs.estimates import (
     MAX_JOBS,
     MeasuredSpeed,
@@ -27,7 +28,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.count_words import CountStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
-from vocadapt.lab.steps.step import STEPS, Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact

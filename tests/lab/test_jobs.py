@@ -20,7 +20,8 @@ from tests.material.counting_step import CountStep
 from tests.material.lab import LONG, wait_for, write_text
 from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.corpora import build_counts_path, read_corpus
+from vocadapt.lab.experiments import STEPS
+from vocadapt.lab.inputs.corpora import build_counts_path, read_corpus
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import process_start_time
 from vocadapt.lab.jobs.living import FOLDER as LIVING
@@ -37,7 +38,7 @@ from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status,
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import STEPS, Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace

@@ -14,9 +14,11 @@ import pytest
 import vocadapt
 from tests.material.kill_points import run_and_kill
 from tests.material.lab import LONG, write_text
-from vocadapt.lab.artifacts.corpora import load_or_count_words
-from vocadapt.lab.artifacts.tasks import import_prediction_files, import_task
 from vocadapt.lab.demo import DEMO
+from vocadapt.lab.experiments.published.imports import import_values, read_imported
+from vocadapt.lab.experiments.search.saved import save_search
+from vocadapt.lab.experiments.search.step import SearchStep
+from vocadapt.lab.experiments.studies.saved import register_study, save_study
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
 from vocadapt.lab.housekeeping.renames import load_former_names, rename, rename_artifact
 from vocadapt.lab.housekeeping.trash import (
@@ -28,16 +30,14 @@ from vocadapt.lab.housekeeping.trash import (
     list_trash,
     restore,
 )
+from vocadapt.lab.inputs.corpora import load_or_count_words
+from vocadapt.lab.inputs.tasks import import_prediction_files, import_task
 from vocadapt.lab.jobs import living, queue
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Metrics, Status, write_status
-from vocadapt.lab.published.imports import import_values, read_imported
-from vocadapt.lab.search.saved import save_search
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.search import SearchStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.studies.saved import register_study, save_study
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import open_draft, open_growing
 from vocadapt.lab.workspace.lesson_progress import (

@@ -11,14 +11,14 @@ from tests.material.runs import write_run
 from vocadapt.analysis.errors.slicing import SliceSettings
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import find_corpus, load_training_examples
 from vocadapt.lab.reports.ledgers import MAX_CACHED_SLICINGS, PairSpec, open_pair
+from vocadapt.lab.results.runs import find_corpus, load_training_examples
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Sentence, Text
 
 GOLD = (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cough"), ("O", "B-D")))
 RIGHT, NOTHING = [("O", "B-D"), ("O", "B-D")], [("O", "O"), ("O", "O")]

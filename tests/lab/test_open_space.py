@@ -1,7 +1,7 @@
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 
 
 def test_word_vectors_and_models_open_alike(vectors, tiny_bert):

@@ -12,8 +12,8 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
-from vocadapt.lab.artifacts.projection_files import build_table, export_projection, render_page
+from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
+from vocadapt.lab.results.projection_files import build_table, export_projection, render_page
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.import_layout import ImportLayoutStep, build_imported_projection
 from vocadapt.lab.steps.projection import (

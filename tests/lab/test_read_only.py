@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import load_or_count_words
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.housekeeping.copies import copy_workspace
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact
+from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec

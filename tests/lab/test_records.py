@@ -10,8 +10,8 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO
+from vocadapt.lab.experiments.published.imports import import_values
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
-from vocadapt.lab.published.imports import import_values
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.lesson_progress import LessonProgress, save_progress
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Manifest, record_input

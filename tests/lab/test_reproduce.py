@@ -9,12 +9,12 @@ import pytest
 from tests.conftest import SPECIAL
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.published.imports import fill_imported, import_values
-from vocadapt.lab.published.materials import Materials, is_name_of
-from vocadapt.lab.published.measures import MEASURES
-from vocadapt.lab.published.plan import find_missing, plan_table
-from vocadapt.lab.published.reproduce import compare_cells, reproduce
-from vocadapt.lab.published.trainings import (
+from vocadapt.lab.experiments.published.imports import fill_imported, import_values
+from vocadapt.lab.experiments.published.materials import Materials, is_name_of
+from vocadapt.lab.experiments.published.measures import MEASURES
+from vocadapt.lab.experiments.published.plan import find_missing, plan_table
+from vocadapt.lab.experiments.published.reproduce import compare_cells, reproduce
+from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     SCALES,
     Scale,
@@ -23,9 +23,9 @@ from vocadapt.lab.published.trainings import (
     plan_trainings,
     score_trainings,
 )
-from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model

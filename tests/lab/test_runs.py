@@ -6,7 +6,7 @@ import pytest
 
 from tests.material.runs import write_run, write_runs
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import (
+from vocadapt.lab.results.runs import (
     describe_unreadable,
     list_runs,
     list_runs_and_errors,
@@ -15,7 +15,7 @@ from vocadapt.lab.artifacts.runs import (
     open_runs,
 )
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.examples.examples import Sentence
 
 GOLD = (Sentence(("No", "fever", "."), ("O", "B-D", "O")), Sentence(("A", "cough"), ("O", "B-D")))
 RIGHT, HALF, NONE = (

@@ -16,12 +16,11 @@ from tests.material.finetuning import sentences, write_conll
 from vocadapt.__main__ import main
 from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab import steps
-from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.search.saved import read_trials
-from vocadapt.lab.search.search import open_journal, run_search
-from vocadapt.lab.search.seed_study import SeedCurve, SeedStudy, summarize_epochs
-from vocadapt.lab.search.space import (
+from vocadapt.lab.experiments.search import step as search_step
+from vocadapt.lab.experiments.search.saved import read_trials
+from vocadapt.lab.experiments.search.search import open_journal, run_search
+from vocadapt.lab.experiments.search.seed_study import SeedCurve, SeedStudy, summarize_epochs
+from vocadapt.lab.experiments.search.space import (
     Range,
     Space,
     build_space,
@@ -29,7 +28,8 @@ from vocadapt.lab.search.space import (
     find_thesis_seed,
     read_space,
 )
-from vocadapt.lab.search.trials import prepare_trials
+from vocadapt.lab.experiments.search.trials import prepare_trials
+from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.training.finetune.settings import FinetuneSettings
@@ -287,7 +287,7 @@ def test_a_search_whose_every_trial_failed_ends_with_1(files, tmp_path, capsys, 
     pools = [FakePool(lambda *_: None)] * 2
     tries = count()
     pools.append(FakePool(lambda *_: 0.5 if next(tries) >= 2 else None))
-    monkeypatch.setattr(steps.search, "open_search_pool", lambda *_: pools.pop(0))
+    monkeypatch.setattr(search_step, "open_search_pool", lambda *_: pools.pop(0))
     assert main([*given, "--out", str(tmp_path / "none")]) == 1
     assert "3 trials: 0 done, 0 pruned, 3 failed" in capsys.readouterr().out
     answers = []

@@ -10,11 +10,10 @@ from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.command import Options
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find_command, load_command
-from vocadapt.cores import count_cores
 from vocadapt.errors import Canceled, InputError
-from vocadapt.footprint import Footprint
-from vocadapt.lab.artifacts.alignments import load_score_lines, load_table
-from vocadapt.lab.artifacts.corpora import build_counts_path, load_or_count_words, read_corpus
+from vocadapt.lab.experiments import STEPS
+from vocadapt.lab.inputs.alignments import load_score_lines, load_table
+from vocadapt.lab.inputs.corpora import build_counts_path, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.alignment import RANKS, AlignmentStep, load_evaluation, save_evaluation
 from vocadapt.lab.steps.command_lines import build_command
@@ -27,7 +26,7 @@ from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.packs import ApplyPackStep, MakePackStep, RemovePackStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import STEPS, Spec, register_step
+from vocadapt.lab.steps.step import Spec, register_step
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
@@ -42,12 +41,14 @@ from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.system.cores import count_cores
+from vocadapt.system.footprint import Footprint
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
 from vocadapt.training.finetune.settings import training_preset
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import pretraining_preset
-from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.state.pages import PARTS
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 

@@ -13,14 +13,14 @@ import pytest
 from vocadapt.analysis.results.study_report import render_study_page
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.footprint import Rates, estimate_footprint
+from vocadapt.lab.experiments.studies.grid import Cell, Grid, expand
+from vocadapt.lab.experiments.studies.report import build_report, write_report
+from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.lab.jobs.queue import prepare_cell
 from vocadapt.lab.jobs.status import read_status, write_status
-from vocadapt.lab.studies.grid import Cell, Grid, expand
-from vocadapt.lab.studies.report import build_report, write_report
-from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.system.footprint import Rates, estimate_footprint
 
 HOSTILE = "=1+1<script>alert(1)</script>&%_$"
 STUDY = """

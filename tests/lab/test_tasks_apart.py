@@ -4,11 +4,11 @@ kind and files."""
 from dataclasses import replace
 
 from tests.material.runs import write_runs
-from vocadapt.lab.artifacts.runs import disambiguate_tasks, list_runs, list_tasks
 from vocadapt.lab.reports.results import build_results
+from vocadapt.lab.results.runs import disambiguate_tasks, list_runs, list_tasks
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.examples import Sentence, Text
+from vocadapt.training.examples.examples import Sentence, Text
 
 WORDS = [Sentence(("no", "fever"), ("O", "B")), Sentence(("a", "cough"), ("O", "B"))]
 TEXTS = [Text("1", "no fever", ("good",)), Text("2", "a cough", ("bad",))]

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.files import open_file
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import (
     check_free_file,
@@ -32,6 +31,7 @@ from vocadapt.lab.workspace.workspace import (
     list_kinds,
     open_artifact,
 )
+from vocadapt.system.files import open_file
 
 ROOT = Path(__file__).parents[2]
 BAD_NAMES = [
@@ -137,7 +137,7 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
-    from vocadapt.ui.home.view import find_main_figure, list_results
+    from vocadapt.ui.parts.home.view import find_main_figure, list_results
 
     workspace = Workspace(tmp_path)
     adapted_numbers = {"added": 5, "tokens_after": 15}

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.conftest import build_tiny_bert
 from tests.models.test_adapted_model import adapted_folder
-from vocadapt.training.tasks.examples import Sentence, Split, Text
+from vocadapt.training.examples.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 

@@ -10,7 +10,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from websockets.sync.client import connect
 
-from vocadapt.ui.frame.pages import PARTS, find_link
+from vocadapt.ui.state.pages import PARTS, find_link
 
 PATIENCE = 180.0  # seconds until a page is complete, on a busy machine
 LARGEST = 1 << 28  # bytes of a message

@@ -11,9 +11,9 @@ from safetensors.numpy import save_file
 
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.examples.examples import Example, Split
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.scoring.counts import DEFAULT_RULES
-from vocadapt.training.tasks.examples import Example, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import build_tally
 

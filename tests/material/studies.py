@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import psutil
 
 from vocadapt.cli import main
+from vocadapt.lab.experiments.studies import grid
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import read_metrics
-from vocadapt.lab.studies import grid
 from vocadapt.training.finetune.settings import FinetuneSettings
 
 T = TypeVar("T")

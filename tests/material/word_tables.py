@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import Mask, Tokenization
+from vocadapt.vocabulary.vocabulary import Mask, Tokenization
 
 
 def token_mask(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:

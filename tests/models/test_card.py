@@ -11,12 +11,12 @@ import pytest
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.material.warm_process import WarmProcess
 from tests.models.test_adapted_model import adapted_folder
-from vocadapt.footprint import Rates, estimate_footprint
 from vocadapt.models.adapted_model import add_footprint, add_to_record
 from vocadapt.models.card import format_code, list_new_words, render_model_card
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
+from vocadapt.system.footprint import Rates, estimate_footprint
 
 WITHOUT = "import sys; sys.modules['vocadapt'] = None\n"  # any import of it now fails
 

@@ -27,12 +27,12 @@ from vocadapt.models.certificate.comparisons import (
     list_token_tensor_names,
     view_bits,
 )
-from vocadapt.models.certificate.edit import LINES, Edit
 from vocadapt.models.certificate.reload_process import (
     build_input,
     list_tensors,
     reload_in_new_process,
 )
+from vocadapt.models.edit import LINES, Edit
 from vocadapt.models.embedding_matrix.padding import MatrixRows
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.models.language_model import open_model

@@ -16,11 +16,11 @@ from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import align_memory
 from vocadapt.text.corpus import open_corpus
+from vocadapt.training.examples.examples import Answer, Question, Split
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 from vocadapt.training.masked.settings import select_trained_parameters
-from vocadapt.training.tasks.examples import Answer, Question, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.trained_parameters import find_new_ids

@@ -13,7 +13,7 @@ from tests.material.architectures import build_tiny_model
 from tests.models.test_architectures import add_words, remove_tokens
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import Certificate, Check, certify
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loaders import loader as loader_module
 from vocadapt.models.loaders import python_packages, registry, transformers_js

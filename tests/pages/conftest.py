@@ -11,8 +11,8 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame.pages import find_link
-from vocadapt.ui.serving.server import ROOT, WORKSPACE_VARIABLE
+from vocadapt.ui.shell.server import ROOT, WORKSPACE_VARIABLE
+from vocadapt.ui.state.pages import find_link
 
 Open = Callable[..., AppTest]
 

@@ -7,7 +7,7 @@ import time
 import pytest
 import streamlit as st
 
-from vocadapt.ui.serving import accounts
+from vocadapt.ui.state import accounts
 
 ANN, BEN = ("https://a.example", "ann"), ("https://a.example", "ben")
 COOKIE = b"_streamlit_user=eyJ; HttpOnly"

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from vocadapt.lab.artifacts.alignments import Ranking
+from vocadapt.lab.inputs.alignments import Ranking
 from vocadapt.lab.steps.alignment import AnchorScore
 from vocadapt.spaces.alignment.frequency_bands import FrequencyBand
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.alignment import accuracy, methods
+from vocadapt.ui.parts.alignment import accuracy, methods
 
 HELD_OUT = {
     "p@5": 0.33,

@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import write_text
 from tests.pages.test_pages import PRETRAINING, texts
-from vocadapt.footprint import Footprint, format_energy
-from vocadapt.lab.artifacts.alignments import find_saved_scores, load_table
+from vocadapt.lab.inputs.alignments import find_saved_scores, load_table
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -21,11 +20,12 @@ from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.language_model import open_model
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.ui.adapt import plan
-from vocadapt.ui.adapt.model import describe_quality, describe_size
+from vocadapt.system.footprint import Footprint, format_energy
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import chance, count, fraction
+from vocadapt.ui.parts.adapt import plan
+from vocadapt.ui.parts.adapt.model import describe_quality, describe_size
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import chance, count, fraction
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
@@ -177,7 +177,7 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.adapt.model import draw_deviations
+        from vocadapt.ui.parts.adapt.model import draw_deviations
         from vocadapt.vocabulary.families import FAMILIES
 
         draw_deviations(st.session_state["numbers"], FAMILIES["wordpiece"])

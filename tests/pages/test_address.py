@@ -35,9 +35,9 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.ui.frame.names import build_address_filter, models_of
-from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
-from vocadapt.ui.serving.server import ROOT
+from vocadapt.ui.shell.server import ROOT
+from vocadapt.ui.state.names import build_address_filter, models_of
+from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS
 
 FOLDERS = {  # folders of ui/ that are not named as the prefix of their page
     "try_it": "try",
@@ -306,9 +306,9 @@ def test_what_may_stand_in_an_address(value, seeded):
 def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkeypatch):
     opened, value = [], "/proc/self/environ"
     for name in (
-        "vocadapt.ui.frame.cache.open_model",
-        "vocadapt.ui.frame.cache.open_space",
-        "vocadapt.ui.finetune.view.find_task",
+        "vocadapt.ui.state.cache.open_model",
+        "vocadapt.ui.state.cache.open_space",
+        "vocadapt.ui.parts.finetune.view.find_task",
     ):
         monkeypatch.setattr(name, watching(name, opened))
     app = open_page(page, seeded, **{key: value})
@@ -399,7 +399,7 @@ def test_every_model_of_the_workspace_stands_in_every_menu(
 def pick_a_letter():
     import streamlit as st
 
-    from vocadapt.ui.frame import address
+    from vocadapt.ui.state import address
 
     allowed = frozenset("ab").__contains__
     address.restore_selection("vectors_vectors", address.Choice(allowed, "a"))
@@ -416,7 +416,7 @@ def test_an_address_from_before_a_result_was_selected_is_no_link(monkeypatch):
     assert app.run().selectbox[0].value == "b"
     assert app.query_params["vectors_vectors"] == "b"
     # Later, it is a link.
-    monkeypatch.setattr("vocadapt.ui.frame.address.OUTDATED_SECONDS", 0.0)
+    monkeypatch.setattr("vocadapt.ui.state.address.OUTDATED_SECONDS", 0.0)
     app.query_params["vectors_vectors"] = "a"
     assert app.run().selectbox[0].value == "a"
 
@@ -424,7 +424,7 @@ def test_an_address_from_before_a_result_was_selected_is_no_link(monkeypatch):
 def pick_letters():
     import streamlit as st
 
-    from vocadapt.ui.frame import address
+    from vocadapt.ui.state import address
 
     allowed = frozenset("ab").__contains__
     address.restore_selections("finetune_models", address.Choice(allowed), lambda: ["a"])

@@ -9,14 +9,14 @@ import pytest
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import ADAPT, ADVISE, markup, texts
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.recommendation import find_best_alignment, recommend_recipe
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
-from vocadapt.ui.advise.recommendation import describe_alignment
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.parts.advise.recommendation import describe_alignment
+from vocadapt.ui.text.number_formats import count, fraction
 from vocadapt.vocabulary.advice import rules
 from vocadapt.vocabulary.advice.rules import MIN_WORDS
 
@@ -50,7 +50,7 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
     counted = []
     fold = counting.count_words
     monkeypatch.setattr(
-        "vocadapt.lab.artifacts.corpora.count_words",
+        "vocadapt.lab.inputs.corpora.count_words",
         lambda *given: counted.append(1) or fold(*given),
     )
     app = open_page(ADVISE, workspace)
@@ -176,7 +176,7 @@ def test_word_vectors_of_the_text_are_trained_from_here(
     shutil.rmtree(root / "vectors")
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.vectors.view.start_training",
+        "vocadapt.ui.parts.vectors.view.start_training",
         lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(ADVISE, root)
@@ -255,7 +255,7 @@ def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, s
     def fail(*given):
         raise InputError("vectors.npy is **cut**.", "Train them again.")
 
-    monkeypatch.setattr("vocadapt.ui.advise.view.count_cache.plan_of", fail)
+    monkeypatch.setattr("vocadapt.ui.parts.advise.view.count_cache.plan_of", fail)
     app = open_page(ADVISE, seeded)
     assert not app.exception and not app.error
     [note] = [text for text in texts(app) if "The next step cannot be offered." in text]

@@ -10,10 +10,10 @@ from tests.pages.test_pages import texts as shown
 from tests.training.test_finetune_questions import questions, squad
 from vocadapt.cli import main
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.examples import Answer, Question, Sentence
+from vocadapt.training.examples.examples import Answer, Question, Sentence
 from vocadapt.training.tasks.formats.conll import EMPTY, INSIDE
 from vocadapt.training.tasks.formats.squad import NOT_IN_CONTEXT
-from vocadapt.ui.components.markup import plain
+from vocadapt.ui.text.markup import plain
 
 FINETUNE, TRY = "finetune", "try"
 TWO, OTHER = Sentence(("cancer", "was"), ("B-A", "O")), Sentence(("heart", "was"), ("B-B", "B-A"))

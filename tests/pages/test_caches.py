@@ -5,7 +5,7 @@ from pathlib import Path
 
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.ui.frame.cache import STAMPS
+from vocadapt.ui.state.cache import STAMPS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [

@@ -28,11 +28,11 @@ from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     measure_neighborhood_change,
 )
-from vocadapt.ui.change import comparisons, word_list
-from vocadapt.ui.change.neighbors import build_three_cards
-from vocadapt.ui.change.view import format_word_list
-from vocadapt.ui.change.word_list import describe_histogram, read_range, select_rows
 from vocadapt.ui.jobs import panel
+from vocadapt.ui.parts.change import comparisons, word_list
+from vocadapt.ui.parts.change.neighbors import build_three_cards
+from vocadapt.ui.parts.change.view import format_word_list
+from vocadapt.ui.parts.change.word_list import describe_histogram, read_range, select_rows
 
 PAGE = "change"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}

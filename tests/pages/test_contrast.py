@@ -8,8 +8,8 @@ import pytest
 
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.figures import figures
-from vocadapt.ui.components.markup_style import FILL, HEAT_OPACITY, INK, STYLE
-from vocadapt.ui.serving.server import ROOT
+from vocadapt.ui.shell.server import ROOT
+from vocadapt.ui.text.markup_style import FILL, HEAT_OPACITY, INK, STYLE
 
 THEME = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
 SCHEMES = ("light", "dark")

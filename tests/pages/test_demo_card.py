@@ -8,7 +8,7 @@ from tests.pages.test_pages import texts
 from vocadapt.lab import demo
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.lens import demo_card
+from vocadapt.ui.parts.lens import demo_card
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.diagnostics import diagnose
 from vocadapt.lab.steps.import_vectors import ImportStep
 from vocadapt.lab.steps.run import run_step
@@ -18,8 +18,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.geometry import AddedNorms
 from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.components.number_formats import fraction
-from vocadapt.ui.diagnostics import cached, view
+from vocadapt.ui.parts.diagnostics import cached, view
+from vocadapt.ui.text.number_formats import fraction
 
 PAGE = "diagnostics"
 VECTORS = "word vectors · trials-vectors"

@@ -19,12 +19,12 @@ from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.slices import save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
+from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Sentence, Text
-from vocadapt.ui.errors import comparable, notes
-from vocadapt.ui.errors.comparable import Comparable
-from vocadapt.ui.errors.view import ShownComparison, explain_by_false_alarms
-from vocadapt.ui.frame import cache
+from vocadapt.ui.parts.errors import comparable, notes
+from vocadapt.ui.parts.errors.comparable import Comparable
+from vocadapt.ui.parts.errors.view import ShownComparison, explain_by_false_alarms
+from vocadapt.ui.state import cache
 
 PAGE = "errors"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
@@ -223,7 +223,7 @@ def test_clicking_the_selected_slice_shows_all_again():
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.errors.filters import read_slice, select_slice
+        from vocadapt.ui.parts.errors.filters import read_slice, select_slice
 
         st.button("suffix", on_click=select_slice, args=("suffix",))
         st.text(read_slice())

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import app_test
 
 from tests.material.fragments import FragmentRunner
-from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.state.pages import PARTS
 
 KINDS = ("slider", "select_slider", "number_input", "toggle", "checkbox")
 WITHOUT = ("home", "lessons", "teacher", "jobs")  # parts that are not slow to draw

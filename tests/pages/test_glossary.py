@@ -14,10 +14,10 @@ from vocadapt.ui.components.glossary import (
     list_sources,
     render_glossary,
 )
-from vocadapt.ui.components.sources import TITLES, find_sources, format_source
-from vocadapt.ui.frame import address
-from vocadapt.ui.frame.pages import PARTS
-from vocadapt.ui.serving.server import ROOT
+from vocadapt.ui.shell.server import ROOT
+from vocadapt.ui.state import address
+from vocadapt.ui.state.pages import PARTS
+from vocadapt.ui.text.sources import TITLES, find_sources, format_source
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 

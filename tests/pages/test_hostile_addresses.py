@@ -17,9 +17,10 @@ from tests.pages.test_address import SOURCES, keys_of, part_of
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame.pages import PARTS
-from vocadapt.ui.serving import server, visitors
-from vocadapt.ui.serving.visitors import name_folder
+from vocadapt.ui.shell import server
+from vocadapt.ui.state import visitors
+from vocadapt.ui.state.pages import PARTS
+from vocadapt.ui.state.visitors import name_folder
 
 VALUES = [
     "/etc/passwd",

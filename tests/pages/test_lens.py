@@ -12,8 +12,8 @@ from vocadapt.lab.demo import DEMO, MODEL
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake, pickers
-from vocadapt.ui.lens import view
-from vocadapt.ui.lens.corpus import format_changes_csv
+from vocadapt.ui.parts.lens import view
+from vocadapt.ui.parts.lens.corpus import format_changes_csv
 from vocadapt.vocabulary.lens import TERMS, Change
 
 LENS = "lens"

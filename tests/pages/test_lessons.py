@@ -16,27 +16,27 @@ import pytest
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import initialize_token
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.artifacts.runs import open_runs
 from vocadapt.lab.demo import DEMO, EXAMPLES, SHIPPED, list_demo_jobs, open_demo
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact, restore
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.reports.results import build_results
+from vocadapt.lab.results.runs import open_runs
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.sources import TITLES, find_sources
-from vocadapt.ui.frame.pages import PAGE_OF_PART
-from vocadapt.ui.lessons import content, teacher, view
-from vocadapt.ui.lessons.view import build_code
-from vocadapt.ui.results.view import select_headline_runs
-from vocadapt.ui.serving.server import ROOT
+from vocadapt.ui.parts.lessons import content, teacher, view
+from vocadapt.ui.parts.lessons.view import build_code
+from vocadapt.ui.parts.results.view import select_headline_runs
+from vocadapt.ui.shell.server import ROOT
+from vocadapt.ui.state.pages import PAGE_OF_PART
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.sources import TITLES, find_sources
 from vocadapt.vocabulary.growth.growth import Reducer
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
@@ -452,7 +452,7 @@ def test_a_lesson_works_where_nothing_can_be_written(open_page, demo, monkeypatc
     def refuse(*given):
         raise InputError("w: cannot write there.", "Choose another workspace.")
 
-    monkeypatch.setattr("vocadapt.ui.lessons.progress.save_progress", refuse)
+    monkeypatch.setattr("vocadapt.ui.parts.lessons.progress.save_progress", refuse)
     app = open_lesson(open_page, demo)
     radio(app, "guess").set_value(2).run()
     app.button(key="lessons_skip").click().run()

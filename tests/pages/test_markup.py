@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
-from vocadapt.ui.components import markup
+from vocadapt.ui.text import markup
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

@@ -4,7 +4,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.text.display import shorten_text
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.components import mistakes
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 10, 11])

@@ -10,8 +10,8 @@ from vocadapt.lab.demo import ADAPTED
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models, simplify_name
-from vocadapt.training.tasks.examples import Sentence
-from vocadapt.ui.frame import names
+from vocadapt.training.examples.examples import Sentence
+from vocadapt.ui.state import names
 
 SHOWN = "demo-bert + biomedical"
 

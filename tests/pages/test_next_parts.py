@@ -13,9 +13,9 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.advise.page import choose_next
-from vocadapt.ui.frame.frame import choose_following
-from vocadapt.ui.frame.pages import PARTS, format_title
+from vocadapt.ui.parts.advise.page import choose_next
+from vocadapt.ui.shell.frame import choose_following
+from vocadapt.ui.state.pages import PARTS, format_title
 
 ENDS = ("errors", "lessons")
 KINDS = {

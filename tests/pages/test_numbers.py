@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.ui.components import number_formats
-from vocadapt.ui.components.number_formats import (
+from vocadapt.ui.text import number_formats
+from vocadapt.ui.text.number_formats import (
     chance,
     count,
     count_noun,

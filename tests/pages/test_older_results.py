@@ -8,10 +8,10 @@ from streamlit import error_util
 
 from tests.pages.test_pages import texts
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.alignments import TABLE, load_table
+from vocadapt.lab.inputs.alignments import TABLE, load_table
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.components import mistakes
 
 
 @pytest.fixture

@@ -8,18 +8,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.material.sources import list_strings
+from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.jobs import load as estimating
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.status import Status
-from vocadapt.lab.steps.step import STEPS
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import language_model as cache
 from vocadapt.settings import get_settings
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.ui.components import markup, number_formats, pickers
-from vocadapt.ui.frame.names import models_of
+from vocadapt.ui.components import pickers
 from vocadapt.ui.jobs import overview, panel
-from vocadapt.ui.results.compared_settings import describe_empty_value
+from vocadapt.ui.parts.results.compared_settings import describe_empty_value
+from vocadapt.ui.state.names import models_of
+from vocadapt.ui.text import markup, number_formats
 
 
 def form():

@@ -10,7 +10,7 @@ import pytest
 from tests.material.architectures import build_tiny_model
 from tests.material.lab import write_text
 from tests.pages.test_pages import ADAPT
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec

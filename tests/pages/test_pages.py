@@ -19,10 +19,10 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.ui.alignment import methods
 from vocadapt.ui.components.glossary import MAX_EXPLAINED, TERMS, find_terms
-from vocadapt.ui.components.number_formats import signed
-from vocadapt.ui.frame.pages import PAGE_OF_PART, PARTS
+from vocadapt.ui.parts.alignment import methods
+from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS
+from vocadapt.ui.text.number_formats import signed
 
 (
     HOME,

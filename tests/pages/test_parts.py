@@ -20,21 +20,21 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.anchors import AnchorFilter
+from vocadapt.spaces.alignment.cross_space import ListSettings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
-from vocadapt.spaces.neighbors.cross_space import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.adapt import plan as plan_view
-from vocadapt.ui.alignment import methods
-from vocadapt.ui.components import bars, intake, markup, pickers, word_query
+from vocadapt.ui.components import intake, pickers, word_query
 from vocadapt.ui.components.blocks import tsv
-from vocadapt.ui.frame import cache
-from vocadapt.ui.home import view as home_view
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.serving import paths
-from vocadapt.ui.vectors import view as vectors_view
+from vocadapt.ui.parts.adapt import plan as plan_view
+from vocadapt.ui.parts.alignment import methods
+from vocadapt.ui.parts.home import view as home_view
+from vocadapt.ui.parts.vectors import view as vectors_view
+from vocadapt.ui.state import cache, paths
+from vocadapt.ui.text import bars, markup
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 

@@ -12,10 +12,9 @@ from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame import cache
 from vocadapt.ui.jobs import guards, panel
-from vocadapt.ui.serving import paths
-from vocadapt.ui.serving.server import list_allowed_hosts
+from vocadapt.ui.shell.server import list_allowed_hosts
+from vocadapt.ui.state import cache, paths
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.serving import preload
+from vocadapt.ui.state import preload
 
 
 @pytest.fixture

@@ -33,13 +33,13 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
-from vocadapt.ui.components.number_formats import NARROW
-from vocadapt.ui.pretraining import result
-from vocadapt.ui.pretraining.result import compare_added
-from vocadapt.ui.pretraining.view import (
+from vocadapt.ui.parts.pretraining import result
+from vocadapt.ui.parts.pretraining.result import compare_added
+from vocadapt.ui.parts.pretraining.view import (
     PretrainingRequest,
     estimate_pace,
 )
+from vocadapt.ui.text.number_formats import NARROW
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 
@@ -407,7 +407,7 @@ def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretraine
 def test_an_hour_on_a_busy_machine_is_an_hour_with_fewer_wordpieces(
     open_page, pretrained, monkeypatch
 ):
-    monkeypatch.setattr("vocadapt.ui.pretraining.view.estimate_slowdown", lambda: slowdown)
+    monkeypatch.setattr("vocadapt.ui.parts.pretraining.view.estimate_slowdown", lambda: slowdown)
     shown = {}
     for slowdown in (1.0, 4.0):
         app = open_page(PRETRAINING, pretrained, pretraining_budget="hours")

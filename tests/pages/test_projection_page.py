@@ -17,8 +17,8 @@ from vocadapt.lab.workspace.slices import list_slices, load_slice, save_slice
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
-from vocadapt.ui.frame import cache
-from vocadapt.ui.projection.sources import TABLES
+from vocadapt.ui.parts.projection.sources import TABLES
+from vocadapt.ui.state import cache
 
 PROJECTION = "projection"
 VECTORS = "word vectors · trials-vectors"
@@ -40,7 +40,7 @@ def own(seeded, tmp_path) -> Workspace:
 def test_colors_are_listed_without_reading_the_counts_of_each_text(own, open_page, monkeypatch):
     read = []
     monkeypatch.setattr(
-        "vocadapt.ui.frame.count_cache.WordCounts.read", lambda path: read.append(path)
+        "vocadapt.ui.state.count_cache.WordCounts.read", lambda path: read.append(path)
     )
     app = open_page(PROJECTION, own, projection_space=ADAPTED, projection_tokens="first")
     assert not app.exception and not app.error

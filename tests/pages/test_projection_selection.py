@@ -3,7 +3,7 @@ address."""
 
 import pytest
 
-from vocadapt.ui.projection.chart import (
+from vocadapt.ui.parts.projection.chart import (
     MAX_IN_ADDRESS,
     compute_window,
     format_selection,

@@ -11,9 +11,9 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.limits import FILES_ROOT, READ_ONLY, ReadOnlyError
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame.pages import PARTS
-from vocadapt.ui.serving import server
-from vocadapt.ui.serving.paths import check_allowed
+from vocadapt.ui.shell import server
+from vocadapt.ui.state.pages import PARTS
+from vocadapt.ui.state.paths import check_allowed
 
 SHORT = ("home", "jobs", "adapt")  # the gate presses the buttons of these; the nightly of all
 TYPED = "from-a-visitor"

@@ -9,15 +9,16 @@ import pytest
 
 from tests.pages.test_address import SOURCES, keys_of
 from tests.pages.test_pages import texts
+from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status, write_status
-from vocadapt.lab.steps.step import STEPS, Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.ui.components import pickers
-from vocadapt.ui.frame.pages import PARTS
 from vocadapt.ui.jobs import results
+from vocadapt.ui.state.pages import PARTS
 
 
 def order(workspace, spec, name):

@@ -8,20 +8,20 @@ import pytest
 from tests.pages.test_pages import texts
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL, TASK
-from vocadapt.lab.search.estimates import draw_settings, estimate_search
-from vocadapt.lab.search.saved import read_spec, save_search
-from vocadapt.lab.search.space import Range, Space, find_thesis_choices, parse_space
-from vocadapt.lab.search.trials import prepare_trials
+from vocadapt.lab.experiments.search.estimates import draw_settings, estimate_search
+from vocadapt.lab.experiments.search.saved import read_spec, save_search
+from vocadapt.lab.experiments.search.space import Range, Space, find_thesis_choices, parse_space
+from vocadapt.lab.experiments.search.step import SearchStep, SeedStudyStep
+from vocadapt.lab.experiments.search.trials import prepare_trials
+from vocadapt.lab.experiments.studies.estimates import START_UP
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.search import SearchStep, SeedStudyStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.studies.estimates import START_UP
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.search import form
-from vocadapt.ui.search.form import format_values
+from vocadapt.ui.parts.search import form
+from vocadapt.ui.parts.search.form import format_values
 
 SPACE = "seeds = [1, 2]\nnum_epochs = [1, 3]\n"
 ROWS = [

@@ -14,7 +14,8 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.visitors import name_folder
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.serving import paths, upload_limit
+from vocadapt.ui.shell import upload_limit
+from vocadapt.ui.state import paths
 
 
 @pytest.fixture

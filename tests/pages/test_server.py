@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.ui.serving import server
+from vocadapt.ui.shell import server
 
 
 @pytest.mark.parametrize(("own", "after"), [(None, "passive"), ("active", "active")])

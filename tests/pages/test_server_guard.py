@@ -12,8 +12,8 @@ import pytest
 
 from tests.browser.conftest import ROOT, free_port, wait_until_up
 from tests.material.network_guard import take_attempts
-from vocadapt.ui.serving import server
-from vocadapt.ui.serving.guard import is_same_origin
+from vocadapt.ui.shell import server
+from vocadapt.ui.state.guard import is_same_origin
 
 
 @pytest.fixture(scope="module")

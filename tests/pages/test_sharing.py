@@ -15,11 +15,11 @@ from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.visitors import name_folder
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import Corpus
-from vocadapt.ui.frame import address
-from vocadapt.ui.frame.cache import STAMPS
-from vocadapt.ui.serving import guard, memory, paths, server, visitors
-from vocadapt.ui.serving.memory import CacheLimit
-from vocadapt.ui.serving.visitors import COOKIE, CookieSetter, read_cookie
+from vocadapt.ui.shell import memory, server
+from vocadapt.ui.shell.memory import CacheLimit
+from vocadapt.ui.state import address, guard, paths, visitors
+from vocadapt.ui.state.cache import STAMPS
+from vocadapt.ui.state.visitors import COOKIE, CookieSetter, read_cookie
 
 COOKIES = ("A" * 43, "b" * 43)
 HOSTILE_COOKIES = [

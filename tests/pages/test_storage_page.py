@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.test_pages import texts
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact, list_trash
+from vocadapt.lab.jobs.uploads import list_unused_uploads
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.notes import load_notes
-from vocadapt.lab.workspace.uploads import list_unused_uploads
 from vocadapt.lab.workspace.workspace import Workspace
 
 
@@ -30,8 +30,8 @@ def draw_item(workspace, name):
         import streamlit as st
 
         from vocadapt.lab.workspace.workspace import Workspace
-        from vocadapt.ui.frame import mistakes
-        from vocadapt.ui.storage import view
+        from vocadapt.ui.components import mistakes
+        from vocadapt.ui.parts.storage import view
 
         workspace = Workspace(st.session_state["root"])
         item = next(
@@ -156,7 +156,7 @@ def test_a_broken_record_of_old_names_is_a_message_beside_the_page(open_page, wo
 
 
 def test_the_names_of_many_jobs_are_not_looked_up_one_by_one(workspace, monkeypatch):
-    from vocadapt.ui.storage import view
+    from vocadapt.ui.parts.storage import view
 
     job = Mock(id="j", target=Mock(), folder=workspace.root)
     job.spec, job.target.name = Mock(kind="models"), "trials-model"

@@ -12,35 +12,35 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.test_pages import markup, texts
 from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.published_scores import OwnScore, match_scores, read_own_scores
-from vocadapt.lab.artifacts.runs import list_runs
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
-from vocadapt.lab.jobs.queue import prepare_cell
-from vocadapt.lab.jobs.status import Status, write_status
-from vocadapt.lab.published.imports import import_values
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.merged import merge_seeds
-from vocadapt.lab.studies.report import build_report
-from vocadapt.lab.studies.saved import (
+from vocadapt.lab.experiments.published.imports import import_values
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.merged import merge_seeds
+from vocadapt.lab.experiments.studies.report import build_report
+from vocadapt.lab.experiments.studies.saved import (
     FILE,
     find_study_file,
     point_to,
     register_study,
     save_study,
 )
-from vocadapt.lab.studies.states import find_states
-from vocadapt.lab.studies.study_file import read_study
-from vocadapt.lab.studies.table import build_table
+from vocadapt.lab.experiments.studies.states import find_states
+from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.table import build_table
+from vocadapt.lab.jobs.queue import prepare_cell
+from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.results.published_scores import OwnScore, match_scores, read_own_scores
+from vocadapt.lab.results.runs import list_runs
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.published.comparison import Score, compare
 from vocadapt.published.reader import load_tables
-from vocadapt.ui.frame import address
-from vocadapt.ui.published.figures import collect_group_means
-from vocadapt.ui.published.ours import format_difference, format_ours
-from vocadapt.ui.studies.cells import find_query
-from vocadapt.ui.studies.opened import open_study
-from vocadapt.ui.studies.page import choose_update_seconds
+from vocadapt.ui.parts.published.figures import collect_group_means
+from vocadapt.ui.parts.published.ours import format_difference, format_ours
+from vocadapt.ui.parts.studies.cells import find_query
+from vocadapt.ui.parts.studies.opened import open_study
+from vocadapt.ui.parts.studies.page import choose_update_seconds
+from vocadapt.ui.state import address
 
 TEXT = """name = "s"
 seeds = [1, 2]
@@ -439,7 +439,7 @@ def test_the_formula_for_co2_is_applied_to_the_rows_whose_power_and_time_are_at_
         from dataclasses import replace
 
         from vocadapt.published.reader import load_tables
-        from vocadapt.ui.published.view import draw_costs
+        from vocadapt.ui.parts.published.view import draw_costs
 
         table = load_tables()["poerner-cost"]
         values = {"power": 1505.0, "time": 240.0}

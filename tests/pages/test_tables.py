@@ -7,8 +7,8 @@ import streamlit as st
 
 from vocadapt.ui.components import tables
 from vocadapt.ui.components.glossary import TERMS
-from vocadapt.ui.components.number_formats import group_digits
-from vocadapt.ui.frame import address
+from vocadapt.ui.state import address
+from vocadapt.ui.text.number_formats import group_digits
 
 
 @pytest.fixture

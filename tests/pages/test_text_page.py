@@ -7,7 +7,7 @@ from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW
 from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus, write_counts
+from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.count_words import CountStep
@@ -18,8 +18,8 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
-from vocadapt.ui.frame.names import model_behind
 from vocadapt.ui.jobs.results import find_result_part
+from vocadapt.ui.state.names import model_behind
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
 
@@ -29,7 +29,7 @@ TEXT = "text"
 def test_without_a_text_the_form_comes_first_and_news_are_offered(open_page, monkeypatch, tmp_path):
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.text.intake_form.queue.start",
+        "vocadapt.ui.parts.text.intake_form.queue.start",
         lambda *given, once: started.append(given),
     )
     app = open_page(TEXT)
@@ -78,7 +78,7 @@ def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
     root = tmp_path / "uncounted"
     shutil.copytree(seeded.root, root)
     shutil.rmtree(root / "counts")
-    monkeypatch.setattr("vocadapt.ui.text.counting.PAGE_SECONDS", 0.0)
+    monkeypatch.setattr("vocadapt.ui.parts.text.counting.PAGE_SECONDS", 0.0)
     app = open_page(TEXT, root)
     app.button(key="count").click().run()
     assert not app.exception and not app.error

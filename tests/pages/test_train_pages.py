@@ -22,11 +22,11 @@ from vocadapt.analysis.figures.training import (
 )
 from vocadapt.analysis.results.results import explain_verdict
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import list_runs
-from vocadapt.lab.artifacts.tasks import import_task
 from vocadapt.lab.housekeeping.renames import rename_artifact
+from vocadapt.lab.inputs.tasks import import_task
 from vocadapt.lab.jobs.queue import list_jobs, start
 from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.results.runs import list_runs
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
@@ -42,15 +42,15 @@ from vocadapt.training.estimates import (
     estimate,
     estimate_finetuning_speed,
 )
+from vocadapt.training.examples.examples import Sentence, Split, Text
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task, read_task
 from vocadapt.ui.components.pickers import list_runs_to_pick
-from vocadapt.ui.finetune import view
-from vocadapt.ui.finetune.result import list_findings
-from vocadapt.ui.finetune.view import parse_seeds
-from vocadapt.ui.home.view import COLLAPSED, WALK, find_state
+from vocadapt.ui.parts.finetune import view
+from vocadapt.ui.parts.finetune.result import list_findings
+from vocadapt.ui.parts.finetune.view import parse_seeds
+from vocadapt.ui.parts.home.view import COLLAPSED, WALK, find_state
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -174,7 +174,7 @@ def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, t
 
 
 def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.results.view.MOST_COMPARED", 1)
+    monkeypatch.setattr("vocadapt.ui.parts.results.view.MOST_COMPARED", 1)
     write_runs(runs, "newest", GOLD, {seed: {"base": said(1)} for seed in (1, 2, 3)})
     app = open_page(RESULTS, runs)
     assert not app.exception and not app.error
@@ -278,7 +278,7 @@ def test_runs_on_other_examples_are_reported(open_page, runs):
 
 
 def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
-    from vocadapt.training.tasks.examples import Answer, Question
+    from vocadapt.training.examples.examples import Answer, Question
 
     workspace = Workspace(tmp_path / "qa")
     asked = (

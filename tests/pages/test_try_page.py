@@ -28,18 +28,18 @@ from vocadapt.lab.reports.example_words import find_new_word_sentences
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
+from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.prediction.fill_mask import fill_mask
 from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.prediction.sentence_similarity import compare_sentences
-from vocadapt.training.tasks.examples import Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.ui.components.number_formats import fraction
-from vocadapt.ui.home import view as home_view
-from vocadapt.ui.try_it.choice import Chosen, find_default
+from vocadapt.ui.parts.home import view as home_view
+from vocadapt.ui.parts.try_it.choice import Chosen, find_default
+from vocadapt.ui.text.number_formats import fraction
 
 PAGE = "try"
 HOSTILE = [
@@ -188,7 +188,7 @@ def test_broken_weights_are_a_message(open_page, tried, tmp_path):
 
 
 def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.try_it.view.MAX_LINES", 3)
+    monkeypatch.setattr("vocadapt.ui.parts.try_it.view.MAX_LINES", 3)
     app = opened(open_page, tried, "ner")
     lines = ["the patients", "with tachycardia", "cancer", "a heart", "trials"]
     app.file_uploader(key="try_file").set_value(
@@ -270,7 +270,7 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.finetune.view import choose_settings
+        from vocadapt.ui.parts.finetune.view import choose_settings
 
         st.text(choose_settings("quick", st.session_state.get("questions", False)).word_rule)
 

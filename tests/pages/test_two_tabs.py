@@ -9,7 +9,7 @@ from tests.pages.test_pages import texts
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.state.pages import PARTS
 
 ITEMS = (("vectors", "trials-vectors"), ("models", "trials-model"), ("alignments", "trials-map"))
 

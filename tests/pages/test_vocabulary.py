@@ -11,8 +11,8 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.analysis.figures import figures
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_adaptation
-from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.frame.names import shown_model
+from vocadapt.ui.state.names import shown_model
+from vocadapt.ui.text.number_formats import count
 
 VOCABULARY = "vocabulary"
 
@@ -87,7 +87,7 @@ def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch)
 def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_bert, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "vocadapt.ui.vocabulary.profiles.compare", lambda *given: drawn.append(given)
+        "vocadapt.ui.parts.vocabulary.profiles.compare", lambda *given: drawn.append(given)
     )
     app = open_page(VOCABULARY, seeded)
     assert not app.exception and not drawn

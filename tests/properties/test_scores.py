@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vocadapt.spaces.diagnostics.statistics import compute_mean_ranks, compute_spearman
+from vocadapt.training.examples.tags import decode_spans, encode_spans
 from vocadapt.training.scoring.counts import Tally
 from vocadapt.training.scoring.scorers import SCORERS, normalize_answer
 from vocadapt.training.scoring.uncertainty import Draws, bootstrap, compare, mcnemar_test
-from vocadapt.training.tasks.tags import decode_spans, encode_spans
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-Y"]
 IOB2 = ["O", "B-X", "I-X", "B-Y", "I-Y"]

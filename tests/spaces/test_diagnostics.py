@@ -355,7 +355,7 @@ def test_bands_hold_every_row_once():
 
 
 def test_minilm(minilm):
-    from vocadapt.lab.artifacts.open_space import open_space
+    from vocadapt.lab.inputs.open_space import open_space
 
     space = open_space(minilm).space
     some = space.take(np.arange(0, len(space), 10))

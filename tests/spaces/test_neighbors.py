@@ -7,15 +7,15 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
-from vocadapt.spaces.neighbors import csls
-from vocadapt.spaces.neighbors import search as nearest_module
-from vocadapt.spaces.neighbors.cross_space import (
+from vocadapt.spaces.alignment.cross_space import (
     ALL_PIECES,
     CrossSpace,
     ListSettings,
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.neighbors import csls
+from vocadapt.spaces.neighbors import search as nearest_module
 from vocadapt.spaces.neighbors.search import compute_hubness, find_nearest, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter

@@ -12,10 +12,10 @@ from tests.models.test_adapted_model import adapted_folder
 from tests.training.test_finetune_questions import LONG, questions, squad
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import Question
+from vocadapt.training.finetune.predict import LOWEST
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.prediction.answering import MAX_ANSWERS, answer, find_best_answers
-from vocadapt.training.prediction.predict import LOWEST
-from vocadapt.training.tasks.examples import Question
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -13,7 +13,7 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
+from vocadapt.lab.inputs.tasks import fetch_benchmark, find_task
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks import benchmarks as card_module

@@ -36,9 +36,10 @@ from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import ContextTokenizer, Distiller
-from vocadapt.training.finetune.encoding import EncodingSettings, build_view, encode_words
+from vocadapt.training.encoding.encoding import EncodingSettings, build_view, encode_words
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.trainer import restrict_embeddings
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
@@ -46,12 +47,11 @@ from vocadapt.training.masked.continued import ContinuedSettings, continue_and_s
 from vocadapt.training.masked.from_scratch import ScratchSettings, pretrain_from_scratch
 from vocadapt.training.masked.sentence_pairs import pack_pairs
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.prediction.fill_mask import fill_mask
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.training.trained_parameters import NEW_EMBEDDINGS, find_new_ids
+from vocadapt.training.training_text import write_training_text
 from vocadapt.vocabulary.families import family_of, vocabulary_of
 from vocadapt.vocabulary.initializers.initialize import (
     DistilSettings,

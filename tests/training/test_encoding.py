@@ -16,7 +16,7 @@ from vocadapt.models.heads import SEQUENCE
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
-from vocadapt.training.finetune.encoding import (
+from vocadapt.training.encoding.encoding import (
     DIVIDED,
     IN_SEVERAL_PARTS,
     LONG_WORDS,
@@ -25,16 +25,16 @@ from vocadapt.training.finetune.encoding import (
     EncodingSettings,
     View,
 )
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
+from vocadapt.training.examples.examples import Question, Sentence, Text
 from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.predict import compute_logits, join_logits
 from vocadapt.training.finetune.tokenizations import (
     FinetuningDataset,
     build_batch,
     check_tokenization,
     pool_logits,
 )
-from vocadapt.training.prediction.predict import compute_logits, join_logits
-from vocadapt.training.tasks.examples import Question, Sentence, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 EMPTY = Text("", "", None)

@@ -16,6 +16,7 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import StepClock, read_live
+from vocadapt.training.examples.examples import Sentence, Split, Text
 from vocadapt.training.finetune import trainer
 from vocadapt.training.finetune.finetune import finetune, freeze, prepare
 from vocadapt.training.finetune.run_files import load_logits, load_run, load_runs, save_run
@@ -26,7 +27,6 @@ from vocadapt.training.finetune.settings import (
 )
 from vocadapt.training.finetune.trainer import restrict_embeddings
 from vocadapt.training.scoring.summary import Baseline
-from vocadapt.training.tasks.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 

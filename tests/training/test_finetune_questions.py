@@ -16,19 +16,19 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune.encoding import EncodingSettings
-from vocadapt.training.finetune.finetune import finetune, prepare
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
-from vocadapt.training.finetune.outputs import Outputs
-from vocadapt.training.finetune.question_encoding import (
+from vocadapt.training.encoding.encoding import EncodingSettings
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.question_encoding import (
     encode_for_training,
     encode_questions,
     find_answer_words,
 )
+from vocadapt.training.examples.examples import Answer, Question, Split
+from vocadapt.training.finetune.finetune import finetune, prepare
+from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.predict import LOWEST, compute_logits
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import build_batch
-from vocadapt.training.prediction.predict import LOWEST, compute_logits
-from vocadapt.training.tasks.examples import Answer, Question, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 

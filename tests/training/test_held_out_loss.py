@@ -18,7 +18,6 @@ from vocadapt.models.contextual.masked_loss import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import (
     HIGHER,
     LOWER,
@@ -30,6 +29,7 @@ from vocadapt.training.masked.validation import (
     estimate_ratio,
 )
 from vocadapt.training.rounding import copy_weights, describe_rounding, round_weights
+from vocadapt.training.training_text import write_training_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

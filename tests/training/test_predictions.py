@@ -7,8 +7,8 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import SUPERFLUOUS
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.examples import SUPERFLUOUS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import BY_ORDER
 from vocadapt.training.tasks.kinds.qa import UNANSWERED

@@ -10,9 +10,9 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
+from vocadapt.training import training_text as material_module
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked import trainer as trainer_module
-from vocadapt.training.masked import training_text as material_module
 from vocadapt.training.masked import validation
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blocks
 from vocadapt.training.masked.from_scratch import (
@@ -23,8 +23,8 @@ from vocadapt.training.masked.from_scratch import (
 )
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import measure_step_seconds, train_masked
-from vocadapt.training.masked.training_text import write_training_text
 from vocadapt.training.masked.validation import read_curve
+from vocadapt.training.training_text import write_training_text
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.families.wordpiece_training import train_wordpiece

@@ -4,6 +4,15 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.training.examples.tags import (
+    Span,
+    check_tag,
+    choose_type_reader,
+    count_stray_insides,
+    decode_spans,
+    detect_scheme,
+    encode_spans,
+)
 from vocadapt.training.scoring import counts, uncertainty
 from vocadapt.training.scoring.counts import Rules, Tally, check_cells, count_items, safe_divide
 from vocadapt.training.scoring.scorers import SCORERS, overlap, register_scorer
@@ -24,15 +33,6 @@ from vocadapt.training.scoring.uncertainty import (
     compare,
     compare_tallies,
     mcnemar_test,
-)
-from vocadapt.training.tasks.tags import (
-    Span,
-    check_tag,
-    choose_type_reader,
-    count_stray_insides,
-    decode_spans,
-    detect_scheme,
-    encode_spans,
 )
 
 # One text is right (A), one A is taken for B, one B is right.

@@ -6,16 +6,16 @@ import random
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.scoring.scorers import repeat_tags
-from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
-from vocadapt.training.tasks.tags import (
+from vocadapt.training.examples.tags import (
     Span,
     count_stray_insides,
     decode_spans,
     detect_scheme,
     encode_spans,
 )
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
+from vocadapt.training.scoring.scorers import repeat_tags
+from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 
 ALPHABETS = {
     "bare": ["O", "B", "I"],

@@ -2,13 +2,13 @@
 
 import pytest
 
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.scoring.summary import (
     Baseline,
     compute_group_means,
     is_collapsed,
     summarize_seeds,
 )
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import score_baseline
 

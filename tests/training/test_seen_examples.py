@@ -15,9 +15,9 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.finetune.finetune import prepare
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.tasks.formats.squad import read_questions
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.seen_examples import (

@@ -28,7 +28,7 @@ from vocadapt.training.masked.sentence_pairs import (
     pack_pairs,
 )
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.training_text import write_training_text
+from vocadapt.training.training_text import write_training_text
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import Sentence, Split, name_fold, without_fold
 from vocadapt.training.finetune.run_files import name_run, name_run_folder
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.tasks.examples import Sentence, Split, name_fold, without_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 from vocadapt.training.tasks.task import Task, build_task, read_task, read_task_file
 

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.encoding import divide_into_chunks
-from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.encoding.encoding import divide_into_chunks
+from vocadapt.training.examples.examples import Sentence
+from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.tasks.formats.conll import COMMENTS, EMPTY, INSIDE, NUMBERED, read_sentences
 from vocadapt.training.tasks.kinds import find_kind
-from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.training.tasks.task import build_task
 from vocadapt.training.tasks.word_endings import count_suffix
 

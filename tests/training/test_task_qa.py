@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.context_windows import (
+from vocadapt.training.examples.context_windows import (
     AnswerSettings,
     Window,
     divide_into_windows,
@@ -16,7 +16,7 @@ from vocadapt.training.tasks.context_windows import (
     find_covered_words,
     find_word_bounds,
 )
-from vocadapt.training.tasks.examples import Answer
+from vocadapt.training.examples.examples import Answer
 from vocadapt.training.tasks.formats.squad import (
     AMBIGUOUS,
     NOT_IN_CONTEXT,

@@ -4,7 +4,7 @@ documents."""
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.examples import Text
+from vocadapt.training.examples.examples import Text
 from vocadapt.training.tasks.formats.conll import read_sentences
 from vocadapt.training.tasks.formats.table_rows import PREDICTIONS, read_table_rows
 from vocadapt.training.tasks.kinds import TASK_KINDS

@@ -11,12 +11,6 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import (
-    NEVER_ONE_WORD,
-    SPACED,
-    SPECIAL,
-    TOO_LONG,
-)
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan import augmentation
 from vocadapt.vocabulary.plan.augmentation import (
@@ -30,6 +24,12 @@ from vocadapt.vocabulary.plan.augmentation import (
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+from vocadapt.vocabulary.vocabulary import (
+    NEVER_ONE_WORD,
+    SPACED,
+    SPECIAL,
+    TOO_LONG,
+)
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 BASE = WordPieceVocabulary(tuple(TINY_TOKENS), SPECIALS)

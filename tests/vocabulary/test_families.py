@@ -13,12 +13,12 @@ from vocadapt.vocabulary.families import (
     register_family,
 )
 from vocadapt.vocabulary.families.family import find_word_kinds
-from vocadapt.vocabulary.families.vocabulary import Notation
 from vocadapt.vocabulary.families.wordpiece import (
     WordPieceFamily,
     WordPieceVocabulary,
     build_tokenizer,
 )
+from vocadapt.vocabulary.vocabulary import Notation
 
 TOKENS = ("[PAD]", "[UNK]", "[unused0]", "heart", "##s", "##", "a", "tachycardia")
 VOCABULARY = WordPieceVocabulary(

@@ -14,11 +14,11 @@ from tests.material.architectures import (
 from tests.vocabulary.test_sentencepiece_bpe import build as build_sentencepiece
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import family_of, vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import FIXED
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import compute_min_keep_fraction, group_protected_tokens
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
+from vocadapt.vocabulary.vocabulary import FIXED
 
 THINK, CALL, WORD = "<think>", "<tool_call>", "tachycardia"
 TEXT = {"the": 5, "patients": 3}

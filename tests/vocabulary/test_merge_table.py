@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals
 from vocadapt.vocabulary.families.tables.merge_table import MergeTable, build_merge_table
-from vocadapt.vocabulary.families.vocabulary import Mask, Tokenization
+from vocadapt.vocabulary.vocabulary import Mask, Tokenization
 
 Merge = tuple[str, str]
 

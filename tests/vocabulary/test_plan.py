@@ -7,7 +7,6 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import (
@@ -18,6 +17,7 @@ from vocadapt.vocabulary.plan.planning import (
     plan_vocabulary,
 )
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
+from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 
 VOCABULARY = WordPieceVocabulary(
     tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})

@@ -17,8 +17,6 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, family_of, vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import FIXED, SPACED
-from vocadapt.vocabulary.families.vocabulary import SPECIAL as SPECIAL_TOKEN
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan import planning, tokenizer
 from vocadapt.vocabulary.plan.augmentation import (
@@ -72,6 +70,8 @@ from vocadapt.vocabulary.plan.trim_lines import (
     read_added_token_lines,
 )
 from vocadapt.vocabulary.plan.trimming import TextTokens
+from vocadapt.vocabulary.vocabulary import FIXED, SPACED
+from vocadapt.vocabulary.vocabulary import SPECIAL as SPECIAL_TOKEN
 
 LETTERS = "abcdehirst"
 WORDS = ("the", "##ing", "heart", "hearts", "##tard", "trait", "traits", "##shed")

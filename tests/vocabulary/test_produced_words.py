@@ -20,16 +20,16 @@ from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
-from vocadapt.training.finetune.model_tokenizers import load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import load_tokenizers
 from vocadapt.training.trained_parameters import find_activated_ids
 from vocadapt.vocabulary.families import vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import ERASED, NEVER_PRODUCED, TOO_LONG, Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily, build_tokenizer
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials
 from vocadapt.vocabulary.initializers.outputs import initialize_output_rows
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import TOO_RARE, plan_from_words, split_addable_words
 from vocadapt.vocabulary.plan.tokenizer import measure_departures
+from vocadapt.vocabulary.vocabulary import ERASED, NEVER_PRODUCED, TOO_LONG, Vocabulary
 
 TOKENS = (*TINY_TOKENS, "covid-19", "Aspirin", "[unused7]")
 NEVER = ("covid-19", "Aspirin", "[unused7]")

@@ -15,7 +15,7 @@ from vocadapt.vocabulary.families.tables.segmentation_table import (
     SegmentationTable,
     build_segmentation_table,
 )
-from vocadapt.vocabulary.families.vocabulary import Mask
+from vocadapt.vocabulary.vocabulary import Mask
 
 Piece = tuple[str, float]
 

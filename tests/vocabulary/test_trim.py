@@ -21,7 +21,6 @@ from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.pretoken_lines import PretokenFinder
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.families import Vocabulary, family_of, read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.vocabulary import Tokenization
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -29,6 +28,7 @@ from vocadapt.vocabulary.plan.token_map import build_token_map, write_token_map
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 from vocadapt.vocabulary.plan.trim_figures import find_changed_words
 from vocadapt.vocabulary.plan.trim_lines import count_changed_lines, read_added_token_lines
+from vocadapt.vocabulary.vocabulary import Tokenization
 
 COUNTS = {"hypertension": 10, "heart": 5, "cafe": 1}
 

@@ -30,7 +30,6 @@ from vocadapt.vocabulary.families.unigram_vocabulary import (
     NO_LETTERS,
     UnigramVocabulary,
 )
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPECIAL
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import NOT_WHOLE, PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import (
@@ -44,6 +43,7 @@ from vocadapt.vocabulary.plan.tokenizer import (
     count_departures,
     measure_pretoken_departures,
 )
+from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPECIAL
 
 FAMILY = FAMILIES["unigram"]
 BY_WORDS = {"kind": "extend", "refill": "words"}

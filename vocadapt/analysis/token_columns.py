@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_cell_count, read_document
 from vocadapt.spaces.space import NO_KINDS, TokenKinds
+from vocadapt.system.files import check_cell_count, read_document
 from vocadapt.text.spreadsheet import unescape_cell
 
 MAX_CATEGORIES = 8  # categories that colors and marks can tell apart; the rest are `other`

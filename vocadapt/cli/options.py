@@ -12,11 +12,12 @@ from vocadapt.cli.command import AddOption, Answer, Options, option, read_settin
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.experiments import STEPS
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.steps.command_lines import setting_arguments
 from vocadapt.lab.steps.guards import Change, Guard, GuardAnswer, apply_change
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import CASINGS, STEPS, Spec
+from vocadapt.lab.steps.step import CASINGS, Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings

@@ -326,7 +326,7 @@ def load_command(name: str) -> Command:
     module, attribute, _ = (list_commands() | HIDDEN)[name]
     if module == STEP:
         from vocadapt.cli.lab.step_command import build_step_command
-        from vocadapt.lab.steps import STEPS
+        from vocadapt.lab.experiments import STEPS
 
         return build_step_command(STEPS[attribute])
     command: Command = getattr(import_module(f"vocadapt.cli.{module}"), attribute)

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from vocadapt.cli.command import AddOption, option
-from vocadapt.files import expand_path
+from vocadapt.system.files import expand_path
 
 
 def read_output_path(given: str) -> str:

@@ -19,7 +19,6 @@ from typing import Any
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_whole
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.shared_queue import count_free_jobs
 from vocadapt.lab.steps.adapt import ModelStep
@@ -40,10 +39,11 @@ from vocadapt.lab.workspace.manifest import (
 )
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name, open_artifact
 from vocadapt.progress import Progress, part, silent
-from vocadapt.shipped_files import find_shipped_files
 from vocadapt.spaces.io.word_files import find_gensim_file
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.system.files import read_whole
+from vocadapt.system.shipped_files import find_shipped_files
 from vocadapt.training.finetune.settings import FinetuneSettings
 
 Place = tuple[str, str]  # kind and name of an artifact

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Tokenizer
 
 from vocadapt import __version__
-from vocadapt.footprint import Footprint
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.card import render_model_card
 from vocadapt.models.config_ids import Rename, make_renaming, read_config_files, rename_ids
 from vocadapt.models.config_sizes import count_layers
-from vocadapt.models.embedding_matrix.change import change_network, change_unused_outputs
+from vocadapt.models.embedding_change import change_network, change_unused_outputs
 from vocadapt.models.embedding_matrix.padding import MatrixRows
-from vocadapt.models.embedding_matrix.token_tensors import check_other_tables
 from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
@@ -32,9 +30,11 @@ from vocadapt.models.model_files import INDEX, list_weight_files
 from vocadapt.models.model_folder import describe_id
 from vocadapt.models.saving import save_network, write_json
 from vocadapt.models.sentence_modules import copy_sentence_modules
+from vocadapt.models.token_tensors import check_other_tables
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import TrainedVectors
+from vocadapt.system.footprint import Footprint
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import VocabularyPlan

@@ -6,26 +6,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vocadapt.footprint import (
+from vocadapt.models.extension_size import MODULE
+from vocadapt.models.load_states import NOT_REQUESTED
+from vocadapt.system.footprint import (
     Footprint,
     format_basis,
     format_co2,
     format_energy,
     sum_footprints,
 )
-from vocadapt.models.extension_size import MODULE
-from vocadapt.models.loaders.states import NOT_REQUESTED
 from vocadapt.text.display import escape_invisible
 from vocadapt.vocabulary.families import FAMILIES
 from vocadapt.vocabulary.families.family import DEFAULT
-from vocadapt.vocabulary.families.vocabulary import (
+from vocadapt.vocabulary.plan.plan import KINDS
+from vocadapt.vocabulary.vocabulary import (
     ERASED,
     NEVER_ONE_WORD,
     NEVER_PRODUCED,
     SPACED,
     TOO_LONG,
 )
-from vocadapt.vocabulary.plan.plan import KINDS
 
 MAX_EXAMPLES = 12  # added words named on the card
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")

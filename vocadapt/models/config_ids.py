@@ -15,7 +15,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object, show_path
 from vocadapt.models.embedding_matrix.padding import MatrixRows
 from vocadapt.models.model_files import (
     ADDED_TOKENS,
@@ -25,6 +24,7 @@ from vocadapt.models.model_files import (
     ModelFiles,
     list_chat_templates,
 )
+from vocadapt.system.files import read_json_object, show_path
 from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 

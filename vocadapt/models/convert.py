@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import expand_path
 from vocadapt.models.language_model import FILES, HUB_NAME, check_hub_name, download_model
+from vocadapt.system.files import expand_path
 
 BIN = "pytorch_model.bin"
 PARTS = "pytorch_model-*.bin"

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.abilities import check_finetunable, has_masked_head
 from vocadapt.models.checks.network_sizes import check_network
 from vocadapt.models.language_model import LanguageModel
@@ -20,6 +19,7 @@ from vocadapt.models.loading import (
 )
 from vocadapt.models.model_files import read_headers
 from vocadapt.models.network_class import convert_library_errors, get_auto_class, load_config
+from vocadapt.system.files import show_path
 
 if TYPE_CHECKING:
     import transformers

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.models.loading import load_network
 from vocadapt.models.model_folder import ModelFolder, name_of
 from vocadapt.models.transformers_tokenizer import load_tokenizer
+from vocadapt.system.files import check_path, expand_path, show_path
 
 if TYPE_CHECKING:
     import transformers

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.checks.network_sizes import check_network
 from vocadapt.models.embedding_matrix.stored import find_embeddings
-from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import read_headers
 from vocadapt.models.model_folder import ModelFolder
@@ -20,6 +18,8 @@ from vocadapt.models.network_class import (
     get_network_class,
     run_quietly,
 )
+from vocadapt.models.token_tensors import list_token_tensors
+from vocadapt.system.files import show_path
 
 if TYPE_CHECKING:
     import transformers

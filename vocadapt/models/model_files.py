@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file, read_json_object, show_path
+from vocadapt.system.files import check_file, read_json_object, show_path
 
 INDEX, WHOLE = "model.safetensors.index.json", "model.safetensors"
 SUFFIX = ".safetensors"

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object
 from vocadapt.models.checks.config_rules import read_config
 from vocadapt.models.config_ids import find_named_tokens
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.embedding_matrix.stored import find_embeddings, read_embeddings
 from vocadapt.models.model_files import GENERATION
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
+from vocadapt.system.files import read_json_object
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import (

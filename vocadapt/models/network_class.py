@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.extension_size import is_extended
 from vocadapt.models.model_files import ModelFiles
+from vocadapt.system.files import show_path
 from vocadapt.text.tokenization import is_library_error, summarize_error
 
 if TYPE_CHECKING:

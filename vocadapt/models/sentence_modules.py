@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json
+from vocadapt.system.files import read_json
 
 MODULES = "modules.json"
 FILES = (MODULES, "sentence_bert_config.json", "config_sentence_transformers.json")

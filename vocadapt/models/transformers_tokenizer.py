@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
-from vocadapt.files import read_json_object, show_path
 from vocadapt.models.model_files import ADDED_TOKENS, CONFIG, SETTINGS, list_chat_templates
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import SAFE, convert_library_errors, run_quietly
 from vocadapt.models.saving import write_json
+from vocadapt.system.files import read_json_object, show_path
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.family import DEFAULT
 from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER

@@ -1,7 +1,7 @@
 """Size of a model before and after a trim."""
 
 from vocadapt.models.adapted_model import AdaptedModel
-from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
+from vocadapt.models.token_tensors import list_token_tensors
 
 
 def measure_trimmed_size(adapted: AdaptedModel) -> dict[str, int]:

@@ -4,8 +4,8 @@ table of costs).
 
 from dataclasses import dataclass
 
-from vocadapt.footprint import compute_strubell
 from vocadapt.published.tables import PublishedTable
+from vocadapt.system.footprint import compute_strubell
 
 POWER, TIME, CO2 = "power", "time", "CO2"  # columns of such a table: W, hours, lbs
 NOT_AT_HAND = "power and time are not at hand"

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, read_document, show_path
 from vocadapt.published.tables import TEXT, PublishedCell, PublishedTable, Value, check_name
 from vocadapt.settings import show_value
+from vocadapt.system.files import MEGABYTE, read_document, show_path
 from vocadapt.text.spreadsheet import unescape_cell
 
 NEEDED, OPTIONAL = ("row", "column", "value"), ("note",)

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_toml
 from vocadapt.published.tables import (
     KINDS,
     PLOTS,
@@ -40,6 +39,7 @@ from vocadapt.published.tables import (
     check_name,
 )
 from vocadapt.settings import build_settings, show_value
+from vocadapt.system.files import read_toml
 from vocadapt.training.tasks.benchmarks import cards
 
 TABLES = Path(__file__).parent / "tables"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
+from vocadapt.system.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
 from vocadapt.text.formats import text_file
 from vocadapt.text.formats.articles import (
     SUFFIXES,

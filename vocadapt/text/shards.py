@@ -22,9 +22,9 @@ from pathlib import Path
 from queue import Queue
 
 from vocadapt.errors import InputError
-from vocadapt.files import open_file
-from vocadapt.processes import end_with_parent
 from vocadapt.progress import Progress, report_block, silent
+from vocadapt.system.files import open_file
+from vocadapt.system.processes import end_with_parent
 from vocadapt.text.corpus import Corpus, Passage, may_divide
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import (

@@ -21,8 +21,8 @@ from typing import IO, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import open_file
 from vocadapt.progress import Progress, report_block, silent
+from vocadapt.system.files import open_file
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.display import shorten_text

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import write_atomically
+from vocadapt.system.files import write_atomically
 
 if TYPE_CHECKING:
     import torch

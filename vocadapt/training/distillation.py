@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import temporary_folder
 from vocadapt.models.config_sizes import INNER_WIDTHS, count_positions, find_size
 from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer, pad_batch
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import find_attention_modules
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
+from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.callbacks import check_finite

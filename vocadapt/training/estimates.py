@@ -8,13 +8,13 @@ from typing import Any
 
 from vocadapt.models.config_sizes import WIDTHS, count_layers, find_size
 from vocadapt.models.extension_size import ModuleSize
-from vocadapt.training.finetune.encoding import divide_into_chunks
+from vocadapt.training.encoding.encoding import divide_into_chunks
+from vocadapt.training.examples.examples import Example, Split
+from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.training_text import HELD_OUT
-from vocadapt.training.tasks.examples import Example, Split
-from vocadapt.training.tasks.tags import decode_spans
 from vocadapt.training.tasks.task import Task
+from vocadapt.training.training_text import HELD_OUT
 
 # Operations per second on two CPU cores, from a measurement: MiniLM (6 layers, hidden size 384)
 # trains on 46.9 sentences of NCBI-disease per second.

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object
 from vocadapt.models.adapted_model import RECORD, open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.settings import setting
+from vocadapt.system.files import read_json_object
 
 if TYPE_CHECKING:
     import transformers

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import temporary_folder
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
@@ -22,10 +21,11 @@ from vocadapt.spaces.word2vec.trainer import (
     train_resampled,
     train_word2vec,
 )
+from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts, write_sentences
-from vocadapt.training.masked.training_text import TrainingText, tokenize_lines, write_training_text
+from vocadapt.training.training_text import TrainingText, tokenize_lines, write_training_text
 from vocadapt.vocabulary.families import Vocabulary
 
 WORDS_COUNTED = 0.2  # fraction of the progress until the words are counted

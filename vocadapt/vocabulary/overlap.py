@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.vocabulary import POSITIONS, Vocabulary
+from vocadapt.vocabulary.vocabulary import POSITIONS, Vocabulary
 
 
 @dataclass(frozen=True, eq=False)

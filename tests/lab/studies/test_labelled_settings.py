@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from vocadapt.lab.steps.adapt import ModelStep
-from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.studies.labelled_settings import (
+from vocadapt.lab.experiments.studies.labelled_settings import (
     STAGES,
     list_adaptation,
     list_training,
     shorten_paths,
 )
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.step import Spec
 from vocadapt.presets import get_preset
 from vocadapt.recipe import Recipe
 from vocadapt.recipe_changes import choose_recipe

@@ -16,11 +16,11 @@ from tests.material.finetuning import sentences, write_conll
 from tests.material.ray_nodes import find_raylet, needs_ray
 from tests.material.studies import find_begun_cell, read_results, wait_for
 from vocadapt.errors import InputError
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.pools import LocalPool
-from vocadapt.lab.studies.runner import run_grid
-from vocadapt.lab.studies.study_file import read_study
-from vocadapt.lab.studies.table import build_table
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.pools import LocalPool
+from vocadapt.lab.experiments.studies.runner import run_grid
+from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.table import build_table
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
@@ -70,7 +70,7 @@ def open_grid(file, out):
 
 def run_on_ray(file, out):
     """What the process of the study does."""
-    from vocadapt.lab.studies.ray_pool import Demand, RayPool
+    from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
 
     grid = open_grid(Path(file), Path(out))
     outcome = run_grid(grid, Path(out), RayPool("ray", Path(out), Demand()))
@@ -139,7 +139,7 @@ def test_cells_end_with_a_study_that_is_killed(study_file, cluster, tmp_path):
 
 
 def test_cells_that_no_node_takes_are_given_up(study_file, cluster, tmp_path):
-    from vocadapt.lab.studies.ray_pool import Demand, RayPool
+    from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
 
     out = tmp_path / "out"
     grid = open_grid(study_file, out)
@@ -154,7 +154,7 @@ def test_cells_that_no_node_takes_are_given_up(study_file, cluster, tmp_path):
 
 
 def test_a_node_without_the_folder_is_named(cluster, tmp_path, monkeypatch):
-    from vocadapt.lab.studies import ray_pool
+    from vocadapt.lab.experiments.studies import ray_pool
 
     monkeypatch.setattr(ray_pool.ray_cluster, "hold_lock", nullcontext)
     with pytest.raises(InputError, match="does not see the locks of the folder of the study"):
@@ -163,7 +163,7 @@ def test_a_node_without_the_folder_is_named(cluster, tmp_path, monkeypatch):
 
 
 def test_words_are_counted_on_the_nodes(cluster, tmp_path):
-    from vocadapt.lab.studies.ray_counts import count_words_on_ray
+    from vocadapt.lab.cluster.ray_counts import count_words_on_ray
 
     lines = [f"acid base-{number % 7} naïve" for number in range(2000)]
     (tmp_path / "a.txt").write_text("\n".join(lines))
@@ -176,7 +176,7 @@ def test_words_are_counted_on_the_nodes(cluster, tmp_path):
 
 
 def test_pairs_are_counted_on_the_nodes_exactly(cluster, tmp_path):
-    from vocadapt.lab.studies.ray_counts import count_pairs_on_ray
+    from vocadapt.lab.cluster.ray_counts import count_pairs_on_ray
     from vocadapt.progress import silent
     from vocadapt.spaces.word2vec.counted_trainer import count_pairs
     from vocadapt.text.words import write_sentences

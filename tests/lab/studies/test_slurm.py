@@ -12,10 +12,10 @@ import pytest
 from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from vocadapt.errors import InputError
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.places import check_place
-from vocadapt.lab.studies.slurm import Allocation, join_ranges, write_script
-from vocadapt.lab.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.places import check_place
+from vocadapt.lab.experiments.studies.slurm import Allocation, join_ranges, write_script
+from vocadapt.lab.experiments.studies.study_file import read_study
 
 ROOT = Path(__file__).parents[3]
 STUDY = """
@@ -79,7 +79,7 @@ def test_a_whole_study_has_no_script(study_file, tmp_path):
 
 
 def test_more_cells_than_an_array_may_have_are_shared_out(study_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.lab.studies.slurm.MAX_TASKS", 2)
+    monkeypatch.setattr("vocadapt.lab.experiments.studies.slurm.MAX_TASKS", 2)
     grid = expand(read_study(study_file), tmp_path)
     text = write_script(grid, tmp_path, study_file, Allocation(0, 60.0, 1e9)).read_text()
     assert "--array=0-1\n" in text
@@ -90,7 +90,7 @@ def test_more_cells_than_an_array_may_have_are_shared_out(study_file, tmp_path, 
 
 def test_the_tasks_of_a_large_study_confirm_it_too(study_file, tmp_path, monkeypatch):
     for module in ("grid", "slurm"):
-        monkeypatch.setattr(f"vocadapt.lab.studies.{module}.MANY_CELLS", 2)
+        monkeypatch.setattr(f"vocadapt.lab.experiments.studies.{module}.MANY_CELLS", 2)
     study_file.write_text(f"exclude = [{{seed = 1}}]{STUDY}")
     study = read_study(study_file)
     with pytest.raises(InputError, match="up to 3 cells"):

@@ -10,9 +10,9 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
 from vocadapt.errors import InputError
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.study_file import read_study
-from vocadapt.lab.studies.table import correct_by_holm
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.table import correct_by_holm
 
 FILE = """
 name = "s"

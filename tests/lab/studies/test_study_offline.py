@@ -6,11 +6,11 @@ import huggingface_hub
 import pytest
 
 from vocadapt.lab.demo import DEMO, MODEL
+from vocadapt.lab.experiments.studies.estimates import estimate_grid
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.studies.estimates import estimate_grid
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.study_file import read_study
 from vocadapt.recipe_changes import choose_recipe
 
 FILE = """

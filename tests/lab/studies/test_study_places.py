@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.lab.cluster import ray_cluster
+from vocadapt.lab.cluster.ray_cluster import Node, NodeAnswer, connect, probe_folder
+from vocadapt.lab.experiments.studies.places import check_place
+from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
 from vocadapt.lab.jobs.job import FLAG
-from vocadapt.lab.studies import ray_cluster
-from vocadapt.lab.studies.places import check_place
-from vocadapt.lab.studies.ray_cluster import Node, NodeAnswer, connect, probe_folder
-from vocadapt.lab.studies.ray_pool import Demand, RayPool
 from vocadapt.lab.workspace.locks import hold_lock
 
 

@@ -24,12 +24,12 @@ from tests.material.studies import (
     start_study,
     wait_for,
 )
+from vocadapt.lab.experiments.studies.saved import save_study
+from vocadapt.lab.experiments.studies.study import StudyRun
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.saved import save_study
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings

@@ -17,11 +17,11 @@ from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.errors import Canceled
+from vocadapt.lab.experiments.studies.estimates import estimate_grid
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.adapt_cost import ADAPTING
-from vocadapt.lab.studies.estimates import estimate_grid
-from vocadapt.lab.studies.grid import expand
-from vocadapt.lab.studies.study_file import read_study
 from vocadapt.lab.workspace.drafts import open_growing
 from vocadapt.lab.workspace.manifest import Manifest
 

@@ -12,6 +12,14 @@ import pytest
 
 from tests.material.runs import write_run
 from vocadapt.errors import InputError
+from vocadapt.lab.experiments.studies import places
+from vocadapt.lab.experiments.studies.grid import Grid, expand
+from vocadapt.lab.experiments.studies.pools import LocalPool
+from vocadapt.lab.experiments.studies.runner import run_grid
+from vocadapt.lab.experiments.studies.states import find_states
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.study_step import StudyStep, stamp_input
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import FLAG, KILLED, SPEC, Job
 from vocadapt.lab.jobs.queue import find_job
@@ -19,19 +27,11 @@ from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.adapt import ModelStep
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies import places
-from vocadapt.lab.studies.grid import Grid, expand
-from vocadapt.lab.studies.pools import LocalPool
-from vocadapt.lab.studies.runner import run_grid
-from vocadapt.lab.studies.states import find_states
-from vocadapt.lab.studies.study_file import read_study
-from vocadapt.lab.studies.study_step import StudyStep, stamp_input
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import open_growing
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.examples.examples import Sentence
 
 FILE = """
 seeds = [1, 2, 3]

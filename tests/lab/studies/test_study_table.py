@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.material.runs import write_run
-from vocadapt.lab.studies.grid import Cell, Grid, expand
-from vocadapt.lab.studies.study_file import read_study
-from vocadapt.lab.studies.table import Row, build_table, group_cells, to_json
+from vocadapt.lab.experiments.studies.grid import Cell, Grid, expand
+from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.table import Row, build_table, group_cells, to_json
 from vocadapt.lab.workspace.manifest import Manifest
-from vocadapt.training.tasks.examples import Sentence
+from vocadapt.training.examples.examples import Sentence
 
 ILL, WELL = ("B-Disease",), ("O",)
 EXAMPLES = tuple(Sentence((f"word-{number}",), ILL) for number in range(20))

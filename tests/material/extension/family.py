@@ -11,7 +11,7 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     split_added_tokens,
     to_json,
 )
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPECIAL, Notation
+from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPECIAL, Notation
 
 START = "▁"  # before the first character of a word
 

@@ -1,7 +1,7 @@
 import json
 from dataclasses import dataclass
 
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.steps import Role, Step, register_step
 from vocadapt.lab.steps.step import MODEL, TEXT
 from vocadapt.settings import check_settings, setting

@@ -1,7 +1,7 @@
 from typing import ClassVar
 
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.tasks.examples import Split, Text
+from vocadapt.training.examples.examples import Split, Text
 from vocadapt.training.tasks.kinds import register_task_kind
 from vocadapt.training.tasks.kinds.kind import TextInput
 from vocadapt.training.tasks.kinds.labeled_texts import LabeledTexts

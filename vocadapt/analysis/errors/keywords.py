@@ -23,7 +23,7 @@ from vocadapt.text.keyword_in_context import (
     normalize_single_word,
 )
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.tasks.examples import Example
+from vocadapt.training.examples.examples import Example
 
 TEST, TRAINING, CORPUS = "test", "training", "corpus"
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from vocadapt.analysis.errors.votes import Vote, find_vote
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
+from vocadapt.training.encoding.model_tokenizers import ADAPTED, BASE
+from vocadapt.training.examples.examples import Example, Prediction, Split
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.labels import Logits
 from vocadapt.training.scoring.counts import Rules, Scorer
-from vocadapt.training.tasks.examples import Example, Prediction, Split
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import RIGHT as NO_ERROR
 from vocadapt.training.tasks.kinds.judgment import SPURIOUS, Claim, Judgment, Unit

@@ -41,10 +41,10 @@ from vocadapt.analysis.results.tables import (
 from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.spreadsheet import format_csv
+from vocadapt.training.examples.examples import Example
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, label_tokenization
 from vocadapt.training.scoring.counts import Score
 from vocadapt.training.scoring.uncertainty import Comparison
-from vocadapt.training.tasks.examples import Example
 from vocadapt.training.tasks.kinds.judgment import Claim
 
 # Entries with these outcomes are listed; units that are right on both sides are only counted.

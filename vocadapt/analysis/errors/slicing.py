@@ -15,9 +15,9 @@ from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
 from vocadapt.settings import check_settings, setting
+from vocadapt.training.examples.examples import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
 from vocadapt.training.scoring.scorers import BARE
-from vocadapt.training.tasks.examples import Prediction
 from vocadapt.training.tasks.kinds.judgment import Unit
 
 ALL, REST = "all", "rest"

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
+from vocadapt.training.encoding.model_tokenizers import ADAPTED, BASE
+from vocadapt.training.examples.examples import Example, Prediction
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import (
@@ -18,7 +19,6 @@ from vocadapt.training.finetune.tokenizations import (
     choose_main_tokenization,
 )
 from vocadapt.training.labels import Logits
-from vocadapt.training.tasks.examples import Example, Prediction
 from vocadapt.training.tasks.kinds.judgment import Unit
 
 MAX_ANSWER = 60  # characters of an answer in `Vote.line`

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from tokenizers import Tokenizer
 
-from vocadapt.files import read_json_object
 from vocadapt.models.adapted_model import RECORD, open_base_model
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.system.files import read_json_object
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
-from vocadapt.training.tasks.examples import Example
+from vocadapt.training.examples.examples import Example
 from vocadapt.vocabulary.initializers.materials import Provenance, format_provenance
 
 

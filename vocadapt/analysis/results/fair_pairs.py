@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from vocadapt.training.finetune.model_tokenizers import BASE
+from vocadapt.training.encoding.model_tokenizers import BASE
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 
 # What two sides may differ in, besides the names of settings.

@@ -16,6 +16,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.text.summary import MANY, Summarized, Summary, Table
+from vocadapt.training.examples.examples import Example, without_fold
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import SeedSummary, compute_group_means, summarize_seeds
@@ -29,7 +30,6 @@ from vocadapt.training.scoring.uncertainty import (
     bootstrap,
     compare_tallies,
 )
-from vocadapt.training.tasks.examples import Example, without_fold
 from vocadapt.training.tasks.kinds import TaskKind
 
 MIN_SEEDS = 3  # no difference is claimed with fewer seeds

@@ -16,7 +16,7 @@ from vocadapt.cli.command import Answer, Command, Options, option, read_settings
 from vocadapt.cli.tables import format_number, format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft

@@ -36,9 +36,10 @@ from vocadapt.cli.command import (
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.reports.results import GroupMeans, build_results
+from vocadapt.lab.results.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.examples.examples import UNITS, Predictions, Split
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.scoring.counts import Rules, Score, Scorer
 from vocadapt.training.scoring.uncertainty import (
@@ -48,7 +49,6 @@ from vocadapt.training.scoring.uncertainty import (
     bootstrap,
     compare_tallies,
 )
-from vocadapt.training.tasks.examples import UNITS, Predictions, Split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import build_tally
 

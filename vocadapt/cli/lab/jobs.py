@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypedDict, cast
 
 import vocadapt
+import vocadapt.lab.experiments
 from vocadapt.cli.command import (
     Answer,
     Command,
@@ -314,7 +315,7 @@ RESUME = Command(
 )
 
 
-SERVER = ("-P", "-m", "vocadapt.ui.serving.server")
+SERVER = ("-P", "-m", "vocadapt.ui.shell.server")
 
 
 def _serve(options: Options) -> Answer[None]:

@@ -17,13 +17,13 @@ from vocadapt.cli.command import (
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.published.imports import import_values
-from vocadapt.lab.published.materials import Materials
-from vocadapt.lab.published.plan import TablePlan, plan_table
-from vocadapt.lab.published.reproduce import Reproduction, reproduce
-from vocadapt.lab.published.trainings import SCALES, STUDY
-from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.places import check_place
+from vocadapt.lab.experiments.published.imports import import_values
+from vocadapt.lab.experiments.published.materials import Materials
+from vocadapt.lab.experiments.published.plan import TablePlan, plan_table
+from vocadapt.lab.experiments.published.reproduce import Reproduction, reproduce
+from vocadapt.lab.experiments.published.trainings import SCALES, STUDY
+from vocadapt.lab.experiments.studies.places import check_place
+from vocadapt.lab.experiments.studies.study import StudyRun
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import part
 from vocadapt.published.comparison import Comparison

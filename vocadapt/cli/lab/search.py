@@ -26,10 +26,8 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_facts, format_number, format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.tasks import find_task
-from vocadapt.lab.search.space import build_thesis_space, read_space
-from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.search import (
+from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
+from vocadapt.lab.experiments.search.step import (
     FIGURES,
     PLACE,
     SearchNumbers,
@@ -38,8 +36,10 @@ from vocadapt.lab.steps.search import (
     SeedStudyStep,
     format_settings,
 )
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.inputs.tasks import find_task
+from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.steps.study import StudyRun
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,

@@ -11,22 +11,28 @@ from vocadapt.cli.options import Place, describe_place, run_and_report
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
-from vocadapt.footprint import format_basis, format_co2, format_energy
 from vocadapt.given_settings import Given
+from vocadapt.lab.experiments.studies.estimates import estimate_energy, estimate_grid
+from vocadapt.lab.experiments.studies.grid import Grid, describe_grid, expand
+from vocadapt.lab.experiments.studies.places import count_workers
+from vocadapt.lab.experiments.studies.report import ENDINGS, write_report
+from vocadapt.lab.experiments.studies.runner import Failure
+from vocadapt.lab.experiments.studies.slurm import run_array_task
+from vocadapt.lab.experiments.studies.states import count_states, find_states
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study_file import Study, read_study
+from vocadapt.lab.experiments.studies.table import (
+    Row,
+    build_table,
+    describe_collapsed,
+    group_cells,
+    to_json,
+)
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.steps.study import StudyRun
-from vocadapt.lab.studies.estimates import estimate_energy, estimate_grid
-from vocadapt.lab.studies.grid import Grid, describe_grid, expand
-from vocadapt.lab.studies.places import count_workers
-from vocadapt.lab.studies.report import ENDINGS, write_report
-from vocadapt.lab.studies.runner import Failure
-from vocadapt.lab.studies.slurm import run_array_task
-from vocadapt.lab.studies.states import count_states, find_states
-from vocadapt.lab.studies.study_file import Study, read_study
-from vocadapt.lab.studies.table import Row, build_table, describe_collapsed, group_cells, to_json
 from vocadapt.lab.workspace.workspace import Workspace, find_root
 from vocadapt.settings import show_value
+from vocadapt.system.footprint import format_basis, format_co2, format_energy
 
 COLUMNS = ("variant", "task", "n", "collapsed", "mean", "sd", "delta", "p")
 GIGA = 1e9

@@ -30,7 +30,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.tasks import fetch_benchmark, find_task
+from vocadapt.lab.inputs.tasks import fetch_benchmark, find_task
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.lab.steps.finetune import FinetuneNumbers, FinetuneStep, RunNumbers
@@ -38,13 +38,13 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import get_preset
+from vocadapt.training.examples.examples import name_fold
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
     training_preset,
 )
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, CardFile, cards, find_card
-from vocadapt.training.tasks.examples import name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.trained_parameters import describe_old_embeddings

@@ -12,7 +12,9 @@ from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.finetune.question_encoding import Part
+from vocadapt.training.encoding.question_encoding import Part
+from vocadapt.training.examples.context_windows import AnswerSettings
+from vocadapt.training.examples.examples import Split
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.tokenizations import CHOICES, POOLED, select_tokenization
 from vocadapt.training.prediction.answering import AnswerSpan, QuestionAnswers, answer
@@ -22,8 +24,6 @@ from vocadapt.training.prediction.plain_text import (
     plain_examples,
     read_lines,
 )
-from vocadapt.training.tasks.context_windows import AnswerSettings
-from vocadapt.training.tasks.examples import Split
 
 NONE = (
     "(no answer: every word that the model reads is longer than the"

@@ -20,7 +20,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
 from vocadapt.lab.reports.recommendation import recommend_recipe
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft

@@ -35,8 +35,7 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import output_option
-from vocadapt.files import expand_path
-from vocadapt.lab.artifacts.corpora import load_or_count_words
+from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -45,11 +44,11 @@ from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import EXTENSION, build_reduction, get_preset
 from vocadapt.progress import Progress, part
 from vocadapt.settings import MAX_SEED, get_settings
+from vocadapt.system.files import expand_path
 from vocadapt.text.words import WordCounts, describe_held_out
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.family import inspect_file
 from vocadapt.vocabulary.families.files.vocab_file import Fault, format_faults
-from vocadapt.vocabulary.families.vocabulary import POSITIONS
 from vocadapt.vocabulary.growth.growth import (
     KEEPS,
     RARE,
@@ -68,6 +67,7 @@ from vocadapt.vocabulary.overlap import (
 )
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
+from vocadapt.vocabulary.vocabulary import POSITIONS
 
 CELL = (
     "heuristic",

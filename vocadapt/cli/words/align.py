@@ -20,15 +20,14 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.errors import InputError
-from vocadapt.files import check_file
-from vocadapt.lab.artifacts.alignments import (
+from vocadapt.lab.inputs.alignments import (
     Ranking,
     find_saved_scores,
     find_workspace_of_vectors,
 )
-from vocadapt.lab.artifacts.open_space import open_space
-from vocadapt.lab.artifacts.projection_files import check_export_path, export_projection
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.recommendation import find_best_alignment
+from vocadapt.lab.results.projection_files import check_export_path, export_projection
 from vocadapt.lab.steps.alignment import STEP as ALIGNMENT_STEP
 from vocadapt.lab.steps.alignment import (
     AlignmentStep,
@@ -59,10 +58,7 @@ from vocadapt.spaces.alignment.alignment import (
     fit_alignment,
 )
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
-from vocadapt.spaces.alignment.methods import METHODS
-from vocadapt.spaces.io.storage import load_space
-from vocadapt.spaces.neighbors.cross_space import (
+from vocadapt.spaces.alignment.cross_space import (
     ALL_PIECES,
     CrossSpace,
     FourLists,
@@ -70,9 +66,13 @@ from vocadapt.spaces.neighbors.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
+from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.methods import METHODS
+from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import NeighborList
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.system.files import check_file
 from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 
 TITLES = {

@@ -23,7 +23,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,

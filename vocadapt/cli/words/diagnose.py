@@ -11,7 +11,7 @@ from vocadapt.cli.command import Answer, Command, Options, option, read_settings
 from vocadapt.cli.options import OFFLINE
 from vocadapt.cli.tables import format_number, format_table
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.diagnostics import (
     TOKENS,
     Diagnosis,

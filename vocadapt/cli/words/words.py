@@ -19,8 +19,8 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
+from vocadapt.lab.cluster.ray_counts import count_words_on_ray
 from vocadapt.lab.reports.word_lookup import look_up
-from vocadapt.lab.studies.ray_counts import count_words_on_ray
 from vocadapt.text.display import escape_invisible
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.text.shards import count_words_in_parallel

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.lab.jobs.living import list_living_folders
 from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps.command_lines import build_command
@@ -27,6 +26,7 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import is_locked
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.system.files import show_path
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process exited unexpectedly: it was killed, or the machine went down."

@@ -2,7 +2,7 @@
 
 import os
 
-from vocadapt.cores import count_cores
+from vocadapt.system.cores import count_cores
 
 IDLE_SLOWDOWN = 1.25  # slowdown below which a machine is considered idle
 MAX_SLOWDOWN = 20.0

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import vocadapt
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import remove_stale_counts
+from vocadapt.lab.inputs.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.living import forget_ended, list_living_folders, mark_living

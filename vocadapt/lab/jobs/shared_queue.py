@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_whole, write_atomically
 from vocadapt.lab.jobs.living import list_living_folders
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
+from vocadapt.system.files import read_whole, write_atomically
 
 FOLDER = ".queue"  # locked while a job runs
 # Ending of the file with the number of the last start of a visitor's job.

@@ -22,12 +22,12 @@ from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.shared_queue import hold_turn
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
+from vocadapt.lab.jobs.uploads import remove_copied_uploads
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.locks import acquire_lock
-from vocadapt.lab.workspace.uploads import remove_copied_uploads
 from vocadapt.progress import watch_blocks
 
 # Seconds between writing the progress, checking the cancel flag, and trying to get the lock.

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_path
-from vocadapt.lab.artifacts.corpora import (
+from vocadapt.lab.inputs.corpora import (
     build_counts_path,
     estimate_text_bytes,
     load_or_count_words,
@@ -20,6 +19,7 @@ from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_files import list_weight_files
 from vocadapt.progress import Progress, silent
+from vocadapt.system.files import check_path
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.entities import EntityWords, read_entity_words
 from vocadapt.text.splitter import Splitter

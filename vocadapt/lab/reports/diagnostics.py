@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import OpenedSpace
+from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.diagnostics.evaluation import PairScore, score_pairs
 from vocadapt.spaces.diagnostics.geometry import (

@@ -10,10 +10,10 @@ from vocadapt.lab.steps.finetune import describe_sample, summarize_runs
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
+from vocadapt.training.examples.context_windows import WORD_RULES
+from vocadapt.training.examples.examples import Prediction, Split, sample_split
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
 from vocadapt.training.finetune.tokenizations import CHOICES, select_tokenization
-from vocadapt.training.tasks.context_windows import WORD_RULES
-from vocadapt.training.tasks.examples import Prediction, Split, sample_split
 from vocadapt.training.tasks.predictions import build_tally
 from vocadapt.training.tasks.seen_examples import count_seen, describe_seen, read_seen
 from vocadapt.training.tasks.task import Task

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from vocadapt.files import read_json_object
 from vocadapt.lab import demo
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.recommendation import find_text_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.system.files import read_json_object
 
 LINES = 100  # lines of a text that are considered
 MIN_LENGTH, MAX_LENGTH = 40, 250  # characters of an example

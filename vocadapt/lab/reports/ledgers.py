@@ -21,9 +21,10 @@ from vocadapt.analysis.errors.word_tokenizations import (
     describe_neighbors,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import find_trained_model, load_training_examples
+from vocadapt.lab.results.runs import find_trained_model, load_training_examples
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.training.finetune.model_tokenizers import BASE
+from vocadapt.training.encoding.model_tokenizers import BASE
+from vocadapt.training.examples.examples import UNITS, Example, Split
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.finetune.tokenizations import select_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
@@ -33,7 +34,6 @@ from vocadapt.training.scoring.uncertainty import (
     Draws,
     compare_tallies,
 )
-from vocadapt.training.tasks.examples import UNITS, Example, Split
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.training.tasks.predictions import build_tally
 from vocadapt.training.tasks.word_endings import SuffixSlice, count_suffix

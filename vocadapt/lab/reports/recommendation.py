@@ -7,7 +7,7 @@ The page Advice, the page Adapt and the command `advise` use it, so their number
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vocadapt.lab.artifacts.alignments import list_alignments, load_score_lines
+from vocadapt.lab.inputs.alignments import list_alignments, load_score_lines
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import PRESETS

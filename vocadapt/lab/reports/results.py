@@ -14,11 +14,11 @@ from vocadapt.analysis.results.results import (
     rank_runs,
 )
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.runs import RunSet, disambiguate_tasks, list_tasks
+from vocadapt.lab.results.runs import RunSet, disambiguate_tasks, list_tasks
+from vocadapt.training.examples.examples import without_fold
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.uncertainty import Draws
 from vocadapt.training.tasks.benchmarks import groups
-from vocadapt.training.tasks.examples import without_fold
 from vocadapt.training.tasks.predictions import build_tally
 
 GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]

@@ -6,7 +6,7 @@ A wordpiece occurs in a text through the words whose tokenization contains it.
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import load_or_count_words
+from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep

@@ -5,7 +5,7 @@ it works with), `run` (`run_step`, checkpoints), `command_lines` (a spec as its 
 the steps themselves, a file each, in the order of STEPS: begin with `vectors`, which is short.
 `noise_baselines` trains vectors a second time, for the step `change`. What is known before a step
 starts: `guards` (warnings), `task_guards` and `pretraining_guards` (those of trainings),
-`adapt_cost` (duration of `adapt`).
+`adapt_cost` (duration of `adapt`). `vocadapt.lab.experiments` registers the steps that run others.
 
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
 that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below
@@ -29,8 +29,6 @@ from vocadapt.lab.steps import (
     packs,
     pretrain,
     projection,
-    search,
-    study,
     vectors,
 )
 from vocadapt.lab.steps.step import STEPS, Role, Step, register_step
@@ -53,8 +51,7 @@ for module in (
     projection,
     change,
     import_layout,
-    study,
 ):
     register_step(module.STEP)
-for step in (packs.MAKE, packs.APPLY, packs.REMOVE, search.SEARCH, search.SEEDS):
+for step in (packs.MAKE, packs.APPLY, packs.REMOVE):
     register_step(step)

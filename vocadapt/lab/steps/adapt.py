@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.alignments import find_saved_scores, find_saved_stacked
-from vocadapt.lab.artifacts.corpora import find_training_text, load_or_count_words, read_corpus
+from vocadapt.lab.inputs.alignments import find_saved_scores, find_saved_stacked
+from vocadapt.lab.inputs.corpora import find_training_text, load_or_count_words, read_corpus
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.alignment import AlignmentStep, judge_stacked
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard

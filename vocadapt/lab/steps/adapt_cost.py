@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from vocadapt.lab.artifacts.corpora import estimate_text_bytes
+from vocadapt.lab.inputs.corpora import estimate_text_bytes
 from vocadapt.lab.steps.step import Spec, StepContext
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.progress import silent

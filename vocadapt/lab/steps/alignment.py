@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_document
-from vocadapt.lab.artifacts.alignments import TABLE
+from vocadapt.lab.inputs.alignments import TABLE
 from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Spec, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
@@ -29,6 +28,7 @@ from vocadapt.spaces.alignment.cross_validation import (
 )
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.system.files import read_document
 from vocadapt.text.spreadsheet import escape_cell, unescape_cell
 from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.vocabulary.initializers.stacked import StackedSettings

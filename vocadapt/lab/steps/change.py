@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.open_space import OpenedSpace
-from vocadapt.lab.artifacts.saved_results import load_result
+from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.steps.noise_baselines import (
     BOOTSTRAP,
     SEED,
@@ -23,6 +22,7 @@ from vocadapt.lab.steps.noise_baselines import (
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
+from vocadapt.lab.workspace.saved_results import load_result
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting

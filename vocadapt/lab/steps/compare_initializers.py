@@ -22,8 +22,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 )
 from vocadapt.analysis.leaderboard.replacement import ReadableText
 from vocadapt.errors import InputError
-from vocadapt.files import temporary_folder
-from vocadapt.lab.artifacts.corpora import find_training_text, read_corpus
+from vocadapt.lab.inputs.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.step import (
     GLOSSARY,
     MODEL,
@@ -37,13 +36,14 @@ from vocadapt.lab.steps.step import (
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distillation import Distiller
 from vocadapt.training.grounding import build_grounder
 from vocadapt.training.joined_states import PieceJoiner
-from vocadapt.training.masked.training_text import write_training_text
+from vocadapt.training.training_text import write_training_text
 from vocadapt.training.word_vectors import train_token_vectors
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, Materials
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vocadapt.files import temporary_folder
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
@@ -27,6 +26,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_word_lines
+from vocadapt.system.files import temporary_folder
 from vocadapt.text.words import write_sentences
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vocadapt.lab.artifacts.corpora import (
+from vocadapt.lab.inputs.corpora import (
     estimate_text_bytes,
     load_or_count_words,
     read_corpus,

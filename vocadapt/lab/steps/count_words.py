@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vocadapt.lab.artifacts.corpora import load_or_count_words, read_corpus
+from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting_seconds, summarize_counts
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Spec, Step, StepContext, TextStep
 from vocadapt.lab.workspace.workspace import Artifact

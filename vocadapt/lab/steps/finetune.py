@@ -19,6 +19,7 @@ from vocadapt.lab.steps.task_guards import (
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.training.callbacks import Live, read_live
+from vocadapt.training.examples.examples import UNITS, Split, sample_split, without_fold
 from vocadapt.training.finetune.finetune import PreparedTask, finetune, prepare
 from vocadapt.training.finetune.run_files import (
     SavedRun,
@@ -33,7 +34,6 @@ from vocadapt.training.finetune.tokenizations import (
     choose_main_tokenization,
 )
 from vocadapt.training.scoring.summary import summarize_seeds
-from vocadapt.training.tasks.examples import UNITS, Split, sample_split, without_fold
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.tasks.task import (

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocadapt.lab.artifacts.open_space import OpenedSpace
+from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.steps.projection import (
     SPACE,
     ProjectedSpace,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.lab.artifacts.corpora import load_or_count_words
+from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,

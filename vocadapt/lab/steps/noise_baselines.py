@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vocadapt.errors import InputError
-from vocadapt.files import expand_path
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -24,6 +23,7 @@ from vocadapt.settings import MAX_SEED
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.noise_baseline import BaselinePair
 from vocadapt.spaces.word2vec.trainer import TRAINERS
+from vocadapt.system.files import expand_path
 from vocadapt.text.corpus import CorpusSettings
 
 SEED, BOOTSTRAP = "seed", "bootstrap"

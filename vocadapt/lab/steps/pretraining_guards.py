@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vocadapt.lab.artifacts.corpora import estimate_text_bytes
+from vocadapt.lab.inputs.corpora import estimate_text_bytes
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.estimates import (

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import expand_path
-from vocadapt.lab.artifacts.open_space import OpenedSpace
-from vocadapt.lab.artifacts.saved_results import load_result
+from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
+from vocadapt.lab.workspace.saved_results import load_result
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.io.storage import VECTORS
@@ -34,6 +33,7 @@ from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projec
 from vocadapt.spaces.projection.regions import Region, Regions, find_regions
 from vocadapt.spaces.projection.token_choice import ChosenTokens, TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.system.files import expand_path
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, use_scratch
-from vocadapt.footprint import Meter
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import Spec, StepContext
@@ -26,6 +24,8 @@ from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.lab.workspace.workspace import Artifact, find_root, open_artifact
 from vocadapt.models.adapted_model import RECORD, add_footprint
 from vocadapt.progress import Progress, silent
+from vocadapt.system.files import check_output_path, use_scratch
+from vocadapt.system.footprint import Meter
 
 SCRATCH = ".scratch"  # folder in the draft for temporary files
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/

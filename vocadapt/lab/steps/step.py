@@ -13,9 +13,8 @@ from typing import Any, NotRequired, TypedDict
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.files import expand_path, show_path
-from vocadapt.lab.artifacts.corpora import read_corpus
-from vocadapt.lab.artifacts.open_space import OpenedSpace, open_space
+from vocadapt.lab.inputs.corpora import read_corpus
+from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_weights
@@ -31,6 +30,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.system.files import expand_path, show_path
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.tasks.task import list_task_files
 

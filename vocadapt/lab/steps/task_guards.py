@@ -9,15 +9,15 @@ import numpy as np
 
 from vocadapt.lab.steps.guards import Change, Guard, build_minutes_guard
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.training.encoding.model_tokenizers import ADAPTED, load_tokenizers
 from vocadapt.training.estimates import (
     count_chunks,
     estimate,
     estimate_finetuning_speed,
     list_trained_splits,
 )
-from vocadapt.training.finetune.model_tokenizers import ADAPTED, load_tokenizers
+from vocadapt.training.examples.examples import Example, Split
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.tasks.examples import Example, Split
 from vocadapt.training.tasks.seen_examples import (
     count_seen,
     describe_seen,

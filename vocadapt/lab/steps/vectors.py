@@ -6,6 +6,7 @@ from functools import partial
 from typing import NotRequired
 
 from vocadapt.errors import InputError
+from vocadapt.lab.cluster.ray_counts import count_pairs_on_ray
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
@@ -16,7 +17,6 @@ from vocadapt.lab.steps.step import (
     TextStep,
     summarize_space,
 )
-from vocadapt.lab.studies.ray_counts import count_pairs_on_ray
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact

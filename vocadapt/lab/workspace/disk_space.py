@@ -11,10 +11,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, expand_path, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import check_not_read_only, find_visitor_folder, read_quota
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked, wait_for_lock
+from vocadapt.system.files import MEGABYTE, expand_path, show_path
 
 FLOOR = 50 * MEGABYTE  # assumed for any step: logs, records, tokenizers, figures
 WEIGHTS = (".safetensors", ".bin")

@@ -14,12 +14,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.limits import check_not_read_only
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST, Manifest
+from vocadapt.system.files import check_output_path, show_path
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left behind by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced

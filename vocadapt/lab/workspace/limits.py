@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
-from vocadapt.shipped_files import find_shipped_files
+from vocadapt.system.files import show_path
+from vocadapt.system.shipped_files import find_shipped_files
 
 READ_ONLY = "VOCADAPT_READ_ONLY"  # "1": nothing may be written
 VISITORS = "VOCADAPT_VISITORS"  # the folder that holds a folder for each visitor

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, open_file, read_whole, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.settings import build_settings
+from vocadapt.system.files import check_path, open_file, read_whole, show_path
 
 T = TypeVar("T")
 MANIFEST = "manifest.json"
@@ -102,7 +102,7 @@ class Manifest:
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
-    CO2 of the step, and their basis (`vocadapt.footprint`), empty in older manifests; `guards`: what
+    CO2 of the step, and their basis (`vocadapt.system.footprint`), empty in older manifests; `guards`: what
     was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote
     it, 0 in older manifests.
     """

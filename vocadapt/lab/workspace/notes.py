@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_line_count, read_document
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.system.files import check_line_count, read_document
 from vocadapt.text.splitter import is_encodable
 
 FILE = "notes.jsonl"

@@ -13,9 +13,9 @@ from tempfile import TemporaryFile, gettempdir
 from typing import IO
 from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
-from vocadapt.files import open_file
 from vocadapt.lab.workspace.drafts import convert_os_errors
 from vocadapt.lab.workspace.limits import is_read_only
+from vocadapt.system.files import open_file
 
 # The earliest date that zip files support, for all files; real dates would not be reproducible.
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)

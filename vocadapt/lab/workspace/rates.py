@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vocadapt.footprint import RATES, Rates, read_rates
 from vocadapt.lab.workspace.workspace import find_root
+from vocadapt.system.footprint import RATES, Rates, read_rates
 
 
 def read_workspace_rates(root: Path | None) -> Rates:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import expand_path, read_toml, show_path
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import check_visitor_path
 from vocadapt.lab.workspace.manifest import (
@@ -21,6 +20,7 @@ from vocadapt.lab.workspace.manifest import (
     find_outer_root,
     read_manifest,
 )
+from vocadapt.system.files import expand_path, read_toml, show_path
 from vocadapt.training.tasks.splits import SPLITS
 
 CORPUS = "corpus.json"

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.files import parse_json, read_document, show_path
+from vocadapt.system.files import parse_json, read_document, show_path
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:

@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_output_path, expand_path, show_path
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
@@ -26,6 +25,7 @@ from vocadapt.lab.workspace.manifest import (
     read_manifest,
 )
 from vocadapt.lab.workspace.records import check_named_paths
+from vocadapt.system.files import check_output_path, expand_path, show_path
 
 # Folder of files uploaded through the browser, which are removed when an artifact has copied them.
 UPLOADS = "uploads"

@@ -32,12 +32,12 @@ from vocadapt.models.certificate.comparisons import (
     list_token_tensor_names,
     view_bits,
 )
-from vocadapt.models.certificate.edit import LINES, Edit
 from vocadapt.models.certificate.reload_process import build_input, reload_in_new_process
 from vocadapt.models.certificate.tokenizer_settings import (
     compare_added_tokens,
     compare_tokenizer_settings,
 )
+from vocadapt.models.edit import LINES, Edit
 from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import is_extension_tensor

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.models import layers
-from vocadapt.models.certificate.edit import Edit
 from vocadapt.models.certificate.reload_process import build_input, list_tensors
 from vocadapt.models.config_ids import list_ids, read_config_files, rename_ids
+from vocadapt.models.edit import Edit
 from vocadapt.models.embedding_matrix.padding import MatrixRows
-from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import CONFIG
 from vocadapt.models.model_folder import describe_id
+from vocadapt.models.token_tensors import list_token_tensors
 
 if TYPE_CHECKING:
     import torch

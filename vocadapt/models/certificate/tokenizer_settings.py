@@ -4,8 +4,8 @@ settings, chat templates, added tokens, truncation and padding.
 
 from typing import Any
 
-from vocadapt.models.certificate.edit import Edit
 from vocadapt.models.certificate.reload_process import RELOADED
+from vocadapt.models.edit import Edit
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_files import ADDED_TOKENS, SETTINGS, list_chat_templates
 from vocadapt.models.transformers_tokenizer import (

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, read_json_object, show_path
 from vocadapt.models.config_sizes import HEADS, LAYERS, WIDTHS
 from vocadapt.models.model_files import CONFIG, MAX_TOKENS, build_value_error
 from vocadapt.settings import Bounds
+from vocadapt.system.files import MEGABYTE, read_json_object, show_path
 
 MAX_CONFIG_BYTES = 16 * MEGABYTE
 ACTIVATIONS = ("hidden_act", "activation", "activation_function", "hidden_activation")

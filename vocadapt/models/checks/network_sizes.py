@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.checks.config_rules import ACTIVATIONS
 from vocadapt.models.config_sizes import HEADS, LAYERS, WIDTHS, find_size
 from vocadapt.models.embedding_matrix.stored import find_by_name
@@ -18,6 +17,7 @@ from vocadapt.models.model_files import (
     build_mismatch_error,
     build_value_error,
 )
+from vocadapt.system.files import show_path
 
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|block)\.(\d+)\.")
 # Keys of a size in config.json, the end of the name of a tensor with this size, and its axis.

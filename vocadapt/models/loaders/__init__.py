@@ -1,6 +1,6 @@
 """Loaders: whether programs other than transformers load an adapted model correctly.
 
-Read in this order: `states` and `loader` (a loader, and its result), `registry` (all loaders),
+Read in this order: `loader` (a loader, and its result), `registry` (all loaders),
 `trial_texts` (the texts that are tokenized, and the comparison of ids), `tokenizer_files` (the
 libraries tokenizers and sentencepiece), `gguf` (llama.cpp, by rules), `transformers_js` (JavaScript),
 `python_packages` (ONNX, sentence-transformers and model2vec, each in a separate process).

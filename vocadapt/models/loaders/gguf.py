@@ -17,9 +17,9 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
+from vocadapt.models.load_states import DIFFERS, NOT_TRIED
 from vocadapt.models.loaders.loader import Finding
-from vocadapt.models.loaders.states import DIFFERS, NOT_TRIED
 
 UNKNOWN = "nothing was converted, and no rule says that it would differ"
 NEEDS_FILE = ("t5", "mt5", "umt5")  # model types whose converter reads only a SentencePiece file

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from vocadapt.models.certificate.edit import Edit
-from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_REQUESTED, NOT_TRIED
+from vocadapt.models.edit import Edit
+from vocadapt.models.load_states import DIFFERS, LOADS, NOT_REQUESTED, NOT_TRIED
 
 Finding = tuple[str, str]  # a state and a sentence about it
 

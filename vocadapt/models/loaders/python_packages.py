@@ -7,10 +7,10 @@ original one: a failure there, too, is not caused by the edit.
 from collections.abc import Sequence
 from typing import Any
 
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
 from vocadapt.models.extension_size import is_extended
+from vocadapt.models.load_states import DIFFERS, LOADS, NOT_APPLICABLE
 from vocadapt.models.loaders.loader import Finding
-from vocadapt.models.loaders.states import DIFFERS, LOADS, NOT_APPLICABLE
 from vocadapt.models.loaders.trial_texts import (
     compare_ids,
     encode_texts,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from vocadapt.extensions import register
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
 from vocadapt.models.loaders.gguf import apply_gguf_rules
 from vocadapt.models.loaders.loader import Loader, LoadResult, try_loader
 from vocadapt.models.loaders.python_packages import (

@@ -2,9 +2,9 @@
 
 from tokenizers import Tokenizer
 
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
+from vocadapt.models.load_states import DIFFERS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.models.loaders.loader import Finding
-from vocadapt.models.loaders.states import DIFFERS, NOT_APPLICABLE, NOT_TRIED
 from vocadapt.models.loaders.trial_texts import compare_ids, list_texts
 from vocadapt.models.network_class import SAFE, run_quietly
 from vocadapt.text.tokenization import encode_batch, is_library_error, summarize_error

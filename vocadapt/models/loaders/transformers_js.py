@@ -9,9 +9,9 @@ import os
 import shutil
 from pathlib import Path
 
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
+from vocadapt.models.load_states import DIFFERS, NOT_TRIED
 from vocadapt.models.loaders.loader import Finding
-from vocadapt.models.loaders.states import DIFFERS, NOT_TRIED
 from vocadapt.models.loaders.trial_texts import compare_ids, encode_texts, list_texts, run_program
 
 PACKAGE = "@huggingface/transformers"

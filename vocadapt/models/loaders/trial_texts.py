@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from vocadapt.models.certificate.edit import Edit
+from vocadapt.models.edit import Edit
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.load_states import DIFFERS, LOADS
 from vocadapt.models.loaders.loader import Finding
-from vocadapt.models.loaders.states import DIFFERS, LOADS
 from vocadapt.text.tokenization import encode_batch
 
 MAX_WORDS = 20  # number of added words to try

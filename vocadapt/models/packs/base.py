@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object, read_whole, show_path, temporary_folder
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_files import SUFFIX
@@ -42,6 +41,7 @@ from vocadapt.models.packs.stored_weights import (
     read_tensor,
     write_tensors,
 )
+from vocadapt.system.files import read_json_object, read_whole, show_path, temporary_folder
 
 PACKS = "packs"  # folder of the applied packs, and their key in the record
 HEADER = ".header"  # suffix of the stored header of a weight file

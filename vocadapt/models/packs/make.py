@@ -6,10 +6,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object, show_path
 from vocadapt.models.adapted_model import RECORD
 from vocadapt.models.embedding_matrix.stored import find_embeddings
-from vocadapt.models.embedding_matrix.token_tensors import list_token_tensors
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
 from vocadapt.models.packs.pack import (
@@ -24,6 +22,8 @@ from vocadapt.models.packs.pack import (
 )
 from vocadapt.models.packs.stored_weights import read_header, read_tensor
 from vocadapt.models.packs.tokenizer_patch import TokenizerPatch, apply_patch, make_patch
+from vocadapt.models.token_tensors import list_token_tensors
+from vocadapt.system.files import read_json_object, show_path
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 

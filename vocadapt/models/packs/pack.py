@@ -15,7 +15,6 @@ import numpy as np
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, parse_json, show_path
 from vocadapt.models.model_files import MAX_TOKENS, NUMBERS
 from vocadapt.models.packs.stored_weights import (
     Header,
@@ -26,6 +25,7 @@ from vocadapt.models.packs.stored_weights import (
     write_tensors,
 )
 from vocadapt.models.packs.tokenizer_patch import TokenizerPatch, read_patch
+from vocadapt.system.files import check_path, parse_json, show_path
 from vocadapt.vocabulary.plan.plan import KINDS
 
 PACK_FILE = "pack.safetensors"  # name of the file in the folder of a pack

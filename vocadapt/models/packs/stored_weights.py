@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, open_file, parse_json, show_path
+from vocadapt.system.files import MEGABYTE, open_file, parse_json, show_path
 
 SIZES = {  # bytes of a number, by dtype in safetensors' notation
     "BOOL": 1,

@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
 from vocadapt.models.embedding_matrix.padding import MatrixRows
-from vocadapt.models.embedding_matrix.token_tensors import (
-    check_other_tables,
-    list_token_tensors,
-    list_unused_outputs,
-)
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loading import DTYPES, load_network
@@ -22,6 +16,12 @@ from vocadapt.models.model_files import StoredTensor, read_headers
 from vocadapt.models.packs.make import to_bytes
 from vocadapt.models.packs.pack import EMBEDDINGS, OUTPUT, OUTPUT_BIAS, StoredRows, VocabularyPack
 from vocadapt.models.packs.stored_weights import Header, read_header, read_tensor
+from vocadapt.models.token_tensors import (
+    check_other_tables,
+    list_token_tensors,
+    list_unused_outputs,
+)
+from vocadapt.system.files import show_path
 
 if TYPE_CHECKING:
     import transformers

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file, read_json_object
 from vocadapt.spaces.alignment.anchors import AnchorFilter, Anchors, find_anchors
 from vocadapt.spaces.alignment.methods import (
     FREQUENCY,
@@ -26,6 +25,7 @@ from vocadapt.spaces.alignment.methods import (
 )
 from vocadapt.spaces.alignment.vector_length import fit_norm_curve, read_norm_curve
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix, normalize_rows
+from vocadapt.system.files import check_file, read_json_object
 from vocadapt.text.summary import Summarized, Summary
 
 __all__ = [

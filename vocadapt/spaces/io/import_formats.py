@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.io.row_files import (
     TOLERANCE,
@@ -28,6 +27,7 @@ from vocadapt.spaces.io.row_files import (
 )
 from vocadapt.spaces.io.tensors import index_tensors, is_safetensors
 from vocadapt.spaces.io.word_files import read_words
+from vocadapt.system.files import check_file, open_file
 from vocadapt.text.formats.text_file import convert_read_errors
 
 HEAD = 1 << 20  # bytes read to detect the format

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_path
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.io.word_files import encode_word_lines, read_word_lines
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
+from vocadapt.system.files import check_path
 
 # Tensor "vectors" (words, dim), and "counts" (words,) int64 if they are known.
 VECTORS = "vectors.safetensors"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import open_file, parse_json
+from vocadapt.system.files import open_file, parse_json
 
 MAX_HEADER = 100_000_000  # bytes, the format's own limit
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}

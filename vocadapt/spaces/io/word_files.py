@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_DOCUMENT_BYTES, check_line_count, read_whole
+from vocadapt.system.files import MAX_DOCUMENT_BYTES, check_line_count, read_whole
 
 COUNTED_WORD = re.compile(r"([^\t]*)\t([0-9]+)")
 

@@ -1,7 +1,7 @@
-"""Nearest neighbors within a space, across two aligned spaces, and before and after a change.
+"""Nearest neighbors within a space, and before and after a change.
 
-Read in this order: `search` (exact search: cosine, Euclidean distance, CSLS), `csls` (lists by
-CSLS without the hubness of every candidate), `cross_space` (the four neighbor lists of a word),
-`formulas` (neighbors of king - man + woman), `change` (neighborhood overlap of two spaces),
-`noise_baseline` (the overlap of two spaces that differ only by chance).
+Read in this order: `search` (exact search: cosine, Euclidean distance, CSLS), `csls` (lists by CSLS
+without the hubness of every candidate), `formulas` (neighbors of king - man + woman), `change`
+(neighborhood overlap of two spaces), `noise_baseline` (the overlap of two spaces that differ only
+by chance).
 """

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_cell_count, read_document
 from vocadapt.spaces.projection.methods import MIN_TOKENS
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
+from vocadapt.system.files import check_cell_count, read_document
 from vocadapt.text.spreadsheet import unescape_cell
 
 MAX_BYTES = 100 * 2**20  # of a layout file: about two million tokens

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
 from vocadapt.spaces.space import FloatArray, Matrix
 from vocadapt.spaces.word2vec.block_plan import BLOCK, LINE_END, Noise, Shape, plan_shape
 from vocadapt.spaces.word2vec.settings import TrainingSettings
+from vocadapt.system.files import MEGABYTE
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor, device

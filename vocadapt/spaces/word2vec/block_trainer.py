@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import write_atomically
 from vocadapt.progress import Progress
 from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import Matrix
@@ -36,6 +35,7 @@ from vocadapt.spaces.word2vec.block_plan import (
 )
 from vocadapt.spaces.word2vec.settings import TrainingSettings
 from vocadapt.spaces.word2vec.slices import SLICE, TextSlice, train_in_threads
+from vocadapt.system.files import write_atomically
 
 LAST_RATE = 1e-4  # learning rate at the end
 SAVE_SECONDS = 300.0  # between two checkpoints

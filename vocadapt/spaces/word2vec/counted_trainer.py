@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import temporary_folder
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import FloatArray, Matrix
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
+from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import write_sentences

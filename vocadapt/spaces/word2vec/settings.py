@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vocadapt.cores import count_cores
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.spaces.space import FloatArray
+from vocadapt.system.cores import count_cores
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import get_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
@@ -20,6 +19,7 @@ from vocadapt.spaces.word2vec.block_trainer import train_in_blocks, train_in_blo
 from vocadapt.spaces.word2vec.counted_trainer import PairCounter, train_counted
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
+from vocadapt.system.files import MEGABYTE
 from vocadapt.text.words import WordCounts
 
 

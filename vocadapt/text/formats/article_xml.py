@@ -21,7 +21,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES
+from vocadapt.system.files import MAX_LINE_BYTES
 from vocadapt.text.formats.readers import ReaderNotes
 from vocadapt.text.formats.text_file import build_line_error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES, parse_record
+from vocadapt.system.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text.formats.article_xml import ArticleParser, find_root_element, is_known_root
 from vocadapt.text.formats.readers import Block, ReaderNotes, join_lines
 from vocadapt.text.formats.text_file import SNIFF, Source, open_text_file, refuse_binary

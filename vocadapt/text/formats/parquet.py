@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
+from vocadapt.system.files import MAX_LINE_BYTES, MEGABYTE, open_file
 from vocadapt.text.formats import text_file
 from vocadapt.text.formats.readers import RECORDS, Block, choose_field, join_lines
 from vocadapt.text.formats.text_file import build_line_error

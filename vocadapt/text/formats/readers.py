@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES, parse_record
+from vocadapt.system.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text.formats.text_file import open_text_file, split_lines
 
 RECORDS = 1000  # rows of a table in memory at a time

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
-from vocadapt.files import (
+from vocadapt.system.files import (
     MAX_DOCUMENT_BYTES,
     MAX_LINE_BYTES,
     MEGABYTE,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES
+from vocadapt.system.files import MAX_LINE_BYTES
 from vocadapt.text.formats import readers, text_file
 from vocadapt.text.formats.readers import Block, ReaderNotes, choose_field, join_lines
 from vocadapt.text.formats.text_file import Source, build_line_error, open_text_file, split_lines

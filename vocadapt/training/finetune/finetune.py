@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import temporary_folder
 from vocadapt.models.abilities import check_ability
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
+from vocadapt.system.files import temporary_folder
 from vocadapt.training.callbacks import preserve_random_state
-from vocadapt.training.finetune.encoding import (
+from vocadapt.training.encoding.encoding import (
     COUNTED_IN_EXAMPLES,
     NO_BASE,
     EncodedExamples,
     EncodingSettings,
     View,
 )
-from vocadapt.training.finetune.model_tokenizers import ModelTokenizer, load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import ModelTokenizer, load_tokenizers
+from vocadapt.training.examples.examples import Example, Prediction, Split, sample_split
 from vocadapt.training.finetune.outputs import Outputs, check_logits_size
+from vocadapt.training.finetune.predict import compute_logits
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import (
     FinetuningDataset,
@@ -43,10 +45,8 @@ from vocadapt.training.finetune.trainer import (
     separate_new_embeddings,
 )
 from vocadapt.training.labels import Logits, Targets
-from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import Score, check_cells
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.examples import Example, Prediction, Split, sample_split
 from vocadapt.training.tasks.predictions import build_tally, score_baseline
 from vocadapt.training.tasks.seen_examples import describe_seen, fingerprint_examples, read_seen
 from vocadapt.training.tasks.task import Task

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import Example, Prediction
 from vocadapt.training.labels import Logits
-from vocadapt.training.tasks.examples import Example, Prediction
 from vocadapt.training.tasks.kinds import TaskKind
 
 MAX_OUTPUTS = 500_000_000  # logits of a split under all tokenizations: 2 GB

@@ -18,7 +18,6 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
 from vocadapt.models.adapted_model import (
     RECORD,
     hash_embeddings,
@@ -32,17 +31,18 @@ from vocadapt.models.layers import get_embeddings
 from vocadapt.models.model_files import INDEX, WHOLE
 from vocadapt.models.network_class import run_quietly
 from vocadapt.progress import Progress, silent
+from vocadapt.system.files import check_file, check_path, open_file, parse_json, read_json_object
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.finetune.encoding import EncodingSettings
+from vocadapt.training.encoding.encoding import EncodingSettings
+from vocadapt.training.encoding.model_tokenizers import ModelTokenizer, load_tokenizers
+from vocadapt.training.examples.examples import UNITS, Example, Prediction, Split, name_fold
 from vocadapt.training.finetune.finetune import PreparedTask, Run
-from vocadapt.training.finetune.model_tokenizers import ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.predict import compute_logits
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import pool_logits, select_tokenization
 from vocadapt.training.labels import Logits
-from vocadapt.training.prediction.predict import compute_logits
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.tasks.examples import UNITS, Example, Prediction, Split, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind, find_kind
 from vocadapt.training.tasks.seen_examples import write_seen
 

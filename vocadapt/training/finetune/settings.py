@@ -12,8 +12,8 @@ from vocadapt.settings import (
     check_settings,
     setting,
 )
+from vocadapt.training.examples.context_windows import WORD_RULES
 from vocadapt.training.schedules import SCHEDULES
-from vocadapt.training.tasks.context_windows import WORD_RULES
 from vocadapt.training.trained_parameters import TrainedParameters
 
 TOP = re.compile(r"top-([1-9][0-9]?)")

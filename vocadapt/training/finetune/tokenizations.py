@@ -13,8 +13,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
-from vocadapt.training.finetune.encoding import EncodedExamples, View
-from vocadapt.training.finetune.model_tokenizers import ADAPTED, BASE
+from vocadapt.training.encoding.encoding import EncodedExamples, View
+from vocadapt.training.encoding.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.labels import IGNORE_INDEX, Logits, Targets
 
 if TYPE_CHECKING:

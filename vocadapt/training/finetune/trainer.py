@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import write_atomically
 from vocadapt.models.config_sizes import POSITIONS_AFTER_PADDING
 from vocadapt.progress import Progress
+from vocadapt.system.files import write_atomically
 from vocadapt.training.callbacks import (
     DEV,
     StepClock,

@@ -2,14 +2,13 @@
 
 Modules in reading order:
 
-1. training_text: the pre-tokens of a text in a file, and the lines that are held out.
-2. blocks: blocks of tokens, with new masked positions in each pass.
+1. blocks: blocks of tokens, with new masked positions in each pass.
    sentence_pairs: blocks of two segments, for next-sentence prediction.
-3. losses: the masked-token loss and the next-sentence loss.
-4. settings: settings, presets, and the stages of continued pretraining.
+2. losses: the masked-token loss and the next-sentence loss.
+3. settings: settings, presets, and the stages of continued pretraining.
    trainer and masked_trainer: the budget in steps, and the training itself.
-5. validation: the loss on held-out lines before, during and after the training.
-6. The two uses: from_scratch trains a new small encoder of one of the `architectures`, and continued
+4. validation: the loss on held-out lines before, during and after the training.
+5. The two uses: from_scratch trains a new small encoder of one of the `architectures`, and continued
    an existing model, by stages;
    continued_adaptation does so for a model that was just adapted.
 """

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
-from vocadapt.training.masked.training_text import read_pretoken_lines
+from vocadapt.training.training_text import read_pretoken_lines
 from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:

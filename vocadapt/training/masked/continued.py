@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import temporary_folder
 from vocadapt.models.abilities import check_ability
 from vocadapt.models.adapted_model import save_trained
 from vocadapt.models.config_sizes import count_positions
@@ -33,6 +32,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, clear_free_rows, load_network
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
+from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
@@ -46,7 +46,6 @@ from vocadapt.training.masked.settings import (
     select_trained_parameters,
 )
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
-from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator, Losses
 from vocadapt.training.rounding import copy_weights, round_weights
 from vocadapt.training.trained_parameters import (
@@ -55,6 +54,7 @@ from vocadapt.training.trained_parameters import (
     find_new_ids,
     require_new_ids,
 )
+from vocadapt.training.training_text import TrainingText, write_training_text
 
 if TYPE_CHECKING:
     import torch

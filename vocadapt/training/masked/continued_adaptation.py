@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from vocadapt.files import create_temporary_folder
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.add_extension import check_extendable
 from vocadapt.models.contextual.masked_loss import check_masked_head
@@ -14,6 +13,7 @@ from vocadapt.models.extension_size import ModuleSettings, is_extended
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.network_class import get_network_class
 from vocadapt.progress import Progress, silent
+from vocadapt.system.files import create_temporary_folder
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.masked.continued import (
     ContinuedModel,

@@ -31,9 +31,9 @@ from vocadapt.training.masked.architectures import ARCHITECTURES, HEAD_SIZE, Net
 from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
-from vocadapt.training.masked.training_text import TrainingText, write_training_text
 from vocadapt.training.masked.validation import HeldOutValidator, Losses
 from vocadapt.training.rounding import round_weights
+from vocadapt.training.training_text import TrainingText, write_training_text
 from vocadapt.training.word_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers, vocabulary_of
 from vocadapt.vocabulary.families.roles import find_roles

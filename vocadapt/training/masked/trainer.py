@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocadapt.files import write_atomically
 from vocadapt.models.contextual.masked_loss import check_masked_head
 from vocadapt.progress import Progress, silent
+from vocadapt.system.files import write_atomically
 from vocadapt.training.callbacks import (
     MIN_TIMED_STEPS,
     check_weights,

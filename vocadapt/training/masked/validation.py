@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.files import write_atomically
 from vocadapt.models.contextual.masked_loss import MaskedLoss, MaskedWindow, compute_masked_loss
+from vocadapt.system.files import write_atomically
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.vocabulary.families import Vocabulary
 

@@ -14,17 +14,17 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION
 from vocadapt.progress import Progress, silent
-from vocadapt.training.finetune.question_encoding import Part, find_scored_window
-from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.labels import Logits
-from vocadapt.training.prediction.predict import LOWEST
-from vocadapt.training.tasks.context_windows import (
+from vocadapt.training.encoding.question_encoding import Part, find_scored_window
+from vocadapt.training.examples.context_windows import (
     AnswerSettings,
     check_word_rule,
     find_best_spans,
     find_word_bounds,
 )
-from vocadapt.training.tasks.examples import Question
+from vocadapt.training.examples.examples import Question
+from vocadapt.training.finetune.predict import LOWEST
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.labels import Logits
 
 # Maximum number of candidate spans: a context may repeat one answer 100,000 times.
 MAX_SPANS = 20_480

@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.training.finetune.model_tokenizers import ENDS, Ids, ModelTokenizer, load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import ENDS, Ids, ModelTokenizer, load_tokenizers
 from vocadapt.training.labels import Logits
 
 DEFAULT_K = 8

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_line_count, normalize_line_ends, read_document
+from vocadapt.system.files import check_line_count, normalize_line_ends, read_document
+from vocadapt.training.examples.examples import Example, Prediction
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.tasks.examples import Example, Prediction
 
 
 def split_into_lines(text: str) -> list[str]:

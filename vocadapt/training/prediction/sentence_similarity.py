@@ -7,7 +7,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.training.finetune.model_tokenizers import ModelTokenizer, load_tokenizers
+from vocadapt.training.encoding.model_tokenizers import ModelTokenizer, load_tokenizers
 from vocadapt.training.prediction.fill_mask import add_ends, check_lengths
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
+from vocadapt.training.examples.tags import choose_type_reader, decode_spans, type_of
 from vocadapt.training.scoring.counts import (
     ANSWERS,
     LABEL,
@@ -30,7 +31,6 @@ from vocadapt.training.scoring.counts import (
     micro,
     safe_divide,
 )
-from vocadapt.training.tasks.tags import choose_type_reader, decode_spans, type_of
 
 Tags = Sequence[str]
 Tagged = Sequence[Tags]

@@ -22,11 +22,11 @@ from urllib.parse import urljoin, urlparse
 from urllib.request import url2pathname
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.settings import build_settings
+from vocadapt.system.files import check_file, open_file
+from vocadapt.system.zip_files import open_zip, read_member
 from vocadapt.training.tasks.task import FOLD, TASK, TaskFile
-from vocadapt.zip_files import open_zip, read_member
 
 CARDS = Path(__file__).parent / "cards"
 UNKNOWN = "not known here"

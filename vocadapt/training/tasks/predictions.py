@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import DOCUMENT, Split
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import Baseline
-from vocadapt.training.tasks.examples import DOCUMENT, Split
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.multilabel import merge_labels
 

@@ -12,9 +12,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_whole
 from vocadapt.models.adapted_model import SEEN
-from vocadapt.training.tasks.examples import Example
+from vocadapt.system.files import read_whole
+from vocadapt.training.examples.examples import Example
 
 SIZE = 8  # bytes of a fingerprint
 

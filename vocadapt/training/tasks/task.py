@@ -24,10 +24,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, read_toml
 from vocadapt.settings import CheckedSettings, build_settings, setting
+from vocadapt.system.files import check_path, read_toml
+from vocadapt.training.examples.examples import EXAMPLE, Split, name_fold
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.tasks.examples import EXAMPLE, Split, name_fold
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.training.tasks.splits import SPLITS
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vocadapt.training.tasks.examples import SAMPLE_SEED, Split
+from vocadapt.training.examples.examples import SAMPLE_SEED, Split
 from vocadapt.training.tasks.kinds import TaskKind
 
 MAX_NAMED = 5  # labels named in a sentence

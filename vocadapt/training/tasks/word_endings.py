@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.examples import Example
+from vocadapt.training.examples.examples import Example
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.text.spreadsheet import format_tsv
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import format_sentence
-from vocadapt.ui.components.number_formats import count
 from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
-from vocadapt.ui.frame.address import here
-from vocadapt.ui.frame.pages import QueryValue, find_link
-from vocadapt.ui.serving import paths
+from vocadapt.ui.state import paths
+from vocadapt.ui.state.address import here
+from vocadapt.ui.state.pages import QueryValue, find_link
+from vocadapt.ui.text.markup import format_sentence
+from vocadapt.ui.text.number_formats import count
 
 Download = Callable[[], str | bytes]
 

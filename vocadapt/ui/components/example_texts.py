@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from vocadapt.ui.frame import address
+from vocadapt.ui.state import address
 
 MAX_ADDRESS_LENGTH = 600  # characters of a text that is stored in the address
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.ui.components import sources
-from vocadapt.ui.frame import address
-from vocadapt.ui.frame.pages import PARTS, Part
+from vocadapt.ui.state import address
+from vocadapt.ui.state.pages import PARTS, Part
+from vocadapt.ui.text import sources
 
 FILE = Path(__file__).parents[3] / "docs" / "glossary.md"
 HEAD = """# Glossary

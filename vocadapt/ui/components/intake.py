@@ -16,17 +16,17 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE
+from vocadapt.lab.jobs.uploads import is_upload, remove_unused_uploads
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
-from vocadapt.lab.workspace.uploads import is_upload, remove_unused_uploads
 from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
+from vocadapt.system.files import MEGABYTE
 from vocadapt.text.corpus import READERS
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, megabytes
-from vocadapt.ui.frame import mistakes
-from vocadapt.ui.serving.paths import name_machine, resolve_allowed_path
+from vocadapt.ui.components import mistakes
+from vocadapt.ui.state.paths import name_machine, resolve_allowed_path
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, megabytes
 
 VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))

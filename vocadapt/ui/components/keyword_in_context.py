@@ -9,11 +9,12 @@ from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
-from vocadapt.ui.components import markup
+from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
-from vocadapt.ui.components.markup import format_sentence
-from vocadapt.ui.components.number_formats import count, format_estimate
-from vocadapt.ui.frame import cache, mistakes
+from vocadapt.ui.state import cache
+from vocadapt.ui.text import markup
+from vocadapt.ui.text.markup import format_sentence
+from vocadapt.ui.text.number_formats import count, format_estimate
 
 SETTINGS = ContextSettings(limit=12)
 MAX_SAVED_LINES, SAVED_WIDTH = 10_000, 200  # of the download

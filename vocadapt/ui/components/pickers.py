@@ -11,23 +11,21 @@ import streamlit as st
 
 from vocadapt.analysis.results.fair_pairs import Side
 from vocadapt.errors import InputError
-from vocadapt.files import expand_path
 from vocadapt.lab import demo
-from vocadapt.lab.artifacts.runs import RunSet, describe_unreadable
 from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
+from vocadapt.lab.results.runs import RunSet, describe_unreadable
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.language_model import HUB_NAME
 from vocadapt.settings import get_settings
+from vocadapt.system.files import expand_path
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.markup import format_sentence, plain
-from vocadapt.ui.components.number_formats import fraction
-from vocadapt.ui.frame import address, cache
-from vocadapt.ui.frame.names import (
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.names import (
     COMMON_MODELS,
     build_address_filter,
     build_labels,
@@ -43,7 +41,9 @@ from vocadapt.ui.frame.names import (
     shown_model,
     spaces_of,
 )
-from vocadapt.ui.frame.pages import PARTS
+from vocadapt.ui.state.pages import PARTS
+from vocadapt.ui.text.markup import format_sentence, plain
+from vocadapt.ui.text.number_formats import fraction
 
 __all__ = [
     "COMMON_MODELS",

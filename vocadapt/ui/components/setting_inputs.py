@@ -12,7 +12,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Change, find_setting
 from vocadapt.settings import Setting, get_setting_groups, get_settings, show_value
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.text.number_formats import count
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.slices import MAX_NAME_LENGTH
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.frame import mistakes
+from vocadapt.ui.components import mistakes
+from vocadapt.ui.text.markup import plain
 
 SaveSlice = Callable[[str], None]  # called with the name of the new slice
 

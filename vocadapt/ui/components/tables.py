@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.text.number_formats import count, fraction
 
 if TYPE_CHECKING:
     import pandas as pd

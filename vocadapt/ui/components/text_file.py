@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_TOML_BYTES, MEGABYTE
+from vocadapt.system.files import MAX_TOML_BYTES, MEGABYTE
 from vocadapt.ui.components.intake import check_uploads
 
 

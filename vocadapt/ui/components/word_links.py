@@ -12,7 +12,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.ui.components.markup import Links
+from vocadapt.ui.text.markup import Links
 
 MAX_LENGTH = 500  # characters of a word that a click may send
 _click_listener = st.components.v2.component(

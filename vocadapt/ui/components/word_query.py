@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.lab.reports.example_words import read_demo_examples
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.neighbors.cross_space import (
+from vocadapt.spaces.alignment.cross_space import (
     CrossSpace,
     FourLists,
     ListSettings,
@@ -23,12 +23,12 @@ from vocadapt.text.display import shorten_text
 from vocadapt.text.formulas import Formula
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.word_search import WordSearch, search_words
-from vocadapt.ui.components import word_links
+from vocadapt.ui.components import mistakes, word_links
 from vocadapt.ui.components.blocks import draw_note, tsv
 from vocadapt.ui.components.example_texts import draw_examples
-from vocadapt.ui.components.markup import Card, draw_word_links, plain
-from vocadapt.ui.components.number_formats import count
-from vocadapt.ui.frame import address, cache, mistakes
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.text.markup import Card, draw_word_links, plain
+from vocadapt.ui.text.number_formats import count
 
 EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
 MIN_PIECES = 3  # wordpieces of an example: a word that the model splits into fewer shows little

@@ -1,6 +1,10 @@
-"""Part Jobs.
+"""Jobs on the pages.
 
-Read in this order: `page` (the order of its blocks), `view` (the list), `overview` and `results`
-(names and times of jobs, and what they made), `panel` (the job of a page,
-and the strip in the header), `guards` (warnings beside Start).
+Read in this order: `panel` (the job of a page, and the button that starts one), `guards` (warnings
+beside the button), `results` (the part that shows what a job made), `overview` (the jobs in the sidebar
+and in the header).
 """
+
+from vocadapt.lab.experiments import STEPS  # a job may be one of any step
+
+__all__ = ["STEPS"]

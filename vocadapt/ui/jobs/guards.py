@@ -17,9 +17,9 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import is_cached
 from vocadapt.training.tasks.task import list_task_files
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.markup import format_sentence
 from vocadapt.ui.components.setting_inputs import can_change, change_inputs, format_change
-from vocadapt.ui.serving import paths
+from vocadapt.ui.state import paths
+from vocadapt.ui.text.markup import format_sentence
 
 MINUTES = "minutes"  # code of the guard of the time
 

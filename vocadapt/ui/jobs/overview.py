@@ -14,13 +14,13 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import markup
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, duration
-from vocadapt.ui.frame import address
-from vocadapt.ui.frame.names import shorten_name
-from vocadapt.ui.frame.pages import find_link
 from vocadapt.ui.jobs import panel, results
+from vocadapt.ui.state import address
+from vocadapt.ui.state.names import shorten_name
+from vocadapt.ui.state.pages import find_link
+from vocadapt.ui.text import markup
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, duration
 
 LISTED_SECONDS = 300.0  # time for which the sidebar lists an ended job
 MAX_ENDED = 4  # ended jobs in the sidebar

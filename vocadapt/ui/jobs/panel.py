@@ -21,14 +21,13 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace, check_name
-from vocadapt.ui.components import intake, pickers
-from vocadapt.ui.components.markup import plain
-from vocadapt.ui.components.number_formats import count, duration
-from vocadapt.ui.frame import address, mistakes
-from vocadapt.ui.frame.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
-from vocadapt.ui.frame.pages import Part, find_link
+from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.jobs import guards
-from vocadapt.ui.serving import paths
+from vocadapt.ui.state import address, paths
+from vocadapt.ui.state.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
+from vocadapt.ui.state.pages import Part, find_link
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, duration
 
 UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read

@@ -16,9 +16,9 @@ from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link
 from vocadapt.ui.components.pickers import NONE
-from vocadapt.ui.frame import address
-from vocadapt.ui.frame.names import label_of, models_of, spaces_of
 from vocadapt.ui.jobs import panel
+from vocadapt.ui.state import address
+from vocadapt.ui.state.names import label_of, models_of, spaces_of
 
 STEP, RESULT = "jobs_step", "jobs_result"  # query parameters of the page Jobs
 SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were transferred from

@@ -5,14 +5,14 @@ Three terms: a *tokenizer* is an object of the tokenizers library. Its *vocabula
 and does not need that library. Its *family* is the kind of tokenizer (WordPiece): one object for
 each kind, which builds vocabularies from tokenizers, and new tokenizers from old ones.
 
-Read in this order: `vocabulary` and `family` (what a family provides), then the families:
+Read in this order: `family` (what a family provides), then the families:
 
 - `wordpiece`, with `wordpiece_training`: BERT;
 - `marked_vocabulary` (base class of all other families);
 - `merges`, `bpe_vocabulary` and `bpe` (base classes of all BPE families), `byte_level_bpe`:
   RoBERTa, GPT-2, ModernBERT, Llama 3, Qwen;
-- `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new tokens), `unigram_training`
-  and `metaspace` (its splitter): XLM-R, DeBERTa-v3, T5;
+- `unigram`, with `unigram_vocabulary`, `unigram_scores` (scores of new tokens), `unigram_training`:
+  XLM-R, DeBERTa-v3, T5;
 - `sentencepiece_bpe`: Llama 2 and Gemma.
 
 `roles` finds special tokens. The package `files` reads, checks and edits the files of tokenizers;
@@ -34,8 +34,8 @@ from vocadapt.vocabulary.families.family import (
 from vocadapt.vocabulary.families.roles import read_roles
 from vocadapt.vocabulary.families.sentencepiece_bpe import SentencePieceBpeFamily
 from vocadapt.vocabulary.families.unigram import UnigramFamily
-from vocadapt.vocabulary.families.vocabulary import Vocabulary
 from vocadapt.vocabulary.families.wordpiece import WordPieceFamily
+from vocadapt.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "FAMILIES",

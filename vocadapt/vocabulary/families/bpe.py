@@ -39,8 +39,8 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     to_json,
 )
 from vocadapt.vocabulary.families.merges import Merge, MergeList
-from vocadapt.vocabulary.families.vocabulary import Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import Pieces, Trainer, merge_best_pairs
+from vocadapt.vocabulary.vocabulary import Vocabulary
 
 MAX_NAMED = 3  # maximum number of tokens that a message lists
 MIN_COUNT = 2  # a pair that occurs only once is never merged

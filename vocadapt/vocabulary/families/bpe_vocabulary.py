@@ -14,7 +14,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.marked_vocabulary import MarkedVocabulary
 from vocadapt.vocabulary.families.merges import Merge, MergeList, keep_merges
 from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals
-from vocadapt.vocabulary.families.vocabulary import (
+from vocadapt.vocabulary.vocabulary import (
     NEVER_ONE_WORD,
     SPECIAL,
     Vocabulary,

@@ -27,7 +27,7 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import (
 from vocadapt.vocabulary.families.files.tokenizer_json import read_parts
 from vocadapt.vocabulary.families.files.tokenizer_trial import try_parts
 from vocadapt.vocabulary.families.files.vocab_file import Fault
-from vocadapt.vocabulary.families.vocabulary import Vocabulary
+from vocadapt.vocabulary.vocabulary import Vocabulary
 
 DEFAULT = "wordpiece"  # family of a bare vocabulary file, and of words without a model
 REMEDY = "Choose a BERT-type model, such as bert-base-uncased."

@@ -4,7 +4,7 @@
 
 from typing import ClassVar
 
-from vocadapt.vocabulary.families.vocabulary import Notation, Vocabulary
+from vocadapt.vocabulary.vocabulary import Notation, Vocabulary
 
 
 class MarkedVocabulary(Vocabulary):

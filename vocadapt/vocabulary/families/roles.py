@@ -7,9 +7,9 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from vocadapt.files import read_json_object
+from vocadapt.system.files import read_json_object
 from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, SPECIAL_MAP
-from vocadapt.vocabulary.families.vocabulary import ROLES
+from vocadapt.vocabulary.vocabulary import ROLES
 
 # Keys of tokenizer_config.json by role, the first one first.
 ROLE_KEYS = {

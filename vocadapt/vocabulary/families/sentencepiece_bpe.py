@@ -28,6 +28,7 @@ from vocadapt.text.line_division import BEFORE_MARKS, LETTERS_AND_OTHERS
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, name_tokens
 from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
+from vocadapt.vocabulary.families.files.metaspace import MARK
 from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS, Json
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
@@ -37,9 +38,8 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     to_json,
 )
 from vocadapt.vocabulary.families.merges import Merge
-from vocadapt.vocabulary.families.metaspace import MARK
-from vocadapt.vocabulary.families.vocabulary import NEVER_ONE_WORD, SPECIAL, Vocabulary
 from vocadapt.vocabulary.families.wordpiece_training import Trainer
+from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPECIAL, Vocabulary
 
 BYTES = frozenset(BYTE_TOKENS)
 Part = Mapping[str, Any]

@@ -28,6 +28,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily, Trainer
+from vocadapt.vocabulary.families.files.metaspace import MARK, make_marked_splitter
 from vocadapt.vocabulary.families.files.sentencepiece_file import build_from_sentencepiece
 from vocadapt.vocabulary.families.files.tokenizer_checks import Json, check_unigram_model
 from vocadapt.vocabulary.families.files.tokenizer_json import (
@@ -37,10 +38,9 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     split_added_tokens,
     to_json,
 )
-from vocadapt.vocabulary.families.metaspace import MARK, make_marked_splitter
 from vocadapt.vocabulary.families.unigram_training import UnigramTrainer, train_unigram
 from vocadapt.vocabulary.families.unigram_vocabulary import UnigramVocabulary
-from vocadapt.vocabulary.families.vocabulary import Vocabulary
+from vocadapt.vocabulary.vocabulary import Vocabulary
 
 # Special tokens of a tokenizer that is trained from scratch, in the order of XLM-R; the mask is the
 # last token of the vocabulary.

@@ -40,7 +40,7 @@ from vocadapt.vocabulary.families.tables.prefix_trees import (
     build_prefix_trees,
     encode_code_points,
 )
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask, sum_by_id
+from vocadapt.vocabulary.vocabulary import Ints, Mask, sum_by_id
 
 ALPHABET = 1000  # characters to keep, the most frequent ones
 MAX_LENGTH = 16  # characters of a piece

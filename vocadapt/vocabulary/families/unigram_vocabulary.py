@@ -10,11 +10,11 @@ from tokenizers import models
 
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.files.metaspace import MARK
 from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.marked_vocabulary import MarkedVocabulary
-from vocadapt.vocabulary.families.metaspace import MARK
 from vocadapt.vocabulary.families.unigram_scores import PieceScores, score_new_pieces
-from vocadapt.vocabulary.families.vocabulary import (
+from vocadapt.vocabulary.vocabulary import (
     NEVER_ONE_WORD,
     SPECIAL,
     Vocabulary,

@@ -27,9 +27,9 @@ from tokenizers import (
 )
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import TokenKinds
+from vocadapt.system.files import read_json_object
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
 from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, Json, check_wordpiece_model
@@ -52,7 +52,13 @@ from vocadapt.vocabulary.families.files.vocab_file import (
     read_tokens,
 )
 from vocadapt.vocabulary.families.tables.longest_match import LongestMatchTable, build_word_table
-from vocadapt.vocabulary.families.vocabulary import (
+from vocadapt.vocabulary.families.wordpiece_training import (
+    TRAINERS,
+    TrainerSettings,
+    generate_tokens,
+    train_wordpiece,
+)
+from vocadapt.vocabulary.vocabulary import (
     NEVER_ONE_WORD,
     ROLES,
     SPACED,
@@ -60,12 +66,6 @@ from vocadapt.vocabulary.families.vocabulary import (
     TOO_LONG,
     Notation,
     Vocabulary,
-)
-from vocadapt.vocabulary.families.wordpiece_training import (
-    TRAINERS,
-    TrainerSettings,
-    generate_tokens,
-    train_wordpiece,
 )
 
 VOCAB_FILE = "vocab.txt"

@@ -26,7 +26,6 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
@@ -35,6 +34,7 @@ from vocadapt.vocabulary.plan.reduction import (
     count_removed,
     rank_removable,
 )
+from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization, WordTable
 
 STEPS = 9  # default number of sizes above 0; each is half of the next larger one
 RARE = 20  # occurrences below which an embedding is hardly trained

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.cores import count_cores
 from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.system.cores import count_cores
 from vocadapt.vocabulary.initializers.materials import (
     NO_VECTOR,
     Donors,

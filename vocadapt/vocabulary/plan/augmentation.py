@@ -18,7 +18,6 @@ from vocadapt.extensions import register
 from vocadapt.spaces.space import Matrix
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, Vocabulary
-from vocadapt.vocabulary.families.vocabulary import SPECIAL
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.reduction import (
     REDUCTIONS,
@@ -26,6 +25,7 @@ from vocadapt.vocabulary.plan.reduction import (
     ReductionSettings,
     rank_removable,
 )
+from vocadapt.vocabulary.vocabulary import SPECIAL
 
 IN_VOCABULARY = "already in the vocabulary"
 PART_OF_WORDS = "rarely a word of its own: other letters follow it without a space"

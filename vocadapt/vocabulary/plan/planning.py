@@ -18,11 +18,6 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import (
-    ERASED,
-    NEVER_ONE_WORD,
-    NEVER_PRODUCED,
-)
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     OF_MODEL,
@@ -35,6 +30,11 @@ from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
 from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_text
+from vocadapt.vocabulary.vocabulary import (
+    ERASED,
+    NEVER_ONE_WORD,
+    NEVER_PRODUCED,
+)
 
 MAX_EXTENSION = 20_000  # tokens that `extend` adds by default
 OVER_LIMIT = "beyond the maximum number of tokens to add"

@@ -36,7 +36,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import FIXED, Ints, WordTable
+from vocadapt.vocabulary.vocabulary import FIXED, Ints, WordTable
 
 # Held-out growth in % of two texts (every tenth line of 3 MB, bert-base-uncased; `vocabulary study`),
 # keeping 50 % and 25 % of the tokens:

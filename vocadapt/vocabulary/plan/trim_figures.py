@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization
+from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization
 
 
 class TextNumbers(TypedDict):

@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.vocabulary import FIXED, Mask, Tokenization, WordTable, sum_by_id
 from vocadapt.vocabulary.plan.trim_figures import (
     TrimFigures,
     find_changed_words,
     find_unknown_words,
 )
+from vocadapt.vocabulary.vocabulary import FIXED, Mask, Tokenization, WordTable, sum_by_id
 
 SINGLE = "single characters or bytes"
 PARTS = "tokens that kept ones are made from"

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.examples import Sentence, Split
-from vocadapt.training.tasks.formats.table_rows import open_task_file, read_json_rows
-from vocadapt.training.tasks.tags import (
+from vocadapt.training.examples.examples import Sentence, Split
+from vocadapt.training.examples.tags import (
     TAG,
     TagChecker,
     count_stray_insides,
@@ -21,6 +20,7 @@ from vocadapt.training.tasks.tags import (
     encode_spans,
     normalize_tag,
 )
+from vocadapt.training.tasks.formats.table_rows import open_task_file, read_json_rows
 
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
-from vocadapt.files import parse_json
+from vocadapt.system.files import parse_json
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.tasks.examples import Answer, Question, Split
+from vocadapt.training.examples.examples import Answer, Question, Split
 
 REMEDY = (
     'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question",'

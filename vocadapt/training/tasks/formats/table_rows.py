@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, parse_json
+from vocadapt.system.files import MEGABYTE, parse_json
 from vocadapt.text.formats.text_file import Source, open_text_file
 
 Row = dict[str, Any]

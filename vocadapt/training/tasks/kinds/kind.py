@@ -17,12 +17,9 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import SEQUENCE
-from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings
-from vocadapt.training.finetune.model_tokenizers import ModelTokenizer
-from vocadapt.training.labels import Logits, Targets
-from vocadapt.training.scoring.counts import Rules, Scorer
-from vocadapt.training.scoring.scorers import SCORERS
-from vocadapt.training.tasks.examples import (
+from vocadapt.training.encoding.encoding import EncodedExamples, EncodingSettings
+from vocadapt.training.encoding.model_tokenizers import ModelTokenizer
+from vocadapt.training.examples.examples import (
     EXAMPLE,
     UNITS,
     Example,
@@ -31,6 +28,9 @@ from vocadapt.training.tasks.examples import (
     Split,
     SplitWords,
 )
+from vocadapt.training.labels import Logits, Targets
+from vocadapt.training.scoring.counts import Rules, Scorer
+from vocadapt.training.scoring.scorers import SCORERS
 from vocadapt.training.tasks.kinds.judgment import Choice, Claims, Confusion, Judgment, Line, Unit
 
 Tokenizers = Mapping[str, ModelTokenizer]  # the tokenizers of a model by name

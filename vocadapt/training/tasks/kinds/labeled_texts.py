@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vocadapt.errors import InputError
-from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings, encode_texts
-from vocadapt.training.labels import Logits
-from vocadapt.training.scoring.counts import LABEL, Rules
-from vocadapt.training.tasks.examples import (
+from vocadapt.training.encoding.encoding import EncodedExamples, EncodingSettings, encode_texts
+from vocadapt.training.examples.examples import (
     SUPERFLUOUS,
     Example,
     Prediction,
@@ -32,6 +30,8 @@ from vocadapt.training.tasks.examples import (
     SplitWords,
     Text,
 )
+from vocadapt.training.labels import Logits
+from vocadapt.training.scoring.counts import LABEL, Rules
 from vocadapt.training.tasks.formats.table_rows import (
     PREDICTIONS,
     TEXTS,

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.training.examples.examples import Example, Prediction, Split, Text
 from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import LABELS, Rules
-from vocadapt.training.tasks.examples import Example, Prediction, Split, Text
 from vocadapt.training.tasks.formats.table_rows import TEXTS
 from vocadapt.training.tasks.kinds.judgment import (
     MISSED,

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 
 from vocadapt.errors import InputError
 from vocadapt.models.heads import TOKEN
-from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings, encode_words
-from vocadapt.training.labels import Logits
-from vocadapt.training.scoring.counts import TAGS, Rules
-from vocadapt.training.tasks.examples import (
+from vocadapt.training.encoding.encoding import EncodedExamples, EncodingSettings, encode_words
+from vocadapt.training.examples.examples import (
     Example,
     Prediction,
     Predictions,
@@ -19,6 +17,9 @@ from vocadapt.training.tasks.examples import (
     Split,
     SplitWords,
 )
+from vocadapt.training.examples.tags import choose_type_reader, decode_spans, type_of
+from vocadapt.training.labels import Logits
+from vocadapt.training.scoring.counts import TAGS, Rules
 from vocadapt.training.tasks.formats.conll import (
     COMMENTS,
     EMPTY,
@@ -49,7 +50,6 @@ from vocadapt.training.tasks.kinds.judgment import (
     clip_around_marks,
 )
 from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TaskKind, TextInput, Tokenizers
-from vocadapt.training.tasks.tags import choose_type_reader, decode_spans, type_of
 
 BOUNDARY, TYPE, BOTH = "boundary", "type", "boundary and type"
 BARE = "(entity)"  # the type of a bare tag in a confusion

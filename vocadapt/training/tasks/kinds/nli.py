@@ -1,7 +1,7 @@
 """Natural language inference: whether one sentence follows from another."""
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.examples import Text
+from vocadapt.training.examples.examples import Text
 from vocadapt.training.tasks.formats.table_rows import Row, Shape
 from vocadapt.training.tasks.kinds.kind import SAMPLE_SENTENCE, TextInput
 from vocadapt.training.tasks.kinds.labeled_texts import UNDECIDED, LabeledTexts

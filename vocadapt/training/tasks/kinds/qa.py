@@ -10,25 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import parse_json
 from vocadapt.models.heads import QUESTION
+from vocadapt.system.files import parse_json
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.finetune.encoding import EncodedExamples, EncodingSettings
-from vocadapt.training.finetune.question_encoding import (
+from vocadapt.training.encoding.encoding import EncodedExamples, EncodingSettings
+from vocadapt.training.encoding.question_encoding import (
     encode_for_training,
     encode_questions,
     find_answer_words,
 )
-from vocadapt.training.labels import Logits, Targets
-from vocadapt.training.scoring.counts import ANSWERS, Rules
-from vocadapt.training.scoring.scorers import exact, normalize_answer
-from vocadapt.training.tasks.context_windows import (
+from vocadapt.training.examples.context_windows import (
     AnswerSettings,
     check_word_rule,
     find_best_spans,
     find_word_bounds,
 )
-from vocadapt.training.tasks.examples import (
+from vocadapt.training.examples.examples import (
     SUPERFLUOUS,
     Answer,
     Example,
@@ -38,6 +35,9 @@ from vocadapt.training.tasks.examples import (
     Split,
     SplitWords,
 )
+from vocadapt.training.labels import Logits, Targets
+from vocadapt.training.scoring.counts import ANSWERS, Rules
+from vocadapt.training.scoring.scorers import exact, normalize_answer
 from vocadapt.training.tasks.formats.squad import (
     AMBIGUOUS,
     NOT_IN_CONTEXT,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
+from vocadapt.training.examples.examples import Text
 from vocadapt.training.scoring.counts import Rules
-from vocadapt.training.tasks.examples import Text
 from vocadapt.training.tasks.kinds.judgment import (
     AFTER,
     BEFORE,

@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_line_count, read_json_object, read_whole, show_path
+from vocadapt.system.files import check_line_count, read_json_object, read_whole, show_path
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
     ADDED,
     CONFIG,
@@ -29,7 +29,7 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import (
     check_vocabulary,
 )
 from vocadapt.vocabulary.families.files.tokenizer_json import from_json
-from vocadapt.vocabulary.families.vocabulary import ROLES
+from vocadapt.vocabulary.vocabulary import ROLES
 
 ROLE_NAMES = tuple(f"{role}_token" for role in (*ROLES, "bos", "eos"))
 FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))

@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 from tokenizers import AddedToken, Tokenizer, processors
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object, read_whole, show_path
+from vocadapt.system.files import read_json_object, read_whole, show_path
 from vocadapt.text.tokenization import TokenizerErrors
+from vocadapt.vocabulary.families.files.metaspace import MARK
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
     CONFIG,
     CONVERT,
@@ -31,7 +32,6 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import (
 )
 from vocadapt.vocabulary.families.files.tokenizer_json import from_json
 from vocadapt.vocabulary.families.files.tokenizer_trial import try_parts
-from vocadapt.vocabulary.families.metaspace import MARK
 
 FILES = (
     "sentencepiece.bpe.model",

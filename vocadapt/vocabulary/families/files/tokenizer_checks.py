@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import read_json_object, show_path
 from vocadapt.settings import Bounds
+from vocadapt.system.files import read_json_object, show_path
 
 TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
     "tokenizer.json",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_line_count, read_whole
+from vocadapt.system.files import check_line_count, read_whole
 
 # In the order of ROLES.
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

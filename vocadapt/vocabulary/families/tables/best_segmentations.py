@@ -37,7 +37,7 @@ from vocadapt.vocabulary.families.tables.prefix_trees import (
     encode_code_points,
     skip_removed,
 )
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask
+from vocadapt.vocabulary.vocabulary import Ints, Mask
 
 Floats = NDArray[np.float64]
 UNKNOWN_PENALTY = 10.0  # how much less an unknown character scores than any token

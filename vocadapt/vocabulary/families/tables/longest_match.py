@@ -39,7 +39,7 @@ from vocadapt.vocabulary.families.tables.prefix_trees import (
     build_prefix_trees,
     skip_removed,
 )
-from vocadapt.vocabulary.families.vocabulary import (
+from vocadapt.vocabulary.vocabulary import (
     Ints,
     Mask,
     Tokenization,

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from vocadapt.vocabulary.families.tables.prefix_trees import list_ranges
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask
+from vocadapt.vocabulary.vocabulary import Ints, Mask
 
 NEVER = np.iinfo(np.int64).max  # rank of a pair that cannot be joined; a round that never comes
 

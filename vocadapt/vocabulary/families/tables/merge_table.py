@@ -37,7 +37,7 @@ from vocadapt.vocabulary.families.tables.merge_rounds import (
     sort_distinct,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import encode_code_points
-from vocadapt.vocabulary.families.vocabulary import (
+from vocadapt.vocabulary.vocabulary import (
     Ints,
     Mask,
     Tokenization,

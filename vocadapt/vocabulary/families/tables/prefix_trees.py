@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask
+from vocadapt.vocabulary.vocabulary import Ints, Mask
 
 
 def encode_code_points(text: str) -> Ints:

@@ -27,7 +27,7 @@ from vocadapt.vocabulary.families.tables.best_segmentations import (
     segment_prefixes,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import PrefixTrees, build_prefix_trees
-from vocadapt.vocabulary.families.vocabulary import Ints, Mask, Tokenization, WordTable
+from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization, WordTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,228 @@
+"""Reproduce a table: plan, compute the cells that can be, and compare each with the published one."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from vocadapt.lab.experiments.published.imports import fill_imported
+from vocadapt.lab.experiments.published.materials import Materials
+from vocadapt.lab.experiments.published.measures import MEASURES, Place
+from vocadapt.lab.experiments.published.plan import TablePlan, plan_table
+from vocadapt.lab.experiments.published.trainings import (
+    METHOD,
+    Scale,
+    TrainingPlan,
+    list_stages,
+    plan_honest_trainings,
+    run_trainings,
+    score_trainings,
+)
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.steps.step import Numbers
+from vocadapt.progress import Progress, part, silent
+from vocadapt.published.comparison import Comparison, Score, compare
+from vocadapt.published.means import list_groups
+from vocadapt.published.tables import PublishedCell, PublishedTable
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table with our values beside the published ones.
+
+    comparisons: by row and column, in the order of the cells. why: why nothing was computed; "" if
+    something was. failed: number of trainings without a result; collapsed: number of cells some of
+    whose runs never left the majority baseline. script: written for SLURM instead of training; ""
+    otherwise.
+    """
+
+    plan: TablePlan
+    comparisons: Mapping[Place, Comparison]
+    seconds: float
+    why: str = ""
+    failed: int = 0
+    collapsed: int = 0
+    script: str = ""
+
+    @property
+    def table(self) -> PublishedTable:
+        """The table."""
+        return self.plan.table
+
+    @property
+    def computed(self) -> int:
+        """Number of cells with a value of ours."""
+        return sum(one.ours is not None for one in self.comparisons.values())
+
+    @property
+    def comparable(self) -> int:
+        """Number of cells that are comparable with ours."""
+        return sum(one.is_comparable for one in self.comparisons.values())
+
+
+def reproduce(
+    table: PublishedTable,
+    materials: Materials,
+    scale: Scale,
+    root: Path,
+    place: StudyRun | None = None,
+    progress: Progress = silent,
+) -> Reproduction:
+    """Compute the cells of a table that this machine can, and compare them with the published ones.
+
+    root: folder of the study that all tables share; finished trainings are not repeated.
+    place: where trainings run. A table whose trainings take longer than the scale allows is not
+    begun, and ends with its first variant if that collapses.
+
+    1. Plan. Nothing runs if no cell can be computed, or if it would take too long.
+    2. Compute the cells.
+    3. Compute the means that the table prints, and compare.
+    """
+    # 1. The plan.
+    start, place = time.perf_counter(), place or StudyRun()
+    table = fill_imported(table, materials.workspace)
+    plan = plan_table(table, materials, scale, root, place.workers)
+    if plan.refusal:
+        return _refuse(plan, start)
+
+    # 2. The cells.
+    found: dict[Place, Score | str] = {}
+    collapsed: dict[Place, int] = {}
+    failed, script = 0, ""
+    if table.method == METHOD:
+        # A variant that collapses is replaced by the next one, until there is none.
+        while True:
+            trainings = plan_honest_trainings(table, materials, scale, root)
+            numbers = _train(trainings, materials, scale, root, place, progress)
+            failed, script = int(numbers["failed"]), str(numbers.get("script") or "")
+            if script or not scale.larger or not numbers["collapsed"]:
+                break
+            plan = plan_table(table, materials, scale, root, place.workers)
+            if plan.refusal:
+                return replace(_refuse(plan, start), failed=failed)
+        failures = numbers["failures"]
+        found, collapsed = _read_scores(table, trainings, materials, root, failures)
+    else:
+        found = dict(MEASURES[table.method].compute(table, materials, progress))
+
+    # 3. The comparison.
+    comparisons = compare_cells(table, found, collapsed)
+    seconds = time.perf_counter() - start
+    return Reproduction(
+        plan, comparisons, seconds, failed=failed, collapsed=len(collapsed), script=script
+    )
+
+
+def read_trained(
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path
+) -> dict[Place, Comparison]:
+    """Compare the cells of a table with the finished trainings, without running any."""
+    trainings = plan_honest_trainings(table, materials, scale, root)
+    if trainings.study is None:
+        return {}
+    return compare_cells(table, *_read_scores(table, trainings, materials, root))
+
+
+def _refuse(plan: TablePlan, start: float) -> Reproduction:
+    """Return the reproduction of a table that is not computed."""
+    nothing = {
+        (cell.row, cell.column): compare(cell, None, plan.refusal.removeprefix("not available: "))
+        for cell in plan.table.cells
+    }
+    return Reproduction(plan, nothing, time.perf_counter() - start, plan.refusal)
+
+
+def _train(
+    trainings: TrainingPlan,
+    materials: Materials,
+    scale: Scale,
+    root: Path,
+    place: StudyRun,
+    progress: Progress,
+) -> Numbers:
+    """Run the trainings of a table: the first variant, then all, unless the first one collapses."""
+    assert trainings.study is not None
+    stages = [trainings.study]
+    if scale.larger and place.on != "slurm":
+        stages = list_stages(trainings.study)
+    numbers: Numbers = {}
+    for number, study in enumerate(stages):
+        own = part(progress, number / len(stages), (number + 1) / len(stages))
+        numbers = run_trainings(study, root, materials, place, own)
+        if scale.larger and numbers["collapsed"]:
+            break
+    return numbers
+
+
+def _read_scores(
+    table: PublishedTable,
+    trainings: TrainingPlan,
+    materials: Materials,
+    root: Path,
+    failures: Sequence[Mapping[str, Any]] = (),
+) -> tuple[dict[Place, Score | str], dict[Place, int]]:
+    assert trainings.study is not None
+    grid = expand(trainings.study, root, workspace=materials.workspace)
+    return score_trainings(table, trainings, grid, root, failures)
+
+
+def compare_cells(
+    table: PublishedTable, found: Mapping[Place, Score | str], collapsed: Mapping[Place, int]
+) -> dict[Place, Comparison]:
+    """Compare all cells of a table with our values, and the means that it prints with ours.
+
+    found: our scores, or why there is none. collapsed: number of collapsed runs.
+    """
+    found, groups = {**found, **_average(table, found)}, list_groups(table)
+    means = {row.name: groups[row.mean_of] for row in table.rows if row.mean_of}
+    comparisons = {}
+    for cell in table.cells:
+        place = cell.row, cell.column
+        ours = found.get(place, "not computed")
+        if isinstance(ours, str):
+            comparisons[place] = compare(cell, None, ours)
+            continue
+        compared = compare(cell, ours)
+        tasks = means.get(cell.row, (cell.row,))
+        if failed := sum(collapsed.get((task, cell.column), 0) for task in tasks):
+            reason = f"not comparable: {failed} of {_count_runs(cell, tasks, found)} runs collapsed"
+            compared = replace(compared, difference=None, why=reason)
+        comparisons[place] = compared
+    return comparisons
+
+
+def _count_runs(
+    cell: PublishedCell, tasks: Sequence[str], found: Mapping[Place, Score | str]
+) -> int:
+    """Return how many runs a cell is made of: those of its tasks, and of what it is a change from."""
+    columns = filter(None, (cell.column, cell.facts.change_from))
+    scores = [found.get((task, column)) for column in columns for task in tasks]
+    return sum(one.n for one in scores if isinstance(one, Score))
+
+
+def _average(table: PublishedTable, found: Mapping[Place, Score | str]) -> dict[Place, Score | str]:
+    """Average our scores over the groups of tasks that a table prints means of.
+
+    A mean needs all tasks of its group.
+    """
+    groups = list_groups(table)
+    means: dict[Place, Score | str] = {}
+    for row in table.rows:
+        if not row.mean_of:
+            continue
+        members = groups[row.mean_of]
+        for column in table.column_names:
+            scores = [found.get((member, column)) for member in members]
+            own = [one for one in scores if isinstance(one, Score)]
+            values = [one.value for one in own if not isinstance(one.value, str)]
+            if len(values) < len(members) or not values:
+                means[row.name, column] = f"{len(values)} of {len(members)} tasks are computed"
+                continue
+            facts = table.grid[row.name, column].facts
+            means[row.name, column] = replace(
+                own[0], value=mean(values), sd=None, data=facts.data, scorer=facts.scorer
+            )
+    return means

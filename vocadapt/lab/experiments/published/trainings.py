@@ -1,0 +1,439 @@
+"""The cells of a table that are trained: its models and tasks as a study, and the scores of its runs.
+
+Each row of such a table is a task, and each column a model: a base model, as it is or adapted by a
+recipe. All tables of a scale run in one folder with the same settings, so a training that several
+tables need is run once.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from statistics import mean, stdev
+from types import MappingProxyType
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.given_settings import Given
+from vocadapt.lab.experiments.published.materials import (
+    Materials,
+    NamedModel,
+    NamedTask,
+    advise_model,
+    advise_task,
+)
+from vocadapt.lab.experiments.published.measures import ABSTRACTS, Place
+from vocadapt.lab.experiments.studies.grid import Cell, Grid, expand
+from vocadapt.lab.experiments.studies.runner import is_collapsed, summarize_grid
+from vocadapt.lab.experiments.studies.saved import FILE, KIND, format_study
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Numbers, Spec
+from vocadapt.lab.workspace.drafts import convert_write_errors, open_growing
+from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, name_path, read_manifest
+from vocadapt.lab.workspace.workspace import simplify_name
+from vocadapt.models.language_model import open_model
+from vocadapt.presets import get_preset
+from vocadapt.progress import Progress
+from vocadapt.published.base_models import shorten_name
+from vocadapt.published.comparison import Score
+from vocadapt.published.tables import PublishedCell, PublishedTable
+from vocadapt.recipe import Recipe
+from vocadapt.system.files import expand_path
+from vocadapt.training.finetune.settings import FINETUNING_PRESETS
+from vocadapt.training.tasks.benchmarks import cards
+
+METHOD = "fine-tuning"  # of a table in its file
+STUDY = "published-tables"  # name of the study that all tables share
+MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at a scale
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The amount of training for a table. tasks, variants: maximum numbers, 0 for all; seeds: () for
+    those of the publication, and its settings; seconds: a table that takes longer is not started,
+    0 for no limit; larger: the next scale, for tables whose runs collapse at this one.
+    """
+
+    about: str
+    tasks: int = 0
+    variants: int = 0
+    seeds: tuple[int, ...] = ()
+    settings: Given = field(default_factory=dict)
+    seconds: int = 0
+    larger: str = ""
+
+
+SCALES = {
+    "tiny": Scale(
+        "one task, two variants, three seeds, 300 examples; at most 20 minutes a table",
+        1,
+        2,
+        (1, 2, 3),
+        {"limit": 300, "num_epochs": 3},
+        20 * 60,
+        "small",
+    ),
+    "small": Scale(
+        "three tasks, all variants, three seeds, 3,000 examples; at most 8 hours a table",
+        3,
+        0,
+        (1, 2, 3),
+        {"limit": 3000, "num_epochs": 4},
+        8 * 3600,
+        "full",
+    ),
+    "full": Scale("all tasks and variants, with the seeds and settings of the publication"),
+}
+
+
+@dataclass(frozen=True)
+class NamedVariant:
+    """A variant of the study, and the name that its scores are compared under. remark: the
+    basis of that name.
+    """
+
+    variant: Variant
+    base_model: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What is trained for a table. study: None if nothing can be; cells: row and column → names of
+    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark.
+    """
+
+    study: Study | None
+    cells: Mapping[Place, tuple[str, str]]
+    missing: Mapping[Place, str]
+    variants: Mapping[str, NamedVariant]
+    tasks: Mapping[str, NamedTask]
+
+
+def plan_honest_trainings(
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path
+) -> TrainingPlan:
+    """Plan the trainings of a table without the variants whose finished runs collapsed at a scale:
+    the next ones take their place, if there are any.
+
+    root: folder of the study. The first variant is not replaced: the others are judged by it.
+    """
+    plan, skipped = plan_trainings(table, materials, scale), dict[str, str]()
+    while scale.larger and plan.study is not None:
+        grid = expand(plan.study, root, workspace=materials.workspace)
+        found = {}
+        for variant in plan.study.variants:
+            own = [cell for cell in grid.cells if cell.variant == variant.name]
+            collapsed, finished = count_collapsed(own, root)
+            if collapsed:
+                found[variant.name] = f"{collapsed:,} of {finished:,} runs collapsed"
+        if not found or plan.study.variants[0].name in found:
+            break
+        skipped |= found
+        if scale.variants and len(skipped) > MOST_REPLACED:
+            break
+        others = plan_trainings(table, materials, scale, skipped)
+        if len(others.variants) < 2:  # none is left to compare with
+            break
+        plan = others
+    return plan
+
+
+def plan_trainings(
+    table: PublishedTable,
+    materials: Materials,
+    scale: Scale,
+    skipped: Mapping[str, str] = MappingProxyType({}),
+) -> TrainingPlan:
+    """Choose the variants and tasks of a table that can be trained here, and build their study.
+
+    skipped: name of a variant that is not trained → why.
+
+    1. Find the model of each column and the task of each row.
+    2. Choose as many as the scale wants: the smallest tasks of a known version, and
+       the first variants.
+    3. Build the study.
+    """
+    # 1. What is there.
+    trained = [cell for cell in table.cells if cell.row in _list_task_rows(table)]
+    models: dict[tuple[str, str], NamedVariant | str] = {}
+    tasks: dict[str, NamedTask | str] = {}
+    first = trained[0].facts.base_model if trained else ""
+    for cell in trained:
+        key = cell.facts.base_model, cell.facts.recipe
+        if key not in models:
+            models[key] = _find_variant(cell, table, materials, cell.facts.base_model == first)
+        if cell.facts.data not in tasks:
+            found = materials.find_task(cell.facts.data)
+            tasks[cell.facts.data] = found or advise_task(cell.facts.data)
+
+    # 2. What is chosen.
+    there = [one for one in tasks.values() if isinstance(one, NamedTask)]
+    # Files of a known version first: their scores can be compared.
+    there.sort(key=lambda one: (one.data not in cards(), one.bytes, one.name))
+    chosen_tasks = {one.name: one for one in there[: scale.tasks or None]}
+    known = [
+        one
+        for one in models.values()
+        if isinstance(one, NamedVariant) and one.variant.name not in skipped
+    ]
+    chosen = {one.variant.name: one for one in known[: scale.variants or None]}
+    cells, missing = {}, {}
+    for cell in trained:
+        model, task = models[cell.facts.base_model, cell.facts.recipe], tasks[cell.facts.data]
+        lacking = [one for one in (model, task) if isinstance(one, str)]
+        if isinstance(model, str) or isinstance(task, str):
+            missing[cell.row, cell.column] = "; ".join(lacking)
+        elif model.variant.name not in chosen or task.name not in chosen_tasks:
+            reason = skipped.get(model.variant.name, "not trained")
+            missing[cell.row, cell.column] = f"{reason} at this scale"
+        else:
+            cells[cell.row, cell.column] = (model.variant.name, task.name)
+    if not cells:
+        return TrainingPlan(None, {}, missing, {}, {})
+
+    # 3. The study. At full scale settings and seeds are those of the publication.
+    settings, seeds = scale.settings, scale.seeds
+    if not seeds:
+        settings = {"settings": table.settings}
+        seeds = FINETUNING_PRESETS[table.settings].seeds or (1,)
+    study = Study(
+        STUDY,
+        tuple(one.variant for one in chosen.values()),
+        tuple(StudyTask(one.name, one.inputs, one.kind) for one in chosen_tasks.values()),
+        seeds,
+        settings,
+    )
+    return TrainingPlan(study, cells, missing, chosen, chosen_tasks)
+
+
+def list_stages(study: Study) -> list[Study]:
+    """Return what runs one after the other: the first variant, which the others are judged by, then
+    all.
+    """
+    first = replace(study, variants=study.variants[:1])
+    return [study] if first == study else [first, study]
+
+
+def write_file(study: Study, root: Path) -> Path:
+    """Write the file of a study into its folder, which all tables share; return it."""
+    with open_growing(root) as folder, convert_write_errors(folder):
+        if not (folder / MANIFEST).exists():
+            begun = Manifest(KIND, folder.name, asdict(StudyRun()), step="study")
+            begun.save(folder, lists_files=False)
+        (folder / FILE).write_text(format_file(study, folder), encoding="utf-8")
+    return root / FILE
+
+
+def format_file(study: Study, folder: Path) -> str:
+    """Return the file of a study of a table, for the folder of the study."""
+
+    def name(path: str) -> str:
+        return name_path(expand_path(path).absolute(), folder)
+
+    variants = []
+    for one in study.variants:
+        sources = dict(one.adapting)
+        for key in ("target", "vectors"):
+            if key in sources:
+                sources[key] = name(sources[key])
+        if "corpus" in sources:
+            sources["corpus"] = [name(path) for path in sources["corpus"]]
+        variants.append({"name": one.name, "model": name(one.model), **sources})
+    # A preset of fine-tuning is named by each task: the settings of a study are single ones.
+    settings = dict(study.settings)
+    preset = {"settings": settings.pop("settings")} if "settings" in settings else {}
+    tasks = []
+    for task in study.tasks:
+        kind = {"kind": task.kind} if task.kind else {}
+        files = {role: name(path) for role, path in task.inputs.items()}
+        tasks.append({"name": task.name, **kind, **files, **preset})
+    return format_study(study.name, study.seeds, settings, variants, tasks)
+
+
+def run_trainings(
+    study: Study, root: Path, materials: Materials, place: StudyRun, progress: Progress
+) -> Numbers:
+    """Run the cells of a study that are not there yet, as `study run` does; return its numbers."""
+    grid = expand(study, root, workspace=materials.workspace)
+    if all(step.is_whole(root) for step in grid.steps):
+        return summarize_grid(grid, root).to_dict()
+    spec = Spec("study", place, {"file": (str(write_file(study, root)),)}).absolute()
+    return dict(run_step(spec, root, progress).manifest.numbers)
+
+
+def count_collapsed(cells: Sequence[Cell], root: Path) -> tuple[int, int]:
+    """Return how many of the finished runs of some cells collapsed, and how many are finished."""
+    whole = [cell.step for cell in cells if cell.step.is_whole(root)]
+    return sum(is_collapsed(step, root) for step in whole), len(whole)
+
+
+def score_trainings(
+    table: PublishedTable,
+    plan: TrainingPlan,
+    grid: Grid,
+    root: Path,
+    failures: Sequence[Mapping[str, Any]] = (),
+) -> tuple[dict[Place, Score | str], dict[Place, int]]:
+    """Return the scores of a table's cells, or why there is none, and the number of their collapsed
+    runs.
+
+    failures: what failed when the study ran last.
+    """
+    found: dict[Place, Score | str] = dict(plan.missing)
+    collapsed: dict[Place, int] = {}
+    for place in plan.cells:
+        found[place], failed = _score_cell(table.grid[place], plan, grid, root, failures)
+        if failed:
+            collapsed[place] = failed
+    return found, collapsed
+
+
+def _score_cell(
+    cell: PublishedCell,
+    plan: TrainingPlan,
+    grid: Grid,
+    root: Path,
+    failures: Sequence[Mapping[str, Any]],
+) -> tuple[Score | str, int]:
+    """Return the score of a cell, or why there is none, and the number of its collapsed runs; of a
+    change, those of the model that it is a change from are among them.
+    """
+    # 1. The runs of the cell, and of the model that it is a change from.
+    variant, task = plan.cells[cell.row, cell.column]
+    runs = _read_runs(grid, root, variant, task)
+    if not runs:
+        return f"its training: {_find_problem(grid, variant, task, failures)}", 0
+    base_runs: list[Mapping[str, Any]] = []
+    if cell.facts.change_from:
+        base = plan.cells.get((cell.row, cell.facts.change_from))
+        base_runs = _read_runs(grid, root, *base) if base else []
+        if not base_runs:
+            return f"the score of {cell.facts.change_from}, which it is a change from", 0
+
+    # 2. Their scores. A task of the workspace may have the name of a benchmark, and other scores.
+    figure = cell.facts.figure or "f1"
+    if any(figure not in run["mean"] for run in (*runs, *base_runs)):
+        return f"its task is not scored by {figure}", 0
+    values = [float(run["mean"][figure]) for run in runs]
+    value, sd = mean(values), stdev(values) if len(values) > 1 else None
+    if base_runs:
+        value -= mean(float(run["mean"][figure]) for run in base_runs)
+        sd = None
+    limit = grid.study.settings.get("limit")
+    score = Score(
+        value,
+        len(runs),
+        plan.tasks[task].data,
+        f"test, at most {limit:,} examples" if limit else "test",
+        str(runs[0]["scorer"]),
+        plan.variants[variant].base_model,
+        sd,
+        figure,
+        bool(base_runs),
+        plan.variants[variant].remark,
+    )
+    return score, sum(bool(run["collapsed"]) for run in (*runs, *base_runs))
+
+
+def _find_problem(
+    grid: Grid, variant: str, task: str, failures: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return why a variant has no result on a task: what failed of its own steps."""
+    own: set[str] = set()
+    for cell in grid.cells:
+        if (cell.variant, cell.task) == (variant, task):
+            own |= {step.name for step in cell.step.chain}
+    problems = (str(one["problem"]) for one in failures if one["name"] in own)
+    return next(problems, "it has no result yet")
+
+
+def _read_runs(grid: Grid, root: Path, variant: str, task: str) -> list[Mapping[str, Any]]:
+    """Return the numbers of the finished seeds of a variant on a task."""
+    return [
+        read_manifest(cell.step.find_folder(root)).numbers
+        for cell in grid.cells
+        if (cell.variant, cell.task) == (variant, task) and cell.step.is_whole(root)
+    ]
+
+
+def _list_task_rows(table: PublishedTable) -> set[str]:
+    """Return the rows that are tasks, not means of them."""
+    return {row.name for row in table.rows if not row.mean_of and row.data in cards()}
+
+
+def _find_variant(
+    cell: PublishedCell, table: PublishedTable, materials: Materials, stand_in: bool
+) -> NamedVariant | str:
+    """Return the variant of a cell, or what it lacks."""
+    model = materials.find_model(cell.facts.base_model, stand_in)
+    if model is None:
+        return advise_model(cell.facts.base_model)
+    given: dict[str, Any] = {}
+    name, recipe = model.name, cell.facts.recipe
+    if recipe:
+        try:
+            given, remarks = _find_sources(get_preset(recipe), table, materials)
+        except InputError as error:
+            return error.problem
+        if lack := _find_other_width(get_preset(recipe), model, given.get("vectors", "")):
+            return lack
+        given["preset"] = recipe
+        name = ", ".join((name, *remarks))
+    title = simplify_name(f"{shorten_name(model.name)}-{recipe or 'plain'}")
+    return NamedVariant(Variant(title, model.folder, given), name, model.remark)
+
+
+def _find_other_width(recipe: Recipe, model: NamedModel, vectors: str) -> str:
+    """Return the word vectors that a recipe without an alignment lacks, "" if it has them: they must
+    have as many dimensions as the embeddings of the model.
+    """
+    if recipe.rows.method != "identity" or not vectors:
+        return ""
+    width = open_model(model.folder).config.get("hidden_size")
+    with suppress(InputError):  # vectors from elsewhere have no manifest
+        if read_manifest(expand_path(vectors)).numbers.get("dim") != width:
+            return f"word vectors of {width} dimensions"
+    return ""
+
+
+def _find_sources(
+    recipe: Recipe, table: PublishedTable, materials: Materials
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a recipe is made from, and remarks on what is not the published source.
+
+    Raises InputError that names what is missing.
+    """
+    given: dict[str, Any] = {}
+    remarks: list[str] = []
+    if "target" in recipe.needs:
+        given["target"], name = _find_target(recipe, table, materials)
+        if name != table.target:
+            remarks.append(f"target {name}")
+    if "vectors" in recipe.needs:
+        if not materials.vectors:
+            raise InputError("word vectors of the domain")
+        given["vectors"] = materials.vectors
+        remarks.append(f"vectors {Path(materials.vectors).name}")
+    elif recipe.needs & {"counts", "text"}:
+        text = materials.find_text(ABSTRACTS)
+        if text is None:
+            raise InputError(f'a text of abstracts (a file with "{ABSTRACTS}" in its name)')
+        given["corpus"] = (str(text),)
+        remarks.append(f"text {text.name}")
+    return given, remarks
+
+
+def _find_target(recipe: Recipe, table: PublishedTable, materials: Materials) -> tuple[str, str]:
+    """Return the folder or file of a target model, and its name; raises InputError without one."""
+    if published := materials.find_model(table.target):
+        return published.folder, published.name
+    # A recipe that reads no embeddings of the target needs its vocabulary alone.
+    bare = materials.find_vocabulary(table.target)
+    if bare and not recipe.needs_similar_tokens and recipe.rows.method != "target":
+        return str(bare.model.path), bare.name
+    if not materials.target:
+        raise InputError(f"a target model, {shorten_name(table.target)}")
+    return materials.target, Path(materials.target).name

@@ -1,0 +1,340 @@
+"""The steps that search hyperparameters of fine-tuning and that compare seeds: both fill a folder of
+cells over several runs, as a study does, and read dev scores only.
+"""
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from vocadapt.errors import InputError
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.finetune import STEP as FINETUNE
+from vocadapt.lab.steps.finetune import FinetuneStep, find_finetune_guards
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard, nest_change
+from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext
+from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
+
+if TYPE_CHECKING:
+    from vocadapt.lab.experiments.search.space import Space
+    from vocadapt.lab.experiments.search.trials import TrialMaker
+    from vocadapt.lab.experiments.studies.pools import Pool
+
+FIGURES = "figures.html"
+PLACE = ("on", "workers", "gpus")  # settings of StudyRun that a search uses
+# Settings of a fine-tuning that are the same in all trials and can be chosen.
+BASE = ("finetune", "tokenization", "kind", "scorer", "fold", "limit", "unit")
+OPTIMISTIC = (
+    "The best of many settings looks better on dev than it is: train it with other seeds before you"
+    " report a score. Test scores were not used."
+)
+
+
+@dataclass(frozen=True)
+class SearchStep(CheckedSettings):
+    """Settings of a search: number of trials, their seeds, and where they run.
+
+    `training`: values of the settings that are not searched. `fixed`: settings of the space that are
+    not searched.
+    """
+
+    trials: int = setting(6, "number of trials, each with different settings", low=1, high=100_000)
+    seeds: tuple[int, ...] = setting(
+        (),
+        "random seeds of each trial, whose score is their mean",
+        high=MAX_SEED,
+        empty="those of the space file, or one",
+    )
+    fixed: tuple[str, ...] = setting(
+        (), "settings of the space that are not searched, such as num_epochs"
+    )
+    prune: bool = setting(True, "train all seeds of every trial, even if its first scores are low")
+    search_seed: int = setting(
+        0,
+        "random seed of the search; with one worker, the same seed gives the same trials",
+        high=MAX_SEED,
+    )
+    training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
+    place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
+
+
+@dataclass(frozen=True)
+class SeedStudyStep(CheckedSettings):
+    """Settings of a seed study: the seeds, the training, and where it runs."""
+
+    seeds: tuple[int, ...] = setting((1, 2, 3, 4, 5), "random seeds, one run each", high=MAX_SEED)
+    training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
+    place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
+
+
+class TrialAnswer(TypedDict):
+    """A trial: its settings, and mean and sd of the dev score over n seeds."""
+
+    trial: int
+    state: str
+    settings: dict[str, Any]
+    n: int
+    mean: float | None
+    sd: float | None
+    seeds: list[int]
+    values: list[float]
+    collapsed: int
+    problem: str
+
+
+class SearchNumbers(TypedDict):
+    """Trials, their best settings (null if no trial is done), the importance of each setting, and the
+    command that trains the best settings.
+    """
+
+    task: str
+    metric: str
+    trials: int
+    done: int
+    pruned: int
+    failed: int
+    settings: int
+    combinations: int | None
+    space: dict[str, Any]
+    space_source: str
+    seeds: list[int]
+    best: TrialAnswer | None
+    importance: dict[str, float]
+    importance_by: str
+    command: str
+    thesis: str
+    note: str
+    rows: list[TrialAnswer]
+
+
+class EpochScores(TypedDict):
+    """Scores of each seed after an epoch (null after it stopped), their mean and sd."""
+
+    epoch: int
+    scores: list[float | None]
+    n: int
+    mean: float
+    sd: float | None
+
+
+class SeedsNumbers(TypedDict):
+    """Dev scores of seeds after each epoch."""
+
+    task: str
+    metric: str
+    seeds: list[int]
+    collapsed: list[int]
+    best_epoch: list[int]
+    rows: list[EpochScores]
+    failures: list[dict[str, Any]]
+
+
+def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers:
+    """Search hyperparameters of fine-tuning by their dev score, averaged over seeds.
+
+    1. Read the space, and check model and task.
+    2. Run the unfinished trials.
+    3. Summarize: all trials, the best, the importance of each setting; figures beside them.
+    """
+    from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
+    from vocadapt.lab.experiments.search.search import IMPORTANCE_BY, import_optuna, run_search
+    from vocadapt.lab.experiments.search.space import find_thesis_seed
+    from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
+
+    # 1. What is searched.
+    import_optuna()
+    context.progress(0.0, "reading the space and the task")
+    space = read_searched_space(context, settings)
+    seeds = choose_seeds(context, settings, space)
+    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+
+    # 2. The trials.
+    pool = open_search_pool(settings.place, maker, context.draft)
+    result = run_search(
+        maker,
+        space,
+        settings.trials,
+        context.draft,
+        pool,
+        settings.search_seed,
+        settings.prune,
+        context.progress,
+    )
+
+    # 3. The summary.
+    rows = [trial.to_dict() for trial in result.trials]
+    numbers: Numbers = {
+        "task": maker.task_name,
+        "metric": maker.metric,
+        "trials": len(rows),
+        **{state: result.count(state) for state in ("done", "pruned", "failed")},
+        "settings": len({repr(sorted(row["settings"].items())) for row in rows}),
+        "combinations": space.combinations,
+        "space": space.to_dict(),
+        "space_source": space.source,
+        "seeds": list(seeds),
+        "best": None,
+        "importance": dict(result.importance),
+        "importance_by": IMPORTANCE_BY,
+        "command": "",
+        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table 6.1);"
+        f" here every trial is averaged over its seeds ({len(seeds)}), and none is chosen.",
+        "note": OPTIMISTIC,
+        "rows": rows,
+    }
+    if result.best is not None:
+        numbers["best"] = result.best.to_dict()
+        best = maker.make_cells(result.best.settings)[0].spec
+        chosen = replace(best.settings, seeds=seeds, weights=True)
+        out = context.draft / "runs" / "best"
+        numbers["command"] = build_command(replace(best, settings=chosen), out)
+    marks = [
+        TrialMark(
+            row["trial"], row["state"], row["mean"], row["sd"], format_settings(row["settings"])
+        )
+        for row in rows
+    ]
+    figures = [("Score by trial", plot_trials(marks, maker.metric))]
+    if result.importance:
+        figures.insert(0, ("Importance of each setting", plot_importance(result.importance)))
+    write_figures(context.draft / FIGURES, f"Search on {maker.task_name}", figures)
+    return cast(SearchNumbers, numbers)
+
+
+def compare_seeds(context: StepContext, settings: SeedStudyStep) -> SeedsNumbers:
+    """Train every seed with the same settings; the result is the dev score after each epoch."""
+    from vocadapt.analysis.figures.training import plot_dev_scores
+    from vocadapt.lab.experiments.search.seed_study import run_seed_study
+    from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
+
+    seeds = tuple(dict.fromkeys(settings.seeds))
+    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+    pool = open_search_pool(settings.place, maker, context.draft)
+    found = run_seed_study(maker, context.draft, pool, context.progress)
+    curves = {f"seed {one.seed}": one.scores for one in found.curves}
+    figures = []
+    if curves:
+        figures.append(("Dev score by epoch and seed", plot_dev_scores(curves, maker.metric, 360)))
+    write_figures(context.draft / FIGURES, f"Seeds on {maker.task_name}", figures)
+    numbers = {"task": maker.task_name, "metric": maker.metric, **found.to_dict()}
+    return cast(SeedsNumbers, numbers)
+
+
+def find_search_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before a search or a comparison of seeds starts: the guards of its
+    trainings, and the time of all.
+    """
+    from vocadapt.lab.experiments.search.estimates import estimate_search, find_quick_search
+    from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.experiments.studies.places import count_workers
+
+    # 1. The guards of one training.
+    settings, space = context.spec.settings, None
+    seeds, trials, fewest = settings.seeds, 1, 1
+    if isinstance(settings, SearchStep):
+        space = read_searched_space(context, settings)
+        seeds, trials = choose_seeds(context, settings, space), settings.trials
+        fewest = SearchStep().trials
+    inputs = list_task_inputs(context.spec.inputs)
+    maker = prepare_trials(inputs, settings.training, seeds, context.spec.offline)
+    for guard in find_finetune_guards(replace(context, spec=maker.spec)):
+        if guard.code != "minutes":
+            yield replace(guard, change=nest_change(guard.change, "training"))
+
+    # 2. The time of all trainings.
+    workers = count_workers(settings.place.workers, maker.study)
+    cost = estimate_search(maker, space, trials, workers)
+    yield build_minutes_guard(cost.seconds, find_quick_search(maker, space, fewest, workers))
+
+
+def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":
+    """Return the space of a search, without the settings that are not searched."""
+    from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
+
+    file = context.spec.one("search_space")
+    space = read_space(Path(file)) if file else build_thesis_space()
+    return space.without(settings.fixed)
+
+
+def choose_seeds(context: StepContext, settings: SearchStep, space: "Space") -> tuple[int, ...]:
+    """Return the seeds of each trial: those that are given, else those of the space file; without
+    one, the first of the published space, so that a search ends within minutes.
+    """
+    if settings.seeds:
+        return tuple(dict.fromkeys(settings.seeds))
+    if context.spec.one("search_space"):
+        return space.seeds
+    return space.seeds[:1]
+
+
+def open_search_pool(place: StudyRun, maker: "TrialMaker", root: Path) -> "Pool":
+    """Open the pool that trains the cells of a search, whose folder is `root`.
+
+    Raises InputError for a place that is unknown or runs nothing, and for a cluster that cannot be
+    used.
+    """
+    from vocadapt.lab.experiments.studies.places import open_pool
+
+    if place.on == "slurm":
+        raise InputError(
+            "A search and a comparison of seeds train their cells themselves, which an array script"
+            " does not.",
+            "Choose local or ray; in a SLURM job, local uses the cores of its node.",
+            "on",
+        )
+    return open_pool(place.on, place.workers, place.gpus, maker.study, root)
+
+
+def format_settings(settings: dict[str, Any]) -> str:
+    """Format settings for a line: batch_size 8, learning_rate 2e-05."""
+    parts = []
+    for key, value in settings.items():
+        text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        parts.append(f"{key} {text}")
+    return ", ".join(parts)
+
+
+def write_figures(path: Path, title: str, figures: Sequence[tuple[str, Any]]) -> None:
+    """Write figures with their titles to one self-contained HTML file."""
+    title = html.escape(title)
+    parts = [f'<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>']
+    for number, (heading, figure) in enumerate(figures):
+        body = figure.to_html(full_html=False, include_plotlyjs=number == 0)
+        parts.append(f"<h2>{html.escape(heading)}</h2>{body}")
+    path.write_text("\n".join(parts), encoding="utf-8")
+
+
+TASK_ROLES = FINETUNE.takes
+SEARCH = Step(
+    "search",
+    "Search hyperparameters",
+    SearchStep,
+    search_settings,
+    makes="searches",
+    needs=(MODEL,),
+    takes=(*TASK_ROLES, Role("search_space", "--space", "Search space")),
+    seed="search_seed",
+    command=("search",),
+    part="search",
+    selected_by="search_search",
+    grows=True,
+    start_up=8.0,
+    guards=find_search_guards,
+)
+SEEDS = Step(
+    "seeds",
+    "Compare seeds by epoch",
+    SeedStudyStep,
+    compare_seeds,
+    makes="searches",
+    needs=(MODEL,),
+    takes=TASK_ROLES,
+    command=("search", "seeds"),
+    part="search",
+    selected_by="search_search",
+    grows=True,
+    start_up=8.0,
+    guards=find_search_guards,
+)

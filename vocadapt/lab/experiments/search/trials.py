@@ -1,0 +1,100 @@
+"""The trials of a search: a trial is one cell for each seed, and its score is their mean on dev."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.experiments.search.space import apply_settings
+from vocadapt.lab.experiments.studies.grid import identify_training
+from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
+from vocadapt.lab.experiments.studies.study_step import Stamps, StudyStep
+from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep, limit_task, load_task
+from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.models.model_folder import name_of
+from vocadapt.progress import silent
+from vocadapt.training.finetune.run_files import load_runs
+from vocadapt.training.tasks.splits import SPLITS
+
+THREADS = 1  # of a cell, as in a study
+
+
+@dataclass(frozen=True)
+class TrialMaker:
+    """Makes the cells of trials: one model on one task, with settings that differ.
+
+    `spec`: of a fine-tuning with the settings that are not searched. `metric`: name of the score.
+    """
+
+    spec: Spec
+    seeds: tuple[int, ...]
+    task_name: str
+    metric: str
+    stamps: Stamps
+
+    def make_cells(self, given: Mapping[str, Any]) -> tuple[StudyStep, ...]:
+        """Return the steps of a trial with the given settings, one for each seed."""
+        settings = apply_settings(self.spec.settings, given)
+        names = (name_of(Path(self.spec.inputs["model"][0])), self.task_name)
+        training = identify_training(
+            names, replace(self.spec, settings=settings), self.stamps, THREADS
+        )
+        return tuple(training.build_step(seed) for seed in self.seeds)
+
+    @property
+    def study(self) -> Study:
+        """The study of the base settings: what a pool is opened for."""
+        inputs = {role: paths[0] for role, paths in self.spec.inputs.items() if role != "model"}
+        model = self.spec.inputs["model"][0]
+        task = StudyTask(self.task_name, inputs, self.spec.settings.kind)
+        return Study("search", (Variant("model", model),), (task,), self.seeds, threads=THREADS)
+
+
+def prepare_trials(
+    inputs: Mapping[str, tuple[str, ...]],
+    base: FinetuneStep,
+    seeds: tuple[int, ...],
+    offline: bool = False,
+) -> TrialMaker:
+    """Check model and task, and return the maker of trials.
+
+    inputs: of the step finetune. offline: whether nothing may be downloaded. Raises InputError if
+    the task has no dev split with labels, because test scores are never used.
+    """
+    if base.finetune.with_dev:
+        raise InputError(
+            "A search compares scores on the dev split, so it cannot be trained on.",
+            "Search without training on dev.",
+            "with_dev",
+        )
+    if base.fold == ALL_FOLDS:
+        raise InputError("A search runs on one fold.", "Choose one, such as 1.", "fold")
+    spec = Spec("finetune", replace(base, weights=False), dict(inputs), offline=offline).absolute()
+    context = StepContext(spec, Path(), None, silent)
+    task = limit_task(load_task(context, spec.settings), spec.settings.limit)[0]
+    dev = task.splits.get("dev")
+    if dev is None or not dev.labeled:
+        raise InputError(
+            f"{task.name} has no dev split with labels, and a search compares dev scores only.",
+            "Give dev examples, for example some of the training examples, which are then not trained"
+            " on. Do not use test examples.",
+            "dev",
+        )
+    return TrialMaker(spec, seeds, task.name, task.scorer.headline, Stamps(None))
+
+
+def read_dev_scores(step: StudyStep, root: Path) -> tuple[float, ...]:
+    """Return the dev score of a finished cell after each epoch."""
+    (run,) = load_runs(step.find_folder(root))
+    return tuple(run.record["dev"])
+
+
+def read_dev_score(step: StudyStep, root: Path) -> float:
+    """Return the dev score of a finished cell: that of its best epoch, whose weights are kept."""
+    return max(read_dev_scores(step, root))
+
+
+def list_task_inputs(inputs: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return the inputs of a search that are those of its cells."""
+    return {role: paths for role, paths in inputs.items() if role in ("model", "task", *SPLITS)}

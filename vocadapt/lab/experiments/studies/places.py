@@ -1,0 +1,80 @@
+"""Where the cells of a study run: opens the pool for the setting `on`."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.cluster.ray_cluster import CLIENT
+from vocadapt.lab.experiments.studies.estimates import estimate_grid
+from vocadapt.lab.experiments.studies.grid import Grid
+from vocadapt.lab.experiments.studies.pools import (
+    CELL_MEMORY,
+    WEIGHTS_COPIES,
+    LocalPool,
+    Pool,
+    size_local_pool,
+)
+from vocadapt.lab.experiments.studies.slurm import Allocation, write_script
+from vocadapt.lab.experiments.studies.study_file import Study
+from vocadapt.lab.workspace.disk_space import measure_weights
+from vocadapt.settings import show_value
+
+PLACES = {  # value of `on` → what it means
+    "local": "worker processes on this machine",
+    "ray": "the Ray cluster that runs here or that RAY_ADDRESS names; without one, Ray is started",
+    "slurm": "an array script for SLURM is written, and nothing is run",
+}
+
+
+def check_place(on: str) -> str:
+    """Return `on` if it is a key of PLACES or ray://HOST:PORT; raise InputError for anything else."""
+    if on in PLACES or on.startswith(CLIENT):
+        return on
+    near = get_close_matches(on, PLACES, n=1)
+    remedy = f"Choose one of: {', '.join(PLACES)}, {CLIENT}HOST:PORT."
+    if near:
+        remedy = f"Did you mean {near[0]}?"
+    raise InputError(f"Unknown place to run a study: {show_value(on)}.", remedy, "on")
+
+
+def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> Pool:
+    """Open the pool that runs the cells of a study, whose folder is `root`.
+
+    on: a key of PLACES, or ray://HOST:PORT. workers: cells that run at once, 0 for as many as fit.
+    gpus: of each cell, on Ray. Raises InputError for any other value of `on`, and for a cluster that
+    cannot be used.
+    """
+    if not check_place(on).startswith("ray"):
+        return LocalPool(count_workers(workers, study), study.threads)
+    from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
+
+    demand = Demand(study.threads, measure_cell_memory(study), gpus)
+    return RayPool(on, root, demand, workers, study.retries)
+
+
+def count_workers(workers: int, study: Study) -> int:
+    """Return how many cells run at once: the requested number, or for 0 as many as fit on this
+    machine.
+    """
+    if workers:
+        return workers
+    return size_local_pool(study.threads, _measure_largest_weights(study))
+
+
+def measure_cell_memory(study: Study) -> float:
+    """Estimate the bytes of memory that a cell with the largest model needs."""
+    return CELL_MEMORY + WEIGHTS_COPIES * _measure_largest_weights(study)
+
+
+def _measure_largest_weights(study: Study) -> int:
+    return max(measure_weights(variant.model) for variant in study.variants)
+
+
+def write_array_script(
+    grid: Grid, root: Path, file: Path, at_once: int, gpus: float
+) -> Path | None:
+    """Write the script that runs a study under SLURM; None if all cells are finished."""
+    cost = estimate_grid(grid, root, 1)
+    seconds = cost.seconds_alone / max(1, cost.cells)
+    memory = measure_cell_memory(grid.study)
+    return write_script(grid, root, file, Allocation(at_once, seconds, memory, gpus))

@@ -1,0 +1,152 @@
+"""Pools, which run the cells of a study: one takes folders of cells and returns those that ended."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Protocol
+
+from vocadapt.lab.experiments.studies.cell_worker import ENDED, run_cells, set_thread_variables
+from vocadapt.system.cores import count_cores
+
+PATIENCE = 5.0  # seconds that a worker has to end after SIGTERM
+CELL_MEMORY = 2.0e9  # approximate bytes of a cell, in addition to the copies of its weights
+WEIGHTS_COPIES = 6  # weights, gradients, two moments, and a checkpoint while it is written
+
+
+class Pool(Protocol):
+    """Runs cells: `submit` starts one, `wait_for_ended` returns those that have ended (finished or
+    lost), and `close` stops all others.
+    """
+
+    @property
+    def capacity(self) -> int:
+        """Number of cells that run at once."""
+
+    def submit(self, folder: Path) -> None:
+        """Start the cell of a folder."""
+
+    def wait_for_ended(self, seconds: float) -> Sequence[Path]:
+        """Return the folders of cells that have ended; wait for one, at most `seconds`."""
+
+    def close(self) -> None:
+        """Stop all cells."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process that runs cells.
+
+    folder: that of its cell, None if it is idle. has_begun: whether it has reported the start of
+    that cell. is_new: whether it has not finished any cell yet.
+    """
+
+    process: BaseProcess
+    connection: Connection
+    folder: Path | None = None
+    has_begun: bool = False
+    is_new: bool = True
+
+    def send_cell(self, folder: Path) -> None:
+        """Send a cell to the process."""
+        self.folder, self.has_begun = folder, False
+        with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
+            self.connection.send(str(folder))
+
+    def has_ended_cell(self) -> bool:
+        """Read the reports of the process; return whether its cell has ended. Raises EOFError if
+        the process has died.
+        """
+        try:
+            while self.connection.poll():
+                answer = self.connection.recv()
+                self.has_begun = True
+                if answer == ENDED:
+                    return True
+        except OSError:
+            raise EOFError from None
+        if not self.process.is_alive():  # a process that it started may hold its connection open
+            raise EOFError
+        return False
+
+
+@dataclass(eq=False)
+class LocalPool:
+    """Workers on this machine. A worker that dies is replaced: only its cell is lost."""
+
+    capacity: int
+    threads: int = 1
+    _workers: list[_Worker] = field(default_factory=list)
+
+    def submit(self, folder: Path) -> None:
+        """Give a cell to an idle worker, or to a new one."""
+        self._workers = [one for one in self._workers if one.folder or one.process.is_alive()]
+        idle = next((worker for worker in self._workers if worker.folder is None), None)
+        if idle is None:
+            idle = self._start()
+            self._workers.append(idle)
+        idle.send_cell(folder)
+
+    def wait_for_ended(self, seconds: float) -> list[Path]:
+        """Return the folders of cells that have ended; wait for one, at most `seconds`."""
+        busy = [worker for worker in self._workers if worker.folder is not None]
+        handles: list[Any] = [worker.connection for worker in busy]
+        handles += [worker.process.sentinel for worker in busy]
+        ready = wait(handles, seconds)
+        ended = []
+        for worker in busy:
+            if worker.connection not in ready and worker.process.sentinel not in ready:
+                continue
+            assert worker.folder is not None
+            folder = worker.folder
+            try:
+                if worker.has_ended_cell():
+                    ended.append(folder)
+                    worker.folder, worker.is_new = None, False
+            except EOFError:
+                self._workers.remove(worker)
+                worker.process.join()
+                # A worker that died while it was idle has lost no cell.
+                if worker.has_begun or worker.is_new:
+                    ended.append(folder)
+                else:
+                    self.submit(folder)
+        return ended
+
+    def close(self) -> None:
+        """Stop all workers: SIGTERM, then SIGKILL."""
+        for worker in self._workers:
+            worker.connection.close()  # an idle worker ends by itself
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join(PATIENCE)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._workers.clear()
+
+    def _start(self) -> _Worker:
+        # Spawn, not fork: a forked process with threads may hang.
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=run_cells, args=(theirs,), daemon=False)
+        with set_thread_variables(self.threads):
+            process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+
+def size_local_pool(threads: int, weights: int) -> int:
+    """Return how many cells this machine can compute at once, by its cores and free memory.
+
+    weights: bytes of the weights of the largest model.
+    """
+    import psutil
+
+    need = CELL_MEMORY + WEIGHTS_COPIES * weights
+    by_memory = int(psutil.virtual_memory().available / need)
+    by_cores = count_cores() // threads
+    return max(1, min(by_memory, by_cores))

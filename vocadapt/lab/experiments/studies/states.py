@@ -1,0 +1,60 @@
+"""The states of a study's cells, read from its folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.lab.experiments.studies.grid import Cell, Grid
+from vocadapt.lab.experiments.studies.runner import is_collapsed
+from vocadapt.lab.experiments.studies.study_step import StudyStep
+from vocadapt.lab.jobs.job import SPEC, Job
+
+STATES = {  # state → what it means
+    "done": "finished",
+    "collapsed": "finished, but never better than always predicting the most frequent answer, on the dev"
+    " split or, without one, on training examples",
+    "running": "being computed",
+    "failed": "ended without a result",
+    "interrupted": "stopped; continues from its checkpoint when the study runs again",
+    "waiting": "not started",
+}
+
+
+@dataclass(frozen=True)
+class CellState:
+    """A cell, its state (a key of STATES), the fraction that is done if it runs, and its problem."""
+
+    cell: Cell
+    state: str
+    fraction: float | None = None
+    problem: str = ""
+
+
+def find_states(grid: Grid, root: Path) -> tuple[CellState, ...]:
+    """Return the state of every cell, in the order of the file."""
+    return tuple(_find_state(cell, root) for cell in grid.cells)
+
+
+def find_step_state(step: StudyStep, root: Path) -> tuple[str, float | None, str]:
+    """Return the state of a step, the fraction that is done, and why it failed."""
+    if step.is_whole(root):
+        return "done", 1.0, ""
+    folder = root / "jobs" / step.name
+    if not (folder / SPEC).is_file():
+        return "waiting", None, ""
+    status = Job(folder).status()
+    if status.state in ("canceled", "interrupted"):
+        return "interrupted", status.fraction, ""
+    return status.state, status.fraction, status.error
+
+
+def _find_state(cell: Cell, root: Path) -> CellState:
+    state, fraction, problem = find_step_state(cell.step, root)
+    if state == "done" and is_collapsed(cell.step, root):
+        state = "collapsed"
+    return CellState(cell, state, fraction, problem)
+
+
+def count_states(states: tuple[CellState, ...]) -> dict[str, int]:
+    """Return state → number of cells, in the order of STATES; states without cells are left out."""
+    counts = {name: sum(one.state == name for one in states) for name in STATES}
+    return {name: count for name, count in counts.items() if count}

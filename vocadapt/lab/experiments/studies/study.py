@@ -1,0 +1,108 @@
+"""The step that runs a study: it fills a folder over several runs, until all cells are finished."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard
+from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import CheckedSettings, setting
+
+
+@dataclass(frozen=True)
+class StudyRun(CheckedSettings):
+    """Where a study runs, and on how many workers."""
+
+    on: str = setting(
+        "local",
+        "where cells run: local, ray, ray://HOST:PORT, or slurm (writes a script)",
+        label="Where it runs",
+    )
+    workers: int = setting(
+        0, "number of cells that run at once", high=10_000, empty="as many as fit"
+    )
+    gpus: float = setting(
+        0.0, "number of GPUs of each cell, on a Ray cluster or under SLURM", high=64, label="GPUs"
+    )
+    confirm: int = setting(
+        0, "number of cells, to confirm a very large study", empty="not needed up to 10,000"
+    )
+
+
+def run_study(context: StepContext, settings: StudyRun) -> Numbers:
+    """Run the unfinished cells of a study; the result is the table."""
+    # Imported here: a study consists of other steps, so its modules import this package.
+    from vocadapt.lab.experiments.studies.grid import expand
+    from vocadapt.lab.experiments.studies.places import check_place, open_pool, write_array_script
+    from vocadapt.lab.experiments.studies.runner import run_grid, summarize_grid
+    from vocadapt.lab.experiments.studies.study_file import read_study
+    from vocadapt.lab.experiments.studies.table import build_table
+
+    context.progress(0.0, "reading the study")
+    study = read_study(Path(context.spec.inputs["file"][0]))
+    workspace = Workspace(context.root) if context.root else None
+    grid = expand(study, context.draft, settings.confirm, workspace)
+    script = None
+    if check_place(settings.on) == "slurm":
+        file = Path(context.spec.inputs["file"][0])
+        script = write_array_script(grid, context.draft, file, settings.workers, settings.gpus)
+        outcome = summarize_grid(grid, context.draft)
+    else:
+        pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)
+        outcome = run_grid(grid, context.draft, pool, context.progress)
+    numbers = {
+        **outcome.to_dict(),
+        "rows": [asdict(one) for one in build_table(grid, context.draft)],
+    }
+    return numbers if script is None else {**numbers, "script": str(script)}
+
+
+def find_study_guards(context: StepContext) -> Iterator[Guard]:
+    """Yield what to know before a study starts: the guards of its trainings, each sentence once,
+    with the models as they are; and the time of all cells.
+
+    Its settings are those of its file, so a guard names no change of them.
+    """
+    from vocadapt.lab.experiments.studies.estimates import estimate_grid, find_source
+    from vocadapt.lab.experiments.studies.grid import expand
+    from vocadapt.lab.experiments.studies.places import count_workers
+    from vocadapt.lab.experiments.studies.study_file import read_study
+
+    # 1. The guards of the trainings that are left; seeds do not change them.
+    settings = context.spec.settings
+    study = read_study(Path(context.spec.inputs["file"][0]))
+    workspace = Workspace(context.root) if context.root else None
+    offline = context.spec.offline or None
+    grid = expand(study, context.draft, settings.confirm, workspace, offline)
+    found: dict[str, Guard] = {}
+    for (_, task), cell in {(cell.row, cell.task): cell for cell in grid.cells}.items():
+        spec = replace(cell.step.spec, offline=cell.step.spec.offline or context.spec.offline)
+        if cell.step.needs is not None:  # its model is not made yet
+            spec = replace(spec, inputs={**spec.inputs, "model": find_source(cell).inputs["model"]})
+        for guard in spec.find_guards(context.root):
+            if guard.code != "minutes":
+                named = replace(guard, sentence=f"{task}: {guard.sentence}", change={})
+                found[named.sentence] = named
+    yield from found.values()
+
+    # 2. The time of all cells.
+    workers = count_workers(settings.workers, study)
+    yield build_minutes_guard(estimate_grid(grid, context.draft, workers).seconds)
+
+
+STEP = Step(
+    "study",
+    "Run a study",
+    StudyRun,
+    run_study,
+    makes="studies",
+    needs=(Role("file", "", "Study"),),
+    command=("study", "run"),
+    description="Run the unfinished cells of a study; run it again to continue.",
+    part="studies",
+    selected_by="studies_study",
+    grows=True,
+    start_up=8.0,
+    guards=find_study_guards,
+)

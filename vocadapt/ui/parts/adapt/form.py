@@ -1,0 +1,513 @@
+"""The form of the part Adapt: model, recipe, inputs and settings of a new adapted model."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import list_texts
+from vocadapt.lab.reports.advice import AdviceReport
+from vocadapt.lab.reports.pretraining import has_mlm_head
+from vocadapt.lab.reports.recommendation import (
+    AlignmentChoice,
+    find_best_alignment,
+    recommend_recipe,
+)
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.abilities import check_ability
+from vocadapt.models.contextual.word_vectors import count_layers
+from vocadapt.models.extension_size import ModuleSize
+from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
+from vocadapt.recipe import Recipe
+from vocadapt.recipe_changes import change_heuristic
+from vocadapt.spaces.alignment.alignment import AlignmentSettings
+from vocadapt.spaces.alignment.display_name import describe_method
+from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.components.blocks import draw_link, draw_note
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.parts.advise.recommendation import (
+    describe_alignment,
+    draw_verdict_box,
+    load_advice,
+)
+from vocadapt.ui.parts.alignment import methods
+from vocadapt.ui.parts.initializers.view import draw_own_settings
+from vocadapt.ui.parts.pretraining import view as pretraining_view
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.names import find_model_stem
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, fraction, percent
+from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET, RECOMMENDED
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
+from vocadapt.vocabulary.plan.augmentation import list_augmentations
+from vocadapt.vocabulary.plan.plan import PlanSettings
+from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
+
+MIN_COVER = 0.5  # smallest coverage of a text that the form offers for a trim
+FILLED = "adapt_filled"  # session key: the recipe whose values the number fields were given
+GATES = {
+    0.5: "as published: half of each layer's output comes from the untrained module",
+    0.98: "close to 1: the model starts almost unchanged",
+}
+
+
+@dataclass(frozen=True)
+class ChosenRecipe:
+    """A recipe, its model and its inputs.
+
+    advice: the advice that the recipe follows; None if the recipe is not the recommended one.
+    """
+
+    recipe: Recipe
+    model: str
+    vectors: Artifact | None = None
+    target: str | None = None
+    corpus: Artifact | None = None
+    advice: AdviceReport | None = None
+    glossary: Artifact | None = None
+
+    @property
+    def inputs(self) -> dict[str, tuple[str, ...]]:
+        """The inputs of the step."""
+        found: dict[str, tuple[str, ...]] = {"model": (str(cache.model_of(self.model).path),)}
+        if self.vectors:
+            found["vectors"] = (str(self.vectors.folder),)
+        if self.target:
+            found["target"] = (str(cache.model_of(self.target).path),)
+        if self.corpus:
+            found["text"] = (str(self.corpus.folder),)
+        if self.glossary:
+            found["glossary"] = (str(self.glossary.folder),)
+        return found
+
+    @property
+    def suggested_name(self) -> str:
+        """The suggested name of the result."""
+        origin = self.vectors.name if self.vectors else self.recipe.name
+        return f"{find_model_stem(self.model)}-{origin}"
+
+    @property
+    def is_discouraged(self) -> bool:
+        """Whether the advice is not to change the vocabulary."""
+        return self.advice is not None and self.advice.advice.verdict == "keep"
+
+
+def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
+    """Draw the form of a recipe and its inputs; return None, with a message, if an input is
+    missing.
+    """
+    # The frequent settings come first; the expert settings are folded.
+    model_box, preset_box, inputs_box = st.container(), st.container(), st.container()
+    more = st.container()
+    # 1. The recipe, and the sources that it needs.
+    with preset_box:
+        recipe = _pick_preset(workspace)
+    if recipe.makes_embeddings:  # what is folded are the settings of new embeddings
+        more = more.expander("More settings", icon=":material/tune:")
+    with more:
+        recipe = _choose_initializer(recipe)
+    text = "text" if "text" in recipe.needs else "counts"
+    with inputs_box:
+        vectors = _pick_input(workspace, recipe, "vectors")
+        corpus = _pick_input(workspace, recipe, text)
+        glossary = _pick_input(workspace, recipe, "glossary")
+    sources = {"vectors": vectors, text: corpus, "glossary": glossary}
+    given = {name for name, one in sources.items() if one}
+    # 2. The model, and the target whose vocabulary it adopts.
+    default, target = None, None
+    if vectors:
+        default = pickers.model_behind(vectors, workspace)
+    with model_box:
+        model = pickers.pick_model(workspace, "adapt_model", default=default)
+    # Checked only after both pickers, which report all missing inputs at once.
+    if not sources.keys() & recipe.needs <= given:
+        return None
+    if "target" in recipe.needs:
+        with inputs_box:
+            target = pickers.pick_target(workspace, model, "adapt_target")
+        if not target:
+            pickers.draw_empty_state(
+                "No target is selected yet.",
+                "This preset adopts another model's vocabulary: select it above.",
+            )
+            return None
+    # 3. What is recommended for the text of these vectors, and the options of the recipe.
+    chosen = ChosenRecipe(recipe, model, vectors, target, corpus, glossary=glossary)
+    if recipe.name == RECOMMENDED:
+        with preset_box:
+            found = _recommend(workspace, chosen)
+        if found is None:
+            return None
+        chosen = found
+    return _choose_options(workspace, chosen, inputs_box, more)
+
+
+def _choose_options(
+    workspace: Workspace, chosen: ChosenRecipe, main: DeltaGenerator, more: DeltaGenerator
+) -> ChosenRecipe | None:
+    """Draw the options that a recipe has, the frequent ones in `main` and the others in `more`;
+    return the changed recipe, None if the model cannot be trained as it requires.
+    """
+    recipe, model = chosen.recipe, chosen.model
+    if "min_count" in recipe.kind.settings:
+        recipe = _choose_words(recipe, main)
+    if not recipe.kind.rearranges and "vectors" in recipe.kind.needs:
+        recipe = _choose_tokenizer(recipe, more)
+    if recipe.needs_alignment and chosen.vectors:
+        recipe = _choose_alignment(workspace, chosen, recipe, main, more)
+    with main:
+        recipe = _choose_extension_options(recipe, model)
+    if recipe.makes_embeddings:
+        with more:
+            rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
+        recipe = replace(recipe, rows=rows)
+    if recipe.further.stage:
+        trained = cache.model_of(model)
+        if not has_mlm_head(trained):
+            pretraining_view.explain_missing_head(pickers.display_model(workspace, model), trained)
+            return None
+        training = pretraining_view.fit_length(recipe.further.training, trained)
+        recipe = replace(recipe, further=replace(recipe.further, training=training))
+    if chosen.advice and recipe != chosen.recipe:
+        recipe = replace(recipe, name=f"{RECOMMENDED}-changed")
+    return replace(chosen, recipe=recipe)
+
+
+def _pick_preset(workspace: Workspace) -> Recipe:
+    """Show the picker of presets; return the selected one. For "recommended", it still lacks the
+    words and the alignment.
+    """
+    offered = dict(PRESETS)
+    vectors = workspace.artifacts("vectors")
+    first = DEFAULT_PRESET
+    if vectors:
+        recommended = replace(
+            PRESETS[DEFAULT_PRESET], name=RECOMMENDED, title="Recommended for this text"
+        )
+        offered = {RECOMMENDED: recommended, **offered}
+        model = pickers.model_behind(vectors[0], workspace)
+        with suppress(InputError):  # the model may not be on this machine
+            if model and load_advice(workspace, vectors[0], model):
+                first = RECOMMENDED
+    # A link may name a preset of a family that is not listed, such as reduced-last-33.
+    linked = st.query_params.get("adapt_preset", "")
+    with suppress(InputError):
+        offered.setdefault(linked, get_preset(linked))
+    offered.pop("", None)
+    names = list(offered)
+    titles = {name: format_recipe_title(recipe) for name, recipe in offered.items()}
+    if RECOMMENDED in offered:
+        titles[RECOMMENDED] = offered[RECOMMENDED].title
+    address.restore_selection("adapt_preset", address.Choice(offered.__contains__, first))
+    name = st.selectbox(
+        "Preset",
+        names,
+        key="adapt_preset",
+        persist_state="session",
+        format_func=lambda name: titles[name],
+        help=explain("Preset", "Selects what is changed, and where the new embeddings come from."),
+    )
+    address.write("adapt_preset", [name or first], offered.__contains__)
+    recipe = offered[name or first]
+    if recipe.name != RECOMMENDED:
+        draw_note(plain(_capitalize(recipe.about)))
+    return recipe
+
+
+def _capitalize(sentence: str) -> str:
+    """Return a sentence that begins with a capital letter and ends with a full stop."""
+    return f"{sentence[:1].upper()}{sentence[1:]}".rstrip(".") + "."
+
+
+def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | None:
+    """Draw the advice on the text of the word vectors; return the recommended recipe, with the
+    selected initializer, None if there is no advice or no word to add.
+    """
+    assert chosen.vectors is not None  # the recommended recipe needs word vectors
+    report = load_advice(workspace, chosen.vectors, chosen.model)
+    if report is None:
+        pickers.draw_empty_state(
+            "There is no advice for these word vectors.",
+            (
+                "Their text is not in this workspace, or its words were not counted for this model."
+                " Import the text, or select another preset."
+            ),
+            "text",
+            "Import a text",
+        )
+        return None
+    found = recommend_recipe(report.advice)
+    draw_verdict_box(report)
+    if found is None:
+        st.markdown("No word of this text can be added to this model.")
+        return None
+    draw_link("advise", "Read the advice", icon=":material/menu_book:")
+    recipe = replace(found, rows=chosen.recipe.rows)
+    return replace(chosen, recipe=recipe, advice=report)
+
+
+def _choose_initializer(recipe: Recipe) -> Recipe:
+    """Show the picker of initializers, the preset's by default; return the recipe with the selected
+    one. A reduction adds no embeddings, so no picker is shown.
+
+    An initializer that needs a source that the preset does not need is not offered. A text and a
+    glossary are the exceptions: they can be selected below.
+    """
+    if not recipe.makes_embeddings:
+        return recipe
+    offered = {}
+    for name in INITIALIZERS:
+        changed = replace(recipe, rows=replace(recipe.rows, method=name))
+        if changed.needs <= {*recipe.needs, "text", "glossary"}:
+            offered[name] = changed
+    chosen = st.selectbox(
+        "Initializer",
+        list(offered),
+        list(offered).index(recipe.rows.method),
+        key=f"initializer_{recipe.name}",
+        help=explain("Initializer", "Selects how the embeddings of new tokens are initialized."),
+    )
+    draw_note(plain(INITIALIZERS[chosen].about))
+    return offered[chosen]
+
+
+GLOSSARY_FORMAT = "A glossary is a text with a word and its description on each line, separated by a colon or a tab."
+REQUIRED_INPUTS = {  # need → kind of artifact, label, and the message if there is none
+    "vectors": (
+        "vectors",
+        "Words from",
+        "There are no word vectors for new words yet.",
+        (
+            "New words are initialized from their word vectors: make word vectors from a text of"
+            " your domain first. Or choose a preset that needs none, such as a smaller vocabulary."
+        ),
+    ),
+    "counts": (
+        "corpora",
+        "Text",
+        "There is no text to count tokens in yet.",
+        "This preset uses token frequencies in a text of your domain: import one first.",
+    ),
+    "text": (
+        "corpora",
+        "Text",
+        "There is no text to train on yet.",
+        "This preset trains on a text of your domain: import one first.",
+    ),
+    "glossary": (
+        "corpora",
+        "Glossary",
+        "There is no glossary yet.",
+        f"Import one on the page Your text. {GLOSSARY_FORMAT}",
+    ),
+}
+
+
+def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
+    """Show the picker of an input, or a message if there is none."""
+    if need not in recipe.needs:
+        return None
+    kind, label, problem, remedy = REQUIRED_INPUTS[need]
+    found = workspace.artifacts(kind)
+    key = f"adapt_{kind}"
+    if need in ("text", "glossary"):  # nothing can be trained on word counts alone
+        found = list_texts(workspace)
+    if need == "glossary":  # another text than the one of the domain
+        key = "adapt_glossary"
+    if found:
+        picked = pickers.pick(label, found, key)
+        if need == "glossary":
+            draw_note(GLOSSARY_FORMAT)
+        return picked
+    part, link = "text", "Import a text"
+    if kind == "vectors":
+        part, link = "vectors", "Make word vectors"
+    pickers.draw_empty_state(problem, remedy, part, link)
+    return None
+
+
+def _choose_words(recipe: Recipe, place: DeltaGenerator) -> Recipe:
+    """Draw the number of words to add and their minimum number of occurrences; return the recipe
+    with them.
+    """
+    plan = recipe.vocabulary
+    _fill_in(recipe)
+    left, right = place.columns(2)
+    # The fields begin empty; `_fill_in` sets the recipe's values.
+    max_added = draw_setting(
+        left,
+        PlanSettings,
+        "max_added",
+        "adapt_cap",
+        bounded=False,
+        step=1000,
+        bind="query-params",
+    )
+    min_count = draw_setting(
+        right,
+        PlanSettings,
+        "min_count",
+        "adapt_occurrences",
+        bounded=False,
+        step=1,
+        bind="query-params",
+    )
+    return replace(recipe, vocabulary=replace(plan, max_added=max_added, min_count=min_count))
+
+
+def _fill_in(recipe: Recipe) -> None:
+    """Fill the number fields with the recipe's values when another recipe is selected; the values
+    of a link stay.
+    """
+    plan = recipe.vocabulary
+    filled = (recipe.name, plan.max_added, plan.min_count)
+    visit = st.session_state.get(address.VISIT)
+    last_filled, last_visit = st.session_state.get(FILLED, (None, None))
+    st.session_state[FILLED] = (filled, visit)
+    for key, value in (("adapt_cap", plan.max_added), ("adapt_occurrences", plan.min_count)):
+        was_linked = visit != last_visit and key in st.query_params
+        if filled != last_filled and not was_linked:
+            st.session_state[key] = value or None
+
+
+def _choose_tokenizer(recipe: Recipe, place: DeltaGenerator) -> Recipe:
+    """Draw the tokenizer modes that keep all tokens; return the recipe with the selected one."""
+    modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
+    mode = place.radio(
+        "Tokenizer", list(modes), key="adapt_mode", captions=[mode.about for mode in modes.values()]
+    )
+    return replace(recipe, tokenizer=str(mode))
+
+
+def _choose_alignment(
+    workspace: Workspace,
+    chosen: ChosenRecipe,
+    recipe: Recipe,
+    main: DeltaGenerator,
+    more: DeltaGenerator,
+) -> Recipe:
+    """Draw the picker of alignments in `more` and what is selected, and why, in `main`; return the
+    recipe with the selected one.
+
+    The default is the best evaluated alignment; if none was evaluated, that of the recipe.
+    """
+    assert chosen.vectors is not None
+    best = find_best_alignment(workspace, chosen.vectors, cache.model_of(chosen.model))
+    wanted = best or AlignmentChoice(recipe.alignment)
+    with more:
+        alignment = _pick_alignment(chosen.vectors, chosen.model, wanted.settings)
+    reason = f"**{plain(describe_method(alignment))}**."
+    if alignment == wanted.settings:
+        reason = f"{describe_alignment(wanted)}."
+    with main:
+        st.markdown(f":small[Alignment: {reason}]")
+        if best is None:
+            draw_link("alignment", "Compare alignments", alignment_vectors=chosen.vectors.name)
+    # The evaluation compares directions only, so the vector length stays that of the recipe.
+    length = recipe.alignment.vector_length
+    return replace(recipe, alignment=replace(alignment, vector_length=length))
+
+
+def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) -> AlignmentSettings:
+    """Show the picker of alignment methods that the number of anchors allows, with `wanted` as the
+    default if it is one of them.
+    """
+    # If an error is shown below, `wanted` is still offered, and the page is still drawn.
+    offered, first = {describe_method(wanted): wanted}, describe_method(wanted)
+    with mistakes.show_errors():
+        offered = methods.list_methods(
+            cache.space_of(vectors),
+            cache.model_of(model).space,
+            cache.anchors_of(vectors, cache.model_of(model)),
+            {},
+        )
+        feasible = {settings.method for settings in offered.values()}
+        if wanted.method in feasible:
+            offered.setdefault(first, wanted)
+    if first not in offered:
+        first = next(iter(offered))
+    return offered[
+        pickers.pick_name(
+            "Alignment",
+            list(offered),
+            "adapt_method",
+            first,
+            help="Selects how word vectors are mapped to the embeddings of the model.",
+        )
+    ]
+
+
+def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
+    """Draw the inputs that the recipe has: coverage of a trim; heuristic, size and initial gate of
+    an extension. Return the changed recipe.
+    """
+    if "cover" in recipe.kind.settings and recipe.vocabulary.cover:
+        cover = draw_setting(
+            st,
+            recipe.vocabulary,
+            "cover",
+            f"adapt_cover_{recipe.name}",
+            least=MIN_COVER,
+            step=0.0001,
+            format="%.4f",
+        )
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
+    if {"refill", "max_added"} <= set(recipe.kind.settings):
+        recipe = _choose_heuristic(recipe, cache.model_of(model).vocabulary.family)
+        size = draw_setting(
+            st,
+            PlanSettings(max_added=EXTENSION),
+            "max_added",
+            "adapt_extension",
+            label="Extension size",
+            least=1,
+            step=1000,
+            bind="query-params",
+            help=(
+                "Number of tokens to add, selected on the text. Published (Tai et al. 2020):"
+                " 17 748."
+            ),
+        )
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
+    if recipe.module.size:
+        check_ability(cache.model_of(model), "extend")
+        gate = st.radio(
+            "Initial gate",
+            list(GATES),
+            key="adapt_gate",
+            captions=list(GATES.values()),
+            format_func=fraction,
+        )
+        recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
+        base = cache.model_of(model)
+        module = ModuleSize.from_settings(recipe.module, base.config)
+        parameters = module.to_dict(count_layers(base))["parameters"]
+        st.markdown(
+            f":small[Each layer gets a module with {count(module.hidden)} hidden and"
+            f" {count(module.intermediate)} intermediate units: **{percent(module.share)}** of"
+            f" the layer, {count(parameters)} parameters in total.]"
+        )
+    return recipe
+
+
+def _choose_heuristic(recipe: Recipe, family: str) -> Recipe:
+    """Draw the heuristics that can add tokens to models of a tokenizer family; return the recipe
+    with the selected one. The default is the heuristic of the recipe, or else the trainer of the
+    family.
+    """
+    offered = list_augmentations(family, recipe.needs)
+    usual = recipe.vocabulary.refill
+    if usual not in offered:
+        usual = next(iter(offered))
+    add_by = draw_setting(
+        st,
+        replace(recipe.vocabulary, refill=usual),
+        "refill",
+        f"adapt_add_by_{recipe.name}_{family}",
+        label="Tokens added by",
+        choices=offered,
+    )
+    return change_heuristic(recipe, add_by)

@@ -1,0 +1,430 @@
+"""Blocks of the part Advice: verdict and reasons, figures, recipes, and split words."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import read_corpus
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
+from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt_cost import estimate_adaptation
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.presets import PRESETS
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.words import describe_held_out
+from vocadapt.ui.components import intake, mistakes
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_heading,
+    draw_link,
+    draw_metrics,
+    draw_note,
+    draw_table,
+    open_details,
+    tsv,
+)
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.parts.advise.recommendation import describe_words
+from vocadapt.ui.parts.vectors import view as vectors_view
+from vocadapt.ui.state import address, cache, count_cache
+from vocadapt.ui.text import markup
+from vocadapt.ui.text.number_formats import (
+    chance,
+    count,
+    count_noun,
+    duration,
+    fraction,
+    group_digits,
+    megabytes,
+    percent,
+    signed,
+)
+from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
+from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
+from vocadapt.vocabulary.growth.word_tokenizations import (
+    FEW_OCCURRENCES,
+    Gain,
+    TokenizationStatistics,
+)
+
+TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
+OF_TASK = "no longer split in the task"
+COLUMNS = {
+    "min count": "Minimum number of occurrences of an added word.",
+    "words added": "Number of words that the model lacks and that would be added.",
+    "tokens saved": "Fraction of the tokens of held-out lines that is saved.",
+    "in sample": "The same fraction for the lines that the words were chosen by.",
+    "wordpieces per word": "Mean number of wordpieces per running word after the addition.",
+    "no longer split": "Fraction of split running words that become a single token.",
+    OF_TASK: ("Fraction of split entity words of the task that become a single token."),
+    "under 20": (
+        "Fraction of added words that occur fewer than 20 times: their embeddings are less precise."
+    ),
+    "parameters": "Parameters of the new embeddings.",
+    "size": "Size of the new embeddings in float32.",
+}
+
+
+def pick_task(workspace: Workspace) -> Path | None:
+    """Show the picker of a task file, by upload or by path; return the file."""
+    # The label of the closed popover names the chosen file.
+    label, uploaded = "Task file", st.session_state.get("task_files") or [""]
+    chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
+    if chosen:
+        label = f"Task: {markup.plain(Path(chosen).name[:30])}"
+    with st.popover(
+        label,
+        icon=":material/label:",
+        help="Optional: also reports how the entity words are tokenized.",
+    ):
+        st.markdown(
+            ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line between"
+            " sentences.]"
+        )
+        files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
+        if files and st.button("Remove", key="no_task"):
+            # Clear both inputs: without its path, the upload would be selected again.
+            for key in ("task_files", "task_path"):
+                st.session_state.pop(key, None)
+            st.rerun()
+    if not files:
+        return None
+    return files[0]
+
+
+def draw_action(
+    workspace: Workspace, corpus: Artifact, model: str, report: lab.AdviceReport
+) -> Artifact | None:
+    """Draw what is recommended and the button that leads to it: to Adapt if there are word vectors
+    of this text, otherwise one that trains them; return the vectors.
+
+    An InputError, such as one about damaged word vectors, is a note in its place: the figures of
+    the advice do not depend on it.
+    """
+    vectors = None
+    try:
+        vectors = find_vectors_of_text(workspace, corpus, cache.model_of(model))
+        _draw_recommendation(workspace, corpus, model, report, vectors)
+    except InputError as error:
+        reason = markup.plain(mistakes.format_in_one_line(error))
+        draw_note(f"The next step cannot be offered. {reason}")
+    return vectors
+
+
+def _draw_recommendation(
+    workspace: Workspace,
+    corpus: Artifact,
+    model: str,
+    report: lab.AdviceReport,
+    vectors: Artifact | None,
+) -> None:
+    # 1. What is recommended, and what is certain of it.
+    recipe, suggested = recommend_recipe(report.advice), report.advice.recommended
+    if recipe is None or suggested is None:
+        st.markdown("No word of this text can be added to this model.")
+        return
+    lead, label = "Recommended: add", "Adapt"
+    if report.advice.verdict == "keep":
+        lead, label = "If you add words anyway:", "Adapt anyway"
+    gain = markup.format_sentence(suggested.about)
+    words = describe_words(recipe.vocabulary)
+    if vectors is not None:
+        plan = count_cache.plan_of(recipe, model, vectors, None, None, workspace.root)
+        if len(plan.added) < suggested.max_added:
+            words += f"; the word vectors contain **{count(len(plan.added))}** of them"
+    with st.container(border=True):
+        st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
+        # 2. The way there.
+        if vectors is None:
+            _offer_training(workspace, corpus, model)
+            return
+        inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
+        work = estimate_adaptation(Spec("model", ModelStep(recipe), inputs))
+        seconds = estimate_job_seconds(workspace, "model", work)
+        certain = describe_certain(report.advice.figures.gain(suggested.min_count), seconds)
+        label = f"{label}: {certain}"
+        if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
+            address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
+
+
+def describe_certain(gain: Gain, seconds: float) -> str:
+    """Describe what is certain of an adaptation: tokens saved, growth of the model, and its time."""
+    parts = [f"{percent(gain.saved)} fewer tokens"]
+    if gain.bytes is not None:
+        parts.append(f"{megabytes(gain.bytes)} more")
+    return ", ".join([*parts, f"about {duration(seconds)}"])
+
+
+def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
+    """Draw the button that trains word vectors of a text as a job, with its cost."""
+    if queue.list_promised_names(workspace, "vectors"):
+        st.markdown("Word vectors are being trained. This page continues when they are done.")
+        return
+    if read_corpus([corpus.folder]).counted_by is not None:
+        st.markdown(
+            "The embeddings of new words are made from word vectors. This text holds word counts"
+            " only, so none can be trained on it: import vectors with the same name as the text."
+        )
+        draw_link("vectors", "Import word vectors")
+        return
+    settings = Word2VecSettings()
+    st.markdown(
+        "The embeddings of new words are made from word vectors, and there are none of this text"
+        " yet."
+    )
+    draw_note(vectors_view.describe_training(workspace, model, corpus, settings))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
+        label, key = "Train word vectors", "advise_train"
+        name = panel.draw_start(workspace, spec, corpus.name, label, key)
+        if name:
+            vectors_view.start_training(workspace, spec, name)
+        draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
+
+
+def draw_reasons(report: lab.AdviceReport) -> None:
+    """Draw the reasons for the verdict."""
+    for found in report.advice.findings:
+        mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
+        finding, reason = markup.format_sentence(found.says), markup.format_sentence(found.why)
+        st.markdown(f"{mark} {finding} :small[:gray[{reason}]]")
+
+
+def draw_headline(report: lab.AdviceReport) -> None:
+    """Draw the main figures: split words, split entity words, new words, expected P@5, tokens saved."""
+    shown = report.advice.figures
+    expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
+    forecast, interval = "–", "no word can be added"
+    if shown.gain(0).words:
+        forecast = fraction(expected.p5)
+        interval = (
+            f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
+        )
+    metrics: list[tuple[str | None, ...]] = [
+        (
+            "Split words",
+            percent(shown.corpus.share),
+            _describe_words(shown.corpus),
+            ("Fraction of running words with a letter that the model splits into several tokens."),
+        ),
+        (
+            "New words",
+            count(gain.words),
+            f"occur {gain.floor} times or more",
+            "Words of the text that the model splits into several tokens, and that could be added.",
+        ),
+        (
+            "Expected P@5",
+            forecast,
+            interval,
+            (
+                "How precisely the embeddings of new words can be placed: the fraction of words like"
+                " them whose own wordpiece would be among the five nearest. A forecast from"
+                f" {count(expected.words)} running words; range: 95 % interval on a text that it was"
+                " not fitted on."
+            ),
+        ),
+        (
+            "Tokens saved",
+            percent(gain.saved),
+            _describe_saved(gain),
+            (
+                f"By {count(gain.words)} words that occur {gain.floor} times or more."
+                f" {group_digits(describe_held_out(shown.held_out_lines, shown.lines))} Wordpieces"
+                f" per word: {fraction(shown.corpus.fertility, 2)} before,"
+                f" {fraction(gain.fertility, 2)} after."
+            ),
+        ),
+    ]
+    if shown.task:
+        about = "Fraction of the words inside entities of the task file that the model splits."
+        figures_of_task = (percent(shown.task.share), _describe_words(shown.task), about)
+        metrics.insert(1, ("Split entity words", *figures_of_task))
+    draw_metrics(*metrics)
+
+
+def draw_counts(report: lab.AdviceReport, words: int | None) -> None:
+    """Explain what each word count on the page includes, and how chance is computed.
+
+    words: number of running words of the text; None if unknown.
+    """
+    shown = report.advice.figures
+    parts = [
+        f"{count(shown.corpus.words)} running words contain a letter",
+        (
+            f"{count(shown.forecast.words)}, with numbers and punctuation marks, occur at least"
+            f" {shown.min_count} times and get a vector"
+        ),
+    ]
+    if words is not None:
+        parts.insert(0, f"the text has {count(words)} running words, numbers and punctuation marks")
+    candidates = count(shown.forecast.candidates)
+    draw_note(f"Counts: {'; '.join(parts)}. Chance is 5 in {candidates} wordpieces.")
+
+
+def _describe_words(statistics: TokenizationStatistics) -> str:
+    """Format the number of words behind a fraction, and the fraction of distinct ones."""
+    return f"n = {count(statistics.words)}, distinct {percent(statistics.share_distinct)}"
+
+
+def _describe_saved(gain: Gain) -> str:
+    """Format the number of added words, and what they save in sample."""
+    return f"{count_noun(gain.words, 'word')}; {percent(gain.saved_in_sample)} in sample"
+
+
+def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
+    """Draw one card per recipe that is worth a comparison, with a link to the part Adapt."""
+    with st.expander("Recipes to compare", icon=":material/compare_arrows:"):
+        columns = st.columns(len(report.advice.recipes))
+        for column, recipe in zip(columns, report.advice.recipes, strict=True):
+            with column, st.container(border=True, height="stretch"):
+                st.markdown(
+                    f"**{recipe.name.capitalize()}** · {PRESETS[recipe.preset].title} ·"
+                    f" :green[**{count(recipe.max_added)} words**]"
+                )
+                st.markdown(f":small[{markup.format_sentence(recipe.about)}]")
+                draw_link("adapt", "Set up in Adapt", **_build_adapt_address(recipe, vectors))
+
+
+def draw_length_chart(report: lab.AdviceReport) -> None:
+    """Draw the distribution of wordpieces per word for the text and the entities of the task."""
+    draw_heading("Wordpieces per word")
+    shown = report.advice.figures
+    fractions = {"words of the text": shown.corpus.shares()}
+    sizes = f"{count(shown.corpus.words)} of the text"
+    if shown.task:
+        fractions["words in the task's entities"] = shown.task.shares()
+        sizes += f", {count(shown.task.words)} entity words"
+    shares = fractions["words of the text"].items()
+    alt = "; ".join(f"{size} tokens: {percent(share)}" for size, share in shares)
+    draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces", f"Words of the text: {alt}.")
+    draw_note(f"Running words with a letter: {sizes}.")
+
+
+def draw_split_words(report: lab.AdviceReport) -> None:
+    """Draw the most frequent split words."""
+    words = report.advice.split_words
+    draw_heading("Most frequent split words")
+    table: dict[str, list[object]] = {
+        "word": [markup.escape_invisible(word.word) for word in words],
+        "occurrences": [word.count for word in words],
+        "tokens": [len(word.pieces) for word in words],
+        "wordpieces": [markup.escape_invisible(" ".join(word.pieces)) for word in words],
+    }
+    if report.task:
+        table["in entities"] = [word.task_count for word in words]
+    text = st.column_config.TextColumn()
+    draw_table(
+        table,
+        height=330,
+        key="cut",
+        column_config={"word": text, "wordpieces": text},
+    )
+
+
+def draw_gains(report: lab.AdviceReport) -> None:
+    """Draw the gains and costs of adding words by minimum count."""
+    draw_heading("Gains and costs of adding words")
+    table: dict[str, list[str]] = {name: [] for name in COLUMNS}
+    for gain in report.advice.figures.gains:
+        cells = (
+            count(gain.floor),
+            count(gain.words),
+            percent(gain.saved),
+            percent(gain.saved_in_sample),
+            fraction(gain.fertility, 2),
+            percent(gain.mended),
+            percent(gain.mended_task),
+            percent(gain.under_few),
+            "–" if gain.parameters is None else count(gain.parameters),
+            "–" if gain.bytes is None else megabytes(gain.bytes),
+        )
+        for name, cell in zip(COLUMNS, cells, strict=True):
+            table[name].append(cell)
+    if not report.task:
+        del table[OF_TASK]
+    config = {
+        name: st.column_config.TextColumn(help=COLUMNS[name], alignment="right") for name in table
+    }
+    draw_table(table, key="gains", column_config=config)
+
+
+def draw_measured_gains() -> None:
+    """Draw the changes on tasks that were measured once."""
+    draw_heading("Measured changes of task scores")
+    st.markdown(MEASURED_SOURCE)
+    rows = [
+        (
+            f"{one.words} million",
+            one.embeddings,
+            fraction(one.p1, 3),
+            signed(one.gain, 3),
+            f"{signed(one.low, 3)} to {signed(one.high, 3)}",
+        )
+        for one in MEASURED_GAINS
+    ]
+    table = {name: list(cells) for name, *cells in zip(MEASURED_COLUMNS, *rows, strict=True)}
+    right = st.column_config.TextColumn(alignment="right")
+    config = dict.fromkeys(MEASURED_COLUMNS[2:], right)
+    draw_table(table, key="measured_gains", column_config=config)
+
+
+def draw_details(
+    report: lab.AdviceReport,
+    corpus: Artifact,
+    model: str,
+    task: Path | None,
+    vectors: Artifact | None,
+) -> None:
+    """Draw Details & export of the advice."""
+    with open_details():
+        draw_command(
+            lab.build_advise_command([corpus.folder], model, task),
+            "The same advice in a terminal; it also writes the recommended recipe",
+        )
+        source = lab.VECTORS
+        if vectors is None:
+            draw_command(lab.build_training_command([corpus.folder], model), "Train word vectors")
+        else:
+            source = str(vectors.folder)
+        draw_command(lab.build_recommended_command(model, source), "Adapt as recommended")
+        for recipe in report.advice.recipes:
+            draw_command(lab.build_adapt_command(recipe, model), recipe.name.capitalize())
+        shown, origin = report.advice.figures, "counted now"
+        if report.kept:
+            origin = "counts from the workspace"
+        st.markdown(
+            f"{count(shown.lines)} of {count(shown.lines_read)} lines, {origin};"
+            f" {duration(report.seconds)}."
+        )
+        answer = strict_json.dumps(
+            lab.build_advice_answer(report, [corpus.folder], model), indent=1
+        )
+        words = tsv(
+            ("word", "occurrences", "pieces"),
+            [(w.word, w.count, " ".join(w.pieces)) for w in report.advice.split_words],
+        )
+        draw_downloads({"advice.json": answer, "split-words.tsv": words})
+
+
+def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
+    """Return the address of the page Adapt with the recipe filled in."""
+    return {
+        "adapt_vectors": vectors.name,
+        "adapt_preset": recipe.preset,
+        "adapt_cap": str(recipe.max_added),
+        "adapt_occurrences": str(recipe.min_count),
+    }

@@ -1,0 +1,97 @@
+"""How often an alignment finds the right word: one sentence under its lists, and by frequency."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.lab.inputs.alignments import Ranking
+from vocadapt.lab.steps.alignment import AnchorScore
+from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.spaces.alignment.cross_space import ALL_PIECES, ListSettings
+from vocadapt.spaces.alignment.frequency_bands import FrequencyBand, measure_frequency_bands
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.parts.alignment.methods import MethodScores
+from vocadapt.ui.state.cache import evaluation_of
+from vocadapt.ui.text.number_formats import chance, count, count_noun, fraction, ratio
+
+K = 5
+NEW_WORDS = (
+    "New words are rarer than these, and the model knows no true wordpiece to check them against:"
+    " in these lists, expect at best the accuracy of rare words."
+)
+
+
+def draw_accuracy(
+    row: MethodScores | None,
+    detail: Artifact | None,
+    words: EmbeddingSpace,
+    settings: ListSettings,
+    stacked: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw how often the method finds the right word, as the lists rank them, and by frequency.
+
+    row: held-out scores, None if the method was not evaluated. detail: the saved alignment that has
+    the rank of each held-out word. stacked: scores of stacked embeddings on these word vectors.
+    """
+    if row is None:
+        st.markdown(
+            "How often these lists are right is not known yet: evaluate the method below on words"
+            " that the model knows."
+        )
+        return
+    ranking = Ranking(settings.csls, settings.among == ALL_PIECES)
+    st.markdown(describe_accuracy(row, ranking))
+    bands: tuple[FrequencyBand, ...] = ()
+    if detail is not None:
+        bands = compute_bands(evaluation_of(detail).anchors, words, ranking.column)
+    if bands:
+        for column, band in zip(st.columns(len(bands)), bands, strict=True):
+            value = band.found / band.words
+            column.metric(f"{band.name.capitalize()} words", ratio(value))
+            about = f"{fraction(value)} of {count(band.words)}, {describe_counts(band)}"
+            draw_note(about, column)
+    draw_note(NEW_WORDS)
+    if stacked is not None:
+        expected = stacked["reweighted"]
+        draw_note(
+            "The embeddings of new words also use their pieces. Stacked embeddings: P@5"
+            f" {fraction(stacked['p@5'])} among all {count(stacked['candidates'])} wordpieces on"
+            f" held-out words, n = {count(stacked['anchors'])}; expected for"
+            f" {count_noun(expected['new_words'], 'new word')}: {fraction(expected['p@5'])}."
+        )
+
+
+def describe_accuracy(row: MethodScores, ranking: Ranking) -> str:
+    """Describe P@5 of a method in a sentence: a ratio, the chance level, and n (Markdown)."""
+    scores = ranking.read_scores(row.held_out)
+    rate = ratio(scores[f"p@{K}"])
+    if " of " not in rate:  # none, all
+        rate = f"{rate} of the"
+    by = " by CSLS" if ranking.csls else ""
+    return (
+        f"The right word is among the {K} nearest{by} for **{rate} held-out words that the model"
+        f" knows** ({fraction(scores[f'p@{K}'])}; chance {chance(scores[f'chance@{K}'])};"
+        f" n = {count(row.anchors)})."
+    )
+
+
+def describe_counts(band: FrequencyBand) -> str:
+    """Describe how often the words of a band occur in the text."""
+    if band.least == band.most:
+        return f"{count(band.least)} times in the text"
+    return f"{count(band.least)} to {count(band.most)} times in the text"
+
+
+def compute_bands(
+    anchors: tuple[AnchorScore, ...], words: EmbeddingSpace, column: str
+) -> tuple[FrequencyBand, ...]:
+    """Return the bands of the held-out words; () without word counts, or without these ranks."""
+    ranks = [getattr(anchor, column) for anchor in anchors]
+    known = all(anchor.word in words for anchor in anchors)
+    if words.counts is None or None in ranks or not known:
+        return ()
+    counts = words.counts[words.rows(anchor.word for anchor in anchors)]
+    return measure_frequency_bands(np.array(ranks, dtype=np.int64), counts, K)

@@ -1,0 +1,185 @@
+"""Alignment methods of the page Alignment: their names, and their saved evaluations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vocadapt.lab.inputs.alignments import load_table
+from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.settings import build_settings
+from vocadapt.spaces.alignment.anchors import AnchorFilter
+from vocadapt.spaces.alignment.cross_space import CrossSpace
+from vocadapt.spaces.alignment.cross_validation import (
+    find_infeasible_methods,
+    list_alignment_settings,
+)
+from vocadapt.spaces.alignment.display_name import describe_method
+from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.text.markup import Scores
+
+# "all": candidates are all wordpieces, not only those of the anchors
+COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
+FOLDS = AlignmentStep().folds
+SECONDS = 3.4e-11  # per multiplication of two numbers
+BARS = ("P@5", "P@5 · CSLS")
+
+
+@dataclass(frozen=True)
+class MethodScores:
+    """Held-out scores of an alignment method, whether it is the best of its table, and its
+    comparison with Poerner et al. 2020.
+    """
+
+    settings: AlignmentSettings
+    anchors: int
+    held_out: Mapping[str, Any]
+    best: bool = False
+    against: Mapping[str, Any] | None = None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The scores of the table's columns."""
+        scores = self.held_out
+        return (
+            scores["cosine"],
+            scores["p@1"],
+            scores["p@5"],
+            scores["p@10"],
+            scores["csls"]["p@5"],
+            scores["all_pieces"]["p@5"],
+        )
+
+    @property
+    def basis(self) -> tuple[AnchorFilter, int, int]:
+        """Anchors and folds of the evaluation; methods are compared only if these are equal."""
+        return self.settings.anchors, self.anchors, self.held_out["folds"]
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the alignment is no better than chance."""
+        return bool(self.held_out["verdict"] == "chance")
+
+
+def list_methods(
+    source: EmbeddingSpace,
+    target: EmbeddingSpace,
+    anchors: int,
+    evaluated: Mapping[str, MethodScores],
+) -> dict[str, AlignmentSettings]:
+    """Return all methods that the number of anchors allows, by name, the default first."""
+    infeasible = find_infeasible_methods(source, target, anchors)
+    known = {
+        describe_method(settings): settings
+        for settings in list_alignment_settings(source, target)
+        if settings.method not in infeasible
+    }
+    return known | {name: row.settings for name, row in evaluated.items() if name not in known}
+
+
+def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores]:
+    """Return the held-out scores by method name: from the newest comparison of all methods if it
+    has the method, else from the newest evaluation of the method.
+    """
+    # A comparison takes precedence over single evaluations: its scores share their folds.
+    evaluations = [load_table(found) for found in alignments]
+    evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
+    rows: dict[str, MethodScores] = {}
+    for lines in evaluations:
+        first = build_settings(AlignmentSettings, lines[0]["settings"])
+        for line in lines:
+            settings = build_settings(AlignmentSettings, line["settings"])
+            best = len(lines) > 1 and line["best"]
+            against = line["against_first"]
+            if first != AlignmentSettings():  # not compared with the default method
+                against = None
+            row = MethodScores(settings, line["anchors"], line["held_out"], best, against)
+            rows.setdefault(describe_method(settings), row)
+    return rows
+
+
+def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
+    """Return the newest saved alignment with these settings; None if there is none."""
+    for found in alignments:
+        saved = load_table(found)[0]["settings"]
+        if build_settings(AlignmentSettings, saved) == settings:
+            return found
+    return None
+
+
+def is_slow(settings: AlignmentSettings) -> bool:
+    """Return whether fitting takes too long for a page."""
+    method = METHODS[settings.method]
+    return method.kernel or method.iterative
+
+
+def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
+    """Return the methods that can be evaluated on the available anchors, the default first; without
+    the iterative ones, which take minutes.
+    """
+    infeasible = find_infeasible_methods(
+        spaces.words, spaces.pieces, spaces.alignment.anchors, FOLDS
+    )
+    return [
+        settings
+        for settings in list_alignment_settings(spaces.words, spaces.pieces, iterative=False)
+        if settings.method not in infeasible
+    ]
+
+
+def estimate_seconds(spaces: CrossSpace, evaluated: Sequence[AlignmentSettings]) -> float:
+    """Estimate the seconds to evaluate alignment methods (two cores, 2.5 GHz)."""
+    return (
+        SECONDS
+        * sum(METHODS[settings.method].cost for settings in evaluated)
+        * FOLDS
+        * spaces.alignment.anchors
+        * len(spaces.pieces)
+        * spaces.pieces.dim
+    )
+
+
+def find_best(rows: Mapping[str, MethodScores]) -> str | None:
+    """Return the name of the best method of the newest comparison; None if there is none."""
+    return next((name for name, row in rows.items() if row.best), None)
+
+
+def choose_default(
+    offered: Mapping[str, AlignmentSettings],
+    evaluated: Mapping[str, MethodScores],
+    alignments: list[Artifact],
+) -> str:
+    """Return the name of the evaluated method with the highest P@5 by CSLS, or else the first.
+
+    A method that is slow to fit and not saved does not count: its lists could not be shown. Methods
+    are compared only if they were evaluated on the same anchors.
+    """
+    ready = [
+        name
+        for name in select_comparable(evaluated)
+        if name in offered
+        and (not is_slow(offered[name]) or find_detailed(alignments, offered[name]))
+    ]
+    first = next(iter(offered))
+    return max(
+        ready,
+        key=lambda name: rank_method(offered[name].method, evaluated[name].held_out["csls"]["p@5"]),
+        default=first,
+    )
+
+
+def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScores]:
+    """Return the methods that were evaluated on the same anchors and folds as the best method of the
+    newest comparison, else as the default method.
+    """
+    leader = rows.get(
+        find_best(rows) or describe_method(AlignmentSettings()), next(iter(rows.values()), None)
+    )
+    return {name: row for name, row in rows.items() if leader and row.basis == leader.basis}
+
+
+def build_scores(rows: Mapping[str, MethodScores], chosen: str) -> list[Scores]:
+    """Return the table rows of all methods, highest P@5 with CSLS first."""
+    ordered = sorted(rows, key=lambda name: -rows[name].held_out["csls"]["p@5"])
+    return [Scores(name, rows[name].values, name == chosen) for name in ordered]

@@ -1,0 +1,335 @@
+"""The comparison that the page shows: a saved one, one that is fast enough to compute now, or the job
+that computes one.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.open_space import OpenedSpace
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.jobs.load import estimate_slowdown
+from vocadapt.lab.steps.change import (
+    ChangeStep,
+    Compared,
+    Comparison,
+    compare_spaces,
+    load_comparison,
+)
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.manifest import read_saved_settings
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.spaces.neighbors.change import (
+    AMONG,
+    WHOLE_WORDS,
+    ChangeSettings,
+    estimate_change_seconds,
+    have_same_vectors,
+)
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.parts.change import noise_baseline
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.names import (
+    display_model,
+    display_name,
+    label_of,
+    list_display_names,
+    model_behind,
+    spaces_of,
+)
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import format_estimate_bold
+
+KEY, NEW = "change_comparison", "New comparison"
+AT_ONCE = 2.0  # seconds under the current load: a slower comparison is a job
+ALWAYS_EXCLUDED = ("special", "unused")
+AUTO = "automatic"
+HELP = {
+    "saved": "Selects a finished comparison, or a new one.",
+    "among": (
+        "Selects which words may be neighbors. Shared: the words in both spaces. All: all words of"
+        " each space, so that a neighbor that only one space has counts as a change. Automatic: all"
+        " if the words in both have the same vectors, as in a model and the model it was made from."
+    ),
+    "whole": (
+        "Compares whole words only: no punctuation, no numbers, and no wordpieces that continue a"
+        " word."
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ShownComparison:
+    """A comparison, the spec that computes it, and its artifact if it was saved.
+
+    stamp: changes with the comparison.
+    """
+
+    found: Comparison
+    spec: Spec
+    stamp: str
+    artifact: Artifact | None = None
+
+
+def name_spaces(shown: ShownComparison) -> tuple[str, str]:
+    """Return the display names of the spaces before and after."""
+    before, after = (shown.spec.inputs[role][0] for role in ("before", "after"))
+    workspace = address.workspace()
+    return display_model(workspace, before), display_model(workspace, after)
+
+
+def pick_saved(workspace: Workspace) -> Artifact | None:
+    """Draw the picker of finished comparisons; return the selected one, None for a new one."""
+    saved = workspace.artifacts("changes")
+    names = [artifact.name for artifact in saved]
+    # A link to two spaces opens a new comparison, also if finished ones exist.
+    if KEY not in st.query_params and "change_before" in st.query_params:
+        address.show_next(KEY, NEW)
+    if not names:
+        address.write(KEY, [NEW])
+        return None
+    labels = list_display_names(workspace, "changes")
+    chosen = pickers.pick_name(
+        "Comparison", [*names, NEW], KEY, names[0], help=HELP["saved"], labels=labels
+    )
+    return saved[names.index(chosen)] if chosen in names else None
+
+
+def open_saved(workspace: Workspace, artifact: Artifact) -> ShownComparison:
+    """Open a finished comparison; its spaces need not exist any more."""
+    pickers.warn_if_stale(artifact, workspace)
+    return ShownComparison(
+        load_cached(artifact), read_spec(workspace, artifact), artifact.stamp, artifact
+    )
+
+
+def choose_new(workspace: Workspace) -> Spec | None:
+    """Draw the pickers of two spaces and the settings; return the spec, None without two spaces."""
+    first, second = suggest_pair(workspace)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        before = _pick_space(workspace, "Before", "change_before", first)
+        after = _pick_space(workspace, "After", "change_after", second)
+        with st.popover("Set up", icon=":material/tune:"):
+            settings, among = _choose_settings()
+    if not (before and after):
+        return None
+    if before == after:
+        raise InputError(
+            "Before and after are the same space: every word keeps all its neighbors.",
+            "Select two different spaces, such as a model and the model it was made from.",
+        )
+    if among == AUTO:
+        among = suggest_candidates(before, after)
+    settings = replace(settings, among=among)
+    inputs: dict[str, tuple[str, ...]] = {"before": (before,), "after": (after,)}
+    counts = find_counts(workspace, before, after)
+    if counts is not None:
+        inputs["counts"] = (str(counts.folder),)
+    pair = noise_baseline.choose_baseline(workspace, before, after, settings)
+    if pair is not None:
+        inputs["noise"] = tuple(str(one.folder) for one in pair)
+    return Spec("change", ChangeStep(settings), inputs, offline=True)
+
+
+def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
+    """Return the comparison of a spec: a finished one, or computed now if that is fast.
+
+    Otherwise draws the button that starts a job, and returns None.
+    """
+    # 1. A finished one with the same inputs and settings.
+    for artifact in workspace.artifacts("changes"):
+        if is_result_of(workspace, artifact, spec):
+            draw_note(
+                f"Computed before: {plain(display_name(workspace, 'changes', artifact.name))}"
+            )
+            return open_saved(workspace, artifact)
+    # 2. Computed now, if it takes no longer than a page may.
+    opened = {
+        role: [cache.open_named_space(name) for name in spec.inputs[role]] for role in spec.inputs
+    }
+    before, after = opened["before"][0], opened["after"][0]
+    seconds = estimate_change_seconds(before.space, after.space, spec.settings.neighborhoods)
+    seconds *= 1 + ("noise" in opened)
+    if seconds * estimate_slowdown() <= AT_ONCE:
+        noise, counts = tuple(opened.get("noise", ())), tuple(opened.get("counts", ()))
+        found = compare_cached(before, after, noise, counts, spec.settings)
+        stamps = [cache.stamp_space(one) for several in opened.values() for one in several]
+        return ShownComparison(found, spec, f"{stamps} {spec.settings}")
+    # 3. A job.
+    _draw_start(workspace, spec, seconds)
+    return None
+
+
+def start(workspace: Workspace, spec: Spec, work: float = 0.0) -> None:
+    """Start the job of a comparison; its name is made of those of the spaces.
+
+    work: seconds of work, 0 if unknown.
+    """
+    known = spaces_of(workspace)
+    names = [_short_label(spec.inputs[role][0], known) for role in ("before", "after")]
+    promised = queue.list_promised_names(workspace, "changes")
+    name = workspace.find_free_name("changes", "-to-".join(names), promised)
+    panel.start(workspace, spec, name, work=work)
+
+
+def suggest_pair(workspace: Workspace) -> tuple[str, str]:
+    """Return the labels of the two spaces to compare first, "" for none.
+
+    The newest adapted model after its base; else two models, two sets of word vectors, or any two.
+    """
+    known = spaces_of(workspace)
+    # 1. The newest model that was made from another one.
+    for artifact in workspace.artifacts("models"):
+        base = model_behind(artifact, workspace)
+        if base is not None and Path(base) != artifact.folder:
+            return label_of(base, known), label_of(str(artifact.folder), known)
+    # 2. Two of the same kind, the older one before.
+    kinds = {
+        kind: [one.folder for one in workspace.artifacts(kind)] for kind in ("models", "vectors")
+    }
+    for folders in kinds.values():
+        if len(folders) > 1:
+            return label_of(str(folders[1]), known), label_of(str(folders[0]), known)
+    # 3. Any two.
+    labels = [*known, "", ""]
+    return labels[0], labels[1]
+
+
+def suggest_candidates(before: str, after: str) -> str:
+    """Return which words may be neighbors: all words if only added words can change a neighborhood."""
+    first, second = cache.open_named_space(before).space, cache.open_named_space(after).space
+    shared = [word for word in first.words if word in second]
+    has_other_words = len(second) > len(shared) or len(first) > len(shared)
+    if shared and has_other_words and have_same_vectors(first, second, shared):
+        return "all"
+    return "shared"
+
+
+def find_counts(workspace: Workspace, before: str, after: str) -> Artifact | None:
+    """Return word vectors whose counts say how frequent a word is; None if a space has its own.
+
+    Those that the adapted model was made with, else the newest of the workspace.
+    """
+    counted = [
+        one for one in workspace.artifacts("vectors") if "occurrences" in one.manifest.numbers
+    ]
+    folders = {one.folder: one for one in counted}
+    ours = {Path(before), Path(after)}
+    if ours & set(folders):
+        return None
+    for model in workspace.artifacts("models"):
+        made_with = model.manifest.inputs.get("vectors")
+        if model.folder in ours and made_with is not None:
+            behind = folders.get(workspace.root / made_with.paths[0])
+            if behind is not None:
+                return behind
+    return next(iter(counted), None)
+
+
+def read_spec(workspace: Workspace, artifact: Artifact) -> Spec:
+    """Return the spec of a finished comparison."""
+    manifest = artifact.manifest
+    inputs = {
+        role: tuple(str(workspace.root / path) for path in given.paths)
+        for role, given in manifest.inputs.items()
+    }
+    settings = read_saved_settings(ChangeStep, manifest.settings, artifact.name)
+    return Spec("change", settings, inputs, offline=True)
+
+
+def is_result_of(workspace: Workspace, artifact: Artifact, spec: Spec) -> bool:
+    """Return whether an artifact is the current result of a spec."""
+    if strict_json.plain(asdict(spec.settings)) != strict_json.plain(artifact.manifest.settings):
+        return False
+    made_from = {
+        role: [(workspace.root / path).resolve() for path in given.paths]
+        for role, given in artifact.manifest.inputs.items()
+    }
+    wanted = {
+        role: [cache.open_named_space(path).folder.resolve() for path in paths]
+        for role, paths in spec.inputs.items()
+    }
+    return made_from == wanted and not artifact.explain_staleness(workspace)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the comparison …", hash_funcs=cache.STAMPS)
+def load_cached(artifact: Artifact) -> Comparison:
+    """Return a saved comparison."""
+    return load_comparison(artifact.folder)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Comparing the neighbors of every word …", hash_funcs=cache.STAMPS
+)
+def compare_cached(
+    before: OpenedSpace,
+    after: OpenedSpace,
+    noise: tuple[OpenedSpace, ...],
+    counts: tuple[OpenedSpace, ...],
+    settings: ChangeStep,
+) -> Comparison:
+    """Return the comparison of two spaces; counts: at most one space with word counts."""
+    counted = None
+    if counts:
+        counted = counts[0].space
+    spaces = Compared(before, after, tuple(one.space for one in noise), counted)
+    return compare_spaces(spaces, settings)
+
+
+def _pick_space(workspace: Workspace, label: str, key: str, first: str) -> str:
+    return pickers.pick_or_type(
+        workspace,
+        label,
+        spaces_of(workspace),
+        key,
+        first,
+        "Model or word vectors",
+        pickers.SPACE_HELP,
+        ("vectors", "models"),
+    )
+
+
+def _choose_settings() -> tuple[ChangeSettings, str]:
+    """Draw the number of neighbors, the candidates and the switch of whole words."""
+    initial = ChangeSettings()
+    k = draw_setting(st, initial, "k", "change_k", most=100, bind="query-params")
+    among = st.selectbox(
+        "Neighbors among",
+        [AUTO, *AMONG],
+        key="change_among",
+        bind="query-params",
+        help=HELP["among"],
+    )
+    whole = st.toggle(
+        "Whole words only", True, key="change_whole", bind="query-params", help=HELP["whole"]
+    )
+    without = WHOLE_WORDS if whole else ALWAYS_EXCLUDED
+    return ChangeSettings(k, without=without), str(among)
+
+
+def _draw_start(workspace: Workspace, spec: Spec, seconds: float) -> None:
+    """Draw the button that starts the job of a comparison, with its estimated time."""
+    if panel.draw_if_running(workspace, spec):
+        return
+    with st.container(border=True):
+        total = estimate_job_seconds(workspace, "change", seconds)
+        st.markdown(
+            f"Compares every word with every other in both spaces: about {format_estimate_bold(total)}."
+            " You can continue working meanwhile."
+        )
+        if st.button(
+            "Compare", type="primary", icon=":material/compare_arrows:", key="change_start"
+        ):
+            start(workspace, spec, seconds)
+
+
+def _short_label(name: str, known: dict[str, str]) -> str:
+    """Return the last part of the label of a space: demo-bert for model · demo-bert."""
+    return label_of(name, known).split(" · ")[-1].split("/")[-1]

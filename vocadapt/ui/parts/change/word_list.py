@@ -1,0 +1,345 @@
+"""Words of a comparison: the histogram with its range, the ranked list, and all words by frequency."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.lab.workspace.slices import save_slice
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.neighbors.change import (
+    BY_CHANGE,
+    RANKINGS,
+    NeighborhoodChange,
+    count_by_overlap,
+)
+from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
+from vocadapt.ui.components.blocks import (
+    draw_heading,
+    draw_note,
+    draw_table,
+)
+from vocadapt.ui.components.slice_form import draw_slice_form
+from vocadapt.ui.state import address
+from vocadapt.ui.text.markup import escape_invisible, plain
+from vocadapt.ui.text.number_formats import count, percent
+
+WORD, KEPT = "change_word", "change_kept"
+RANGE = re.compile(r"\[([0-9]{1,4}),([0-9]{1,4})\]")  # in the address
+LISTED = 1_000  # words of the list
+_click_listener = st.components.v2.component(
+    "vocadapt_bar_clicks",
+    js=Path(__file__).with_name("bar_clicks.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+HELP = {
+    "kept": "Filters the list by the number of neighbors that a word keeps.",
+    "order": (
+        "Selects the order of the list. Change × frequency: the fraction of lost neighbors times the"
+        " logarithm of the word's frequency, so that well-known words come first."
+    ),
+}
+
+
+def choose_range(k: int) -> tuple[int, int]:
+    """Draw the range slider of the number of neighbors kept, which is reset if k changes; the range
+    is kept in the address.
+    """
+    # 1. The range of a link, or else the previous range. Streamlit raises an error if the held value of a
+    #    slider exceeds its new maximum.
+    linked = parse_range(address.read_link(KEPT), k)
+    if linked is not None:
+        st.session_state[KEPT] = linked
+    held = st.session_state.get(KEPT)
+    if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
+        held = None
+    st.session_state["change_kept_k"] = k
+    # A default is set here, too: Streamlit warns of one that is passed beside a value set here.
+    if held is None:
+        st.session_state[KEPT] = (0, k)
+    # 2. The slider. Streamlit cannot bind it to the address: a range selected on the bars would be
+    #    missing there.
+    st.slider(
+        f"Neighbors kept, of {k}",
+        0,
+        k,
+        key=KEPT,
+        help=HELP["kept"],
+        on_change=_clear_brush,
+    )
+    chosen = st.session_state[KEPT]
+    kept = (int(chosen[0]), int(chosen[1]))
+    written = []
+    if kept != (0, k):
+        written = [f"[{kept[0]},{kept[1]}]"]
+    address.write(KEPT, written)
+    return kept
+
+
+def parse_range(text: str, k: int) -> tuple[int, int] | None:
+    """Return the range that an address names as [first,last], None if it is not one of 0 to k."""
+    found = RANGE.fullmatch(text)
+    if found is None:
+        return None
+    first, last = int(found[1]), int(found[2])
+    if not first <= last <= k:
+        return None
+    return first, last
+
+
+def _clear_brush() -> None:
+    """Callback: the slider has set a range, so the selection of bars no longer applies."""
+    st.session_state["change_range"] = st.session_state.get("change_range", 0) + 1
+
+
+def draw_histogram(
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
+) -> None:
+    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range. If all words
+    keep all neighbors, say so: there is no bar.
+    """
+    if not change.histogram[:-1].any():
+        draw_note(describe_histogram(change))
+        return
+    k = change.settings.k
+    noise = None
+    if baseline is not None:
+        noise = count_by_overlap(baseline.overlap, k)
+    # A new key clears the selection in the browser: the slider has set another range.
+    key = f"overlaps_{k}_{st.session_state.get('change_range', 0)}"
+    st.plotly_chart(
+        figures.plot_overlap_histogram(change.histogram, noise, kept),
+        key=key,
+        on_select=lambda: _select_bars(key, k),
+        selection_mode="box",
+        config={"displayModeBar": False},
+        alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
+    )
+    clicks = "change_bar_clicks"
+    _click_listener(
+        key=clicks,
+        data={"chart": key},
+        on_bar_change=lambda: _select_bar(clicks, key, k),
+        height=1,
+    )
+    draw_note(
+        f"{describe_histogram(change)} Those that keep all are left out of the figure. Click a bar,"
+        " or drag over several, to list their words."
+    )
+
+
+def describe_histogram(change: NeighborhoodChange) -> str:
+    """Return the histogram in words: the median, and how many words keep none and all neighbors."""
+    k, words = change.settings.k, len(change.words)
+    none, all_kept = int(change.histogram[0]), int(change.histogram[-1])
+    numbers = f"{count(none)} of {count(words)} keep none, {count(all_kept)} keep all."
+    median = float(np.median(np.rint(change.overlap * k)))
+    if median == k:  # "at most all" says nothing
+        return f"At least half of the words keep all {k} neighbors; {numbers}"
+    return f"Half of the words keep at most {median:g} of {k} neighbors; {numbers}"
+
+
+def read_range(points: Sequence[Any], k: int) -> tuple[int, int] | None:
+    """Return the range of neighbors kept of selected bars, None if none is selected.
+
+    points: as the browser sends them, so they may be anything.
+    """
+    found = []
+    for point in points:
+        x = point.get("x") if isinstance(point, dict) else None
+        if isinstance(x, int | float) and not isinstance(x, bool) and 0 <= x <= k:
+            found.append(round(x))
+    if not found:
+        return None
+    return min(found), max(found)
+
+
+def _select_bars(key: str, k: int) -> None:
+    """Callback: list the words of the selected bars; all words if the selection was cleared."""
+    kept = read_range(st.session_state[key]["selection"]["points"], k)
+    st.session_state[KEPT] = kept or (0, k)
+
+
+def _select_bar(clicks: str, chart: str, k: int) -> None:
+    """Callback: list the words of the clicked bar, or all words if only this bar was selected."""
+    kept = read_range([{"x": st.session_state[clicks]["bar"]}], k)
+    if kept is None:
+        return
+    if st.session_state.get(KEPT) == kept:
+        kept = (0, k)
+    st.session_state[KEPT] = kept
+    # The click replaces a selection that was made by dragging.
+    if st.session_state[chart]["selection"]["points"]:
+        _clear_brush()
+
+
+def select_rows(
+    change: NeighborhoodChange, kept: tuple[int, int], order: str = BY_CHANGE
+) -> list[int]:
+    """Return the rows of the words that keep a number of neighbors in the range, in an order of
+    RANKINGS.
+    """
+    # An overlap is a multiple of 1/k in floating point: rounding recovers the number of neighbors.
+    numbers = np.rint(change.overlap * change.settings.k).astype(int)
+    ranked = change.rank(order)
+    listed: list[int] = ranked[(numbers[ranked] >= kept[0]) & (numbers[ranked] <= kept[1])].tolist()
+    return listed
+
+
+def draw_ranked_list(
+    change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int], before: str
+) -> list[int]:
+    """Draw the ranked list and its order; selecting a row searches for its word. Return the rows.
+
+    before: display name of the space before.
+    """
+    left, right = st.columns([1, 1.6], vertical_alignment="bottom")
+    order = left.selectbox(
+        "Order",
+        RANKINGS,
+        key="change_order",
+        bind="query-params",
+        help=HELP["order"],
+    )
+    rows = select_rows(change, kept, str(order))
+    note = f"**{count(len(rows))} of {count(len(change.words))}** words keep {kept[0]} to {kept[1]} neighbors"
+    if len(rows) > LISTED:
+        note += f"; the first {count(LISTED)} are listed"
+    draw_note(note, right)
+    chosen = np.array(rows[:LISTED], dtype=np.int64)
+    words = [change.words[row] for row in chosen]
+    columns: dict[str, object] = {
+        "word": [escape_invisible(word) for word in words],
+        "overlap": change.overlap[chosen],
+    }
+    if change.counts is not None:
+        columns["occurrences"] = change.counts[chosen]
+    if baseline is not None:
+        columns |= {
+            "noise baseline": baseline.overlap[chosen],
+            "quantile": baseline.quantile[chosen],
+            "changed": baseline.below[chosen],
+        }
+    # Another list has other words: a new key clears the selected row.
+    key = f"ranked_{kept[0]}_{kept[1]}_{order}"
+    draw_table(
+        columns,
+        height=230,
+        key=key,
+        on_select=lambda: _take_selected(key, words),
+        selection_mode="single-row",
+        column_config=COLUMNS,
+    )
+    draw_note(describe_frequency(change, before))
+    return rows
+
+
+def describe_frequency(change: NeighborhoodChange, before: str) -> str:
+    """Return where the frequency of the words comes from. before: name of the space before."""
+    if change.counts is not None:
+        return f"Frequency: occurrences in the text of {plain(change.counts_from)}. Click a row to see its neighbors."
+    return (
+        f"Frequency: counts are not known, so the position in {plain(before)} stands for"
+        " it: in a WordPiece vocabulary frequent words come first. Click a row to see its neighbors."
+    )
+
+
+COLUMNS = {
+    "word": st.column_config.TextColumn(),
+    "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
+    "noise baseline": st.column_config.NumberColumn(
+        format="%.2f",
+        help="Overlap of this word between the two spaces of the noise baseline.",
+    ),
+    "quantile": st.column_config.NumberColumn(
+        format="%.3f",
+        help=(
+            "Fraction of words of similar frequency that keep fewer neighbors in the"
+            " noise baseline; ties count half."
+        ),
+    ),
+}
+
+
+def offer_slice(
+    workspace: Workspace, change: NeighborhoodChange, rows: list[int], kept: tuple[int, int]
+) -> None:
+    """Draw the form that saves the listed words as a named slice."""
+    with st.popover("Save these words", icon=":material/bookmark_add:"):
+        draw_slice_form(partial(_save_words, workspace, change, rows, kept), bool(rows))
+
+
+def _save_words(
+    workspace: Workspace,
+    change: NeighborhoodChange,
+    rows: list[int],
+    kept: tuple[int, int],
+    name: str,
+) -> None:
+    """Callback: save the listed words as a slice."""
+    between = {
+        "before": change.before.name,
+        "after": change.after.name,
+        "neighbors kept": f"{kept[0]} to {kept[1]}",
+    }
+    made = save_slice(workspace, name, [change.words[row] for row in rows], between)
+    st.toast(
+        f"Saved {count(len(rows))} words as {plain(made.name)}. A projection can be colored by it."
+    )
+
+
+def _take_selected(key: str, words: list[str]) -> None:
+    """Callback: search for the word of the selected row."""
+    rows = st.session_state[key]["selection"]["rows"]
+    if rows and rows[0] < len(words):
+        st.session_state[WORD] = words[rows[0]]
+
+
+def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
+    """Draw the overlap of each word, and its mean by frequency, against the word's count."""
+    draw_heading("Overlap by word frequency")
+    if change.counts is None:
+        st.markdown("Neither space has word counts.")
+        return
+    known = np.flatnonzero(change.counts > 0)
+    counts, overlap = change.counts[known], change.overlap[known]
+    lines = {"compared spaces": average_by_frequency(counts, overlap)}
+    changed = np.zeros(len(known), dtype=bool)
+    if baseline is not None:
+        lines[figures.NOISE] = average_by_frequency(counts, baseline.overlap[known])
+        changed = baseline.below[known]
+    # Jitter: otherwise thousands of dots would coincide.
+    jitter = np.random.default_rng(1).uniform(-0.3, 0.3, len(known)) / change.settings.k
+    words = [change.words[row] for row in known]
+    figure = figures.plot_overlap_by_frequency(counts, overlap + jitter, words, changed, lines)
+    _, means = lines["compared spaces"]
+    about = (
+        f"{count(len(known))} of {count(len(change.words))} words have a count. The rarest keep"
+        f" {percent(float(means[0]))} of their neighbors on average, the most frequent"
+        f" {percent(float(means[-1]))}."
+    )
+    key = "by_frequency"
+    st.plotly_chart(
+        figure,
+        key=key,
+        on_select=lambda: _take_point(key, words),
+        selection_mode="points",
+        config={"displayModeBar": False},
+        alt=f"Fraction of neighbors kept by the frequency of the word. {about}",
+    )
+    draw_note(f"{about} Dots are jittered vertically; click one to see its word.")
+
+
+def _take_point(key: str, words: Sequence[str]) -> None:
+    """Callback: search for the word of the clicked point."""
+    points = st.session_state[key]["selection"]["points"]
+    row = next((point.get("customdata") for point in points), None)
+    if isinstance(row, list):
+        row = next(iter(row), None)
+    if isinstance(row, int) and 0 <= row < len(words):
+        st.session_state[WORD] = words[row]

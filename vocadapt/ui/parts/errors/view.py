@@ -1,0 +1,269 @@
+"""Blocks of the part Error analysis: pickers, outcome counts, cards, slices, and scores by
+tokenization.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
+from vocadapt.analysis.errors.ledger import (
+    ADDED,
+    BROKEN,
+    FIXED,
+    REMOVED,
+    Entry,
+    count_by_outcome,
+)
+from vocadapt.analysis.errors.report import (
+    SLICE_HEADER,
+    format_slices,
+    format_tokenization_scores,
+    summarize_comparison,
+)
+from vocadapt.analysis.errors.slicing import ALL, MIN_UNITS, SliceSettings, Slicing
+from vocadapt.errors import InputError
+from vocadapt.lab.reports.ledgers import RunPair
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import get_settings
+from vocadapt.training.finetune.tokenizations import label_tokenization
+from vocadapt.ui.components import word_links
+from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_task_remark
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.parts.errors import comparable, filters
+from vocadapt.ui.parts.errors.comparable import Comparable
+from vocadapt.ui.state import address
+from vocadapt.ui.state.address import Choice
+from vocadapt.ui.text import markup
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, percent
+
+CARDS_PER_PAGE = 5
+HELP = {
+    "find": (
+        "Finds entries whose example or predictions contain a word, a phrase or a document name."
+    ),
+    "slice": "Limits the entries to a slice. Its settings are below the table on the right.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ShownComparison:
+    """The two sides that the page compares, and the cards on the current page of the list."""
+
+    compared: RunPair
+    picked: tuple[Comparable, Comparable]
+    views: tuple[EntryCard, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+def choose_two(
+    workspace: Workspace, offered: Sequence[Comparable]
+) -> tuple[ShownComparison, Slicing] | None:
+    """Draw the pickers of the baseline, the compared run and the slice, and the search field; return
+    both runs and their slices. Returns None, with a message, if the two sides are the same.
+    """
+    # 1. The two sides.
+    offered = comparable.choose_task(offered)
+    columns = [*st.columns(2), *st.columns(2)]  # two rows: names of runs are long
+    picked = comparable.pick_two(offered, columns)
+    if picked is None:
+        st.info(
+            (
+                "Select two runs, two tokenizations of one run, or predictions for the same"
+                " examples."
+            ),
+            icon=":material/compare_arrows:",
+        )
+        return None
+    if differences := comparable.describe_differences(*picked):
+        st.warning(plain(differences), icon=":material/compare_arrows:")
+    # 2. The slices, which depend on the examples.
+    found = comparable.open_pair(*picked)
+    slicing = found.slicing(_settings(), filters.list_own_slices(workspace))
+    names = (ALL, *slicing.names)
+    address.restore_selection("errors_slice", Choice(names.__contains__, ALL))
+    chosen = columns[2].selectbox(
+        "Slice",
+        names,
+        key="errors_slice",
+        format_func=lambda name: filters.name_slice(slicing, name),
+        persist_state="session",
+        help=explain("Slice", HELP["slice"]),
+    )
+    address.write("errors_slice", [str(chosen)])
+    # 3. The search.
+    columns[3].text_input(
+        "Find",
+        key="errors_find",
+        bind="query-params",
+        placeholder="word, sentence, document",
+        help=HELP["find"],
+    )
+    return ShownComparison(found, picked), slicing
+
+
+def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[Entry]) -> str:
+    """Draw the outcomes as buttons with their counts, both scores, and the test of their difference;
+    return the selected outcome.
+    """
+    # 1. The four outcomes, of the entries that the filters leave.
+    filters.draw_active_filters(slicing)
+    outcome = filters.draw_outcome_buttons(entries)
+    # 2. Both scores and the test, always over all entries.
+    scores, difference = summarize_comparison(shown.compared.test, plain(slicing.metric))
+    basis = "On all entries, not only those listed: "
+    if len(entries) == len(shown.compared.ledger.entries):
+        basis = ""
+    definition = f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}."
+    st.markdown(f"{basis}**{scores}**, {difference}.", help=definition)
+    counts = count_by_outcome(shown.compared.ledger.entries)
+    if why := explain_by_false_alarms(counts, shown.compared.test.difference):
+        st.markdown(why)
+    for about in {run.about for run in shown.compared.runs if run and run.about}:
+        draw_task_remark(about)
+    return outcome
+
+
+def explain_by_false_alarms(counts: Mapping[str, int], difference: float) -> str:
+    """Explain why a score rises although more entries are broken than fixed, or the opposite, by the
+    false alarms removed and added; "" if there is nothing to explain or they do not explain it.
+
+    counts: entries by outcome. difference: score of the compared run minus that of the baseline.
+    """
+    gained = counts[FIXED] - counts[BROKEN]
+    fewer_alarms = counts[REMOVED] - counts[ADDED]
+    is_against = gained * difference < 0
+    if not is_against or fewer_alarms * difference <= 0:
+        return ""
+    direction, change = "rises", "fewer"
+    if difference < 0:
+        direction, change = "falls", "more"
+    return (
+        f"The score {direction} with {count(counts[FIXED])} fixed and {count(counts[BROKEN])} broken,"
+        f" because there are {change} false alarms:"
+        f" {count(counts[REMOVED])} removed, {count(counts[ADDED])} added."
+    )
+
+
+def draw_cards(
+    shown: ShownComparison, entries: Sequence[Entry], outcome: str, notes: Mapping[str, str]
+) -> ShownComparison:
+    """Draw the entries with one outcome as cards, a few per page, each with its note."""
+    # 1. The entries with this outcome and, if chosen, this type of error.
+    with_outcome = [entry for entry in entries if entry.outcome == outcome]
+    compared = shown.compared
+    listed = filters.filter_by_error(with_outcome, compared.kind)
+    if not listed:
+        _explain_empty_list(outcome, count_by_outcome(entries))
+        return shown
+    # 2. One page of them as cards.
+    place = st.container()  # drawn above the pagination on which it depends
+    first = CARDS_PER_PAGE * (_choose_page(pages=-(-len(listed) // CARDS_PER_PAGE)) - 1)
+    part = tuple(listed[first : first + CARDS_PER_PAGE])
+    views = tuple(
+        build_card(compared.ledger, entry, compared.words, compared.near) for entry in part
+    )
+    with place:
+        for view in views:
+            markup.draw_entry_card(view, notes.get(view.id, ""))
+        draw_note(
+            f"{count(first + 1)} to {count(first + len(part))} of {count(len(listed))} {plain(outcome)}"
+        )
+    return replace(shown, views=views, entries=part)
+
+
+def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
+    """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
+    draw_heading("Change by slice")
+    # 1. The table; the selected slice is marked, and a click on a name selects it.
+    scores, chosen = slicing.scores(), -1
+    names = [one.name for one in scores]
+    if filters.read_slice() in names:
+        chosen = names.index(filters.read_slice())
+    header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
+    links = word_links.build_links(filters.SLICE)
+    markup.draw_plain_table(header, format_slices(scores), chosen, names, links)
+    word_links.listen(filters.SLICE, filters.select_slice)
+    small = [one.title for one in scores if one.is_small]
+    if small:
+        draw_note(
+            f"Too few units to interpret a difference: slices of fewer than {MIN_UNITS} units"
+            f" ({plain(', '.join(small))})."
+        )
+    with st.popover("Slice settings", icon=":material/tune:"):
+        for name in get_settings(SliceSettings):
+            draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
+    # 2. How often training words with the selected ending are inside an entity.
+    if shown.compared.train is None:
+        draw_note("Without training examples, there are no slices by occurrences in training.")
+        return
+    ending = shown.compared.ending(slicing.settings.suffix)
+    if ending:
+        draw_note(
+            f"In training {count(ending.inside)} of {count(ending.occurrences)} words that end in"
+            f" {plain(ending.suffix)} are inside an entity ({percent(ending.share)})."
+        )
+
+
+def draw_scores_by_tokenization(slicing: Slicing) -> None:
+    """Draw the score of each tokenization in the selected slice, if the runs have several."""
+    name = filters.read_slice()
+    found = slicing.by_tokenization(name)
+    if found:
+        draw_heading("Score by tokenization")
+        if name != ALL:
+            draw_note(f"Entries of this slice only: {plain(slicing.title(name))}.")
+        markup.draw_plain_table(
+            ("", *map(label_tokenization, found)), format_tokenization_scores(found)
+        )
+
+
+def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
+    """State that no entry has this outcome; with a search, also which outcomes match it."""
+    query = filters.read_search()
+    if not query:
+        st.markdown(f":gray[There are no entries with this outcome: {plain(outcome)}.]")
+        return
+    others = [f"{filters.SHORT.get(name, name)} {count(n)}" for name, n in counts.items() if n]
+    elsewhere = "No other outcome matches either."
+    if others:
+        elsewhere = f"Matches with other outcomes: {', '.join(others)}."
+    label = plain(filters.SHORT.get(outcome, outcome))
+    st.markdown(
+        f":gray[No entry with outcome {label} matches the search “{plain(query[:60])}”."
+        f" {elsewhere}]"
+    )
+
+
+def _choose_page(pages: int) -> int:
+    """Show the pagination of the cards; return the page, which is kept in the address."""
+    if pages < 2:
+        address.write("errors_page", [])
+        return 1
+    default, requested = 1, st.query_params.get("errors_page", "1")
+    # The page number of a link may exceed the number of pages.
+    if requested in map(str, range(1, pages + 1)):
+        default = int(requested)
+    number = st.pagination(pages, default=default, key="errors_page")
+    address.write("errors_page", [str(number)] if number > 1 else [])
+    return number
+
+
+def _settings() -> SliceSettings:
+    """Return the settings of the slices, which are kept in the address."""
+    default = SliceSettings()
+    values = {}
+    for name in get_settings(default):
+        key = f"errors_{name}"
+        given = st.session_state.get(key, st.query_params.get(key))
+        values[name] = given or getattr(default, name)
+    try:
+        return SliceSettings(
+            str(values["suffix"]).strip(), int(values["pieces"]), int(values["seldom"])
+        )
+    # The values may come from an edited link.
+    except (InputError, ValueError):
+        return default

@@ -1,0 +1,271 @@
+"""Blocks of the part Fine-tune: the running job, and the newest runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis.figures import training
+from vocadapt.analysis.results.fair_pairs import FairPair
+from vocadapt.analysis.results.tables import format_fraction as score
+from vocadapt.analysis.results.tables import format_metric_name
+from vocadapt.lab.experiments.search.saved import read_spec
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.queue import list_promised_names
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.results.runs import RunSet, find_fair_pair
+from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
+from vocadapt.lab.steps.guards import Change, apply_change, is_change
+from vocadapt.lab.steps.run import CHECKPOINT
+from vocadapt.lab.steps.task_guards import MORE_EPOCHS
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_figure,
+    draw_link,
+    draw_metric,
+    draw_note,
+)
+from vocadapt.ui.components.setting_inputs import format_change
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.parts.finetune.curves import (
+    LEGEND_LINE,
+    describe_last,
+    label_curve,
+    label_curves,
+    list_curves,
+)
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.text.markup import format_sentence, plain
+from vocadapt.ui.text.number_formats import count, fraction
+
+MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
+LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
+CURVE_HEIGHT = 240  # pixels of a figure of curves, without the legend
+REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
+
+
+def draw_running_job(job: Job, status: Status) -> None:
+    """Draw a running job: its progress and its curves."""
+    line = f"{panel.CHIPS[status.state]} {panel.format_title(job)}"
+    line += f" · {panel.describe_pace(job, status)}"
+    panel.draw_running_job(job, status, line)
+    live_runs = read_live_runs(job.folder / CHECKPOINT)
+    settings = job.spec.settings
+    if not live_runs or not isinstance(settings, FinetuneStep):
+        draw_note("The curves appear here after the first steps.")
+        return
+    newest = list(live_runs)[-1]
+    live = live_runs[newest]
+    done, best = 0.0, "no dev score yet"
+    if live.curve and live.epoch:
+        done = live.curve[-1][0] / live.epoch
+    if live.dev:
+        best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
+    st.markdown(f"**{newest}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
+    # The labels and colors that the runs will have on Results.
+    name = panel.find_target_name(job)
+    seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
+    among = _list_earlier_curves(job)
+    height = CURVE_HEIGHT + LEGEND_LINE * len(seeds)
+    loss, dev = st.columns(2, gap="large")
+    curves = {
+        name: one.curve[: max(2, len(one.curve) // REDRAW_EVERY * REDRAW_EVERY)]
+        for name, one in seeds.items()
+    }
+    if any(len(curve) > 1 for curve in curves.values()):
+        with loss:
+            last = {name: curve[-1][1] for name, curve in curves.items() if curve}
+            alt = describe_last("Training loss by step", last)
+            draw_figure(training.plot_losses(curves, height, among), f"loss_{job.id}", alt)
+    scores = {name: one.dev for name, one in seeds.items() if one.dev}
+    if scores:
+        with dev:
+            drawn = training.plot_dev_scores(scores, "score", height, among)
+            last = {name: values[-1] for name, values in scores.items()}
+            draw_figure(drawn, f"dev_{job.id}", describe_last("Score on the dev split", last))
+
+
+def _list_earlier_curves(job: Job) -> list[str]:
+    """Return the labels of the curves of earlier runs on the examples of a job, the oldest first."""
+    runs = cache.load_runs(job.workspace)
+    examples = _find_examples(job.workspace, job.spec.inputs)
+    for one in runs:
+        given = {role: entry.paths for role, entry in one.inputs.items()}
+        if _find_examples(job.workspace, given) == examples:
+            return list_curves(runs, one.task, pickers.list_display_names(job.workspace, "runs"))
+    return []
+
+
+def _find_examples(workspace: Workspace, inputs: Mapping[str, Sequence[str]]) -> set[Path]:
+    """Return the files of the examples among the inputs of a fine-tuning."""
+    return {
+        workspace.root / path for role, paths in inputs.items() if role != "model" for path in paths
+    }
+
+
+def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """Draw the runs that were just made or, on any other visit, the compared side of the fair pair;
+    with the baseline that it is compared with, and a link to Results.
+    """
+    # 1. Which runs, and their baseline.
+    shown, pair = runs[0], find_fair_pair(runs)
+    is_new = address.is_new("runs", shown.name)
+    if is_new and shown.tokenizations:
+        pair = find_fair_pair(runs, (shown.name, shown.main_tokenization))
+    elif pair is not None:
+        shown = next(one for one in runs if one.name == pair.compared[0])
+
+    # 2. Their names and scores.
+    if shown.artifact:
+        pickers.warn_if_stale(shown.artifact, workspace)
+    words, link = st.columns([5, 1.2], vertical_alignment="bottom")
+    badge = pickers.NEW_BADGE if is_new else ""
+    name = pickers.display_name(workspace, "runs", shown.name)
+    facts = [f"{badge} **{plain(name)}**", describe_training(shown)]
+    if name == shown.name:  # chosen by the user: it may not name the model and the task
+        facts.insert(1, describe_model_and_task(workspace, shown))
+    words.markdown(" · ".join(facts))
+    draw_link("results", "All results", link, results_task=shown.task)
+    if pair is not None and pair.compared[0] == shown.name:
+        _draw_baseline(workspace, runs, pair)
+    among = list_curves(runs, shown.task, pickers.list_display_names(workspace, "runs"))
+    draw_runs(shown, name, among, workspace)
+
+
+def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair) -> None:
+    """Draw the score of the baseline of a fair pair in a line; nothing if it has none."""
+    if pair.baseline is None or not pair.is_fair:
+        return
+    name, tokenization = pair.baseline
+    one = next(one for one in runs if one.name == name)
+    summary = one.summary(tokenization)
+    value = score(summary.mean)
+    if summary.sd is not None:
+        value += f" ± {score(summary.sd)}"
+    model = plain(pickers.display_model(workspace, one.model))
+    st.markdown(
+        f"Compared with **{model} · {tokenization}**, {format_metric_name(one.metric)} **{value}**,"
+        f" n = {count(len(summary.values))}: the two differ only in the"
+        f" {pickers.label_difference(pair.differences[0])}."
+    )
+
+
+def _draw_retrain_button(workspace: Workspace, runs: RunSet) -> None:
+    """Draw the button that trains again with other settings, if a run learned nothing."""
+    if runs.artifact is None or not any(runs.collapsed):
+        return
+    with mistakes.show_errors():
+        spec = read_spec(runs.artifact, workspace)
+        change: Change = {"finetune.epochs": MORE_EPOCHS * spec.settings.finetune.epochs}
+        recorded = runs.artifact.manifest.numbers.get("again", {})
+        if is_change(spec.settings, recorded):  # runs of earlier versions have none
+            change = recorded
+        again = replace(spec, settings=apply_change(spec.settings, change))
+        if panel.draw_if_running(workspace, again):
+            return
+        label = f"Train again with {format_change(spec.settings, change)}"
+        if st.button(label, icon=":material/replay:", type="primary", key="finetune_again"):
+            taken = list_promised_names(workspace, "runs")
+            panel.start(workspace, again, workspace.find_free_name("runs", runs.name, taken))
+
+
+def describe_model_and_task(workspace: Workspace, runs: RunSet) -> str:
+    """Return the model and the task of runs (Markdown)."""
+    return f"{plain(pickers.display_model(workspace, runs.model))} on {plain(runs.task)}"
+
+
+def describe_training(runs: RunSet) -> str:
+    """Describe a training: its tokenization, number of runs and speed."""
+    n = len(runs.seeds)
+    runs_of_model = f"{n} seed{'s' * (n > 1)}"
+    if runs.folds > 1:
+        runs_of_model += f" × {runs.folds} folds"
+    speed = count(round(runs.examples_per_second))
+    return f"{runs.tokenization} · {runs_of_model} · {speed} examples/s"
+
+
+def list_findings(runs: RunSet) -> list[str]:
+    """List the findings of runs, each once (Markdown); one of some runs only begins with their seeds."""
+    seeds: dict[str, list[int]] = {}
+    for run in runs.runs:
+        for finding in run.record.get("findings", ()):
+            seeds.setdefault(finding, []).append(run.seed)
+    found = []
+    for finding, own in seeds.items():
+        lead, distinct = "", sorted(set(own))
+        if len(own) < len(runs.runs):
+            lead = f"Seed{'s' * (len(distinct) > 1)} {', '.join(map(str, distinct))}: "
+        found.append(lead + format_sentence(finding))
+    return found
+
+
+def draw_runs(
+    runs: RunSet, name: str, among: Sequence[str], workspace: Workspace | None = None
+) -> None:
+    """Draw runs of a model on a task: scores under each tokenization and findings on the left,
+    learning curves on the right, details below.
+
+    name: their display name. among: the labels of the curves of the task, as `list_curves` returns
+    them. workspace: where collapsed runs can be trained again with other settings; None: nowhere.
+    """
+    figures, dev = st.columns([1.1, 1], gap="large")
+    with figures:
+        _draw_scores(runs)
+        if workspace is not None:
+            _draw_retrain_button(workspace, runs)
+        findings = list_findings(runs)
+        for finding in findings[:MAX_FINDINGS]:
+            draw_note(finding)
+        n_more = len(findings) - MAX_FINDINGS
+        if n_more > 0:
+            draw_note(
+                f"and {count(n_more)} more finding{'s' * (n_more > 1)} under *Details & export*"
+            )
+    with dev:
+        records = label_curves([runs], {runs.name: name})
+        height = CURVE_HEIGHT + LEGEND_LINE * len(records)
+        scores = {label: one["dev"] for label, one in records.items() if one.get("dev")}
+        curves = {label: one["curve"] for label, one in records.items() if one.get("curve")}
+        if scores:
+            metric = format_metric_name(runs.metric)
+            figure = training.plot_dev_scores(scores, metric, height, among)
+            last = {name: values[-1] for name, values in scores.items()}
+            alt = describe_last(f"{metric} on the dev split", last)
+            draw_figure(figure, "last_curve", alt=alt)
+        elif curves:
+            last = {name: points[-1][1] for name, points in curves.items()}
+            alt = describe_last("Training loss by step", last)
+            draw_figure(training.plot_losses(curves, height, among), "last_curve", alt=alt)
+    if runs.artifact:
+        draw_artifact_details(runs.artifact)
+
+
+def _draw_scores(newest: RunSet) -> None:
+    """Draw the headline metric under each tokenization: mean ± sd, n, and the name of the score."""
+    if not newest.tokenizations:
+        st.markdown("The test split has no labels, so its predictions are not scored.")
+        return
+    metric = format_metric_name(newest.metric)
+    columns = st.columns(len(newest.tokenizations))
+    for column, tokenization in zip(columns, newest.tokenizations, strict=True):
+        summary, sd = newest.summary(tokenization), "one seed: no sd"
+        if summary.sd is not None:
+            sd = f"± {score(summary.sd)}, n = {count(len(summary.values))}"
+        draw_metric(column, f"{metric} · {tokenization}", score(summary.mean), sd)
+    scores = newest.scores[newest.main_tokenization]
+    defined = plain(str(scores.get("definition", newest.scorer.about)))
+    draw_note(f"{newest.scorer.name}: {defined}; {count(scores['units'])} test units.")
+    if len(newest.seeds) == 1 and any(newest.collapsed):
+        st.warning(
+            "This run collapsed: its predictions remained at the majority baseline, on the dev split"
+            " or, without one, on training examples."
+        )
+    elif any(newest.collapsed):
+        st.warning(
+            f"{count(sum(newest.collapsed))} of {count(len(newest.seeds))} seeds collapsed: their"
+            " predictions remained at the majority baseline, on the dev split or, without one, on"
+            " training examples."
+        )

@@ -1,0 +1,214 @@
+"""Leaderboard of the page Initializers: the comparison of a transfer, and the form that starts one."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.analysis.leaderboard.leaderboard import (
+    LeaderboardSettings,
+    estimate_leaderboard_seconds,
+    list_columns,
+)
+from vocadapt.lab.inputs.corpora import list_texts
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.steps.command_lines import build_artifact_command
+from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.progress import percent
+from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_heading,
+    draw_note,
+    draw_table,
+    open_details,
+    tsv,
+)
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, draw_own_settings
+from vocadapt.ui.state import cache
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import chance, count, format_estimate, fraction
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+
+NO_TEXT = "none"
+
+
+def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
+    """Draw a comparison of initializers for this transfer, and the form that starts another one."""
+    draw_heading("Initializers before training")
+    st.markdown(
+        "Some common tokens are *held out*: they are initialized as if the model lacked them, and"
+        " compared with their true embeddings. *Baselines* ignore the token (mean or random"
+        " embedding): an initializer that is not better than them is useless."
+    )
+    # 1. A saved comparison, with its files.
+    made = list_boards(workspace, transfer)
+    if made:
+        board = pickers.pick("Comparison", made, "initializers_board", newest=True)
+        pickers.warn_if_stale(board, workspace)
+        compared = cache.comparison_of(board)
+        _draw_standings(compared)
+        rows = [row.to_dict() for row in compared.board.rows]
+        with open_details():
+            draw_command(build_artifact_command(board), "The same comparison in a terminal")
+            draw_downloads(
+                {
+                    "leaderboard.tsv": lambda: tsv(
+                        tuple(rows[0]), [tuple(row.values()) for row in rows]
+                    ),
+                    "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
+                }
+            )
+    # 2. The form, folded if there is a comparison.
+    place = st.container()
+    if made:
+        place = st.expander("Compare again", icon=":material/replay:")
+    with place:
+        _draw_form(workspace, transfer)
+
+
+def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
+    """Return the leaderboards of these inputs, newest first."""
+    inputs = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
+    boards = []
+    for board in workspace.artifacts("leaderboards"):
+        paths = {role: given.paths[0] for role, given in board.manifest.inputs.items()}
+        paths.pop("held_out", None)  # the text for the masked loss
+        if {role: (workspace.root / path).resolve() for role, path in paths.items()} == inputs:
+            boards.append(board)
+    return boards
+
+
+def _draw(name: str, key: str, **options: Any) -> Any:
+    """Draw the input of a setting of the comparison; its value is kept in the address."""
+    return draw_setting(
+        st, LeaderboardSettings, name, f"initializers_{key}", bind="query-params", **options
+    )
+
+
+@st.fragment
+def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
+    """Draw the form of a new comparison; a setting reruns only this fragment."""
+    with mistakes.show_errors():
+        _start_form(workspace, transfer)
+
+
+def _start_form(workspace: Workspace, transfer: Transfer) -> None:
+    """Draw the settings of a comparison, its estimated duration, and the start button."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        # 1. What is held out.
+        hidden = _draw("held_out", "hidden", step=100)
+        seed = _draw("seed", "seed")
+        matched = _draw("norm_matched", "matched", toggle=True)
+    # 2. The initializers to compare, and the settings of those that are selected.
+    settings = LeaderboardSettings(
+        held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
+    )
+    compared = st.multiselect(
+        "Initializers to compare",
+        settings.methods_to_compare,
+        key="initializers_compared",
+        placeholder=f"All {count(len(settings.methods_to_compare))}",
+        bind="query-params",
+        help=explain(
+            "Initializers to compare",
+            "Selects what is compared, each with its own settings. Empty: all of them.",
+        ),
+    )
+    settings = replace(settings, methods=tuple(compared))
+    own = draw_own_settings(settings.rows, settings.methods, "initializers")
+    settings = replace(settings, rows=own)
+    corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
+    text = st.selectbox(
+        "Held-out text",
+        [NO_TEXT, *corpora],
+        key="initializers_loss_text",
+        help=explain(
+            "Held-out text",
+            "Selects a text for the masked loss and for the sentences that the network reads. Without one,"
+            " sentences come from the text of the word vectors, and there is no masked loss.",
+        ),
+    )
+    # 3. The estimated time; the masked loss is not part of it.
+    inputs = dict(transfer.inputs)
+    if text in corpora:
+        inputs["held_out"] = corpora[text]
+    reads_text = bool({"held_out", "vectors"} & inputs.keys())
+    work = estimate_leaderboard_seconds(transfer.materials, settings, reads_text)
+    time = format_estimate(estimate_job_seconds(workspace, "leaderboard", work))
+    about = f"{count(len(settings.methods_to_compare))} initializers take about {time}"
+    if text in corpora:
+        about += "; the masked loss reads the text once for each of them"
+    st.markdown(f"{about}.")
+    paths = {role: (path,) for role, path in inputs.items()}
+    spec = Spec("leaderboard", LeaderboardStep(settings), paths)
+    wish = Path(inputs.get("vectors") or inputs["target"]).stem
+    name = panel.draw_start(workspace, spec, wish, "Compare initializers", "compare")
+    if name:
+        if text in corpora:  # the masked loss is not part of the model of costs
+            work = 0.0
+        panel.start(workspace, spec, name, work=work)
+
+
+def _draw_standings(compared: InitializerComparison) -> None:
+    """Draw the verdict, the chart and the table, with sample sizes and chance levels."""
+    board = compared.board
+    st.markdown(f"**{plain(board.verdict)}** {plain(board.reading)}")
+    # 1. The chart; whiskers are two standard errors.
+    names = [row.initializer for row in board.rows]
+    cosines = [row.centered_cosine for row in board.rows]
+    errors = [2 * row.standard_error for row in board.rows]
+    baselines = [row.is_baseline for row in board.rows]
+    best_first = ", ".join(
+        f"{name} {fraction(cosine)}" for name, cosine in zip(names, cosines, strict=True)
+    )
+    figure = figures.plot_leaderboard(names, cosines, errors, baselines)
+    draw_figure(figure, "board", f"Centered cosine of each initializer: {best_first}.")
+    # 2. The table.
+    table = board.build_table()
+    draw_table(
+        table,
+        column_config={
+            column.label: st.column_config.NumberColumn(
+                format=f"%.{column.decimals}f", help=column.about
+            )
+            for column in list_columns(board.rows)
+        },
+        key="standings",
+    )
+    draw_explanations([row.initializer for row in board.rows if row.initializer in INITIALIZERS])
+    draw_note(
+        f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
+        f" their true embeddings among {count(board.candidates)}, chance P@1"
+        f" {chance(board.chance['p@1'])}. {count(board.stems)} were held out with their stems;"
+        f" {percent(board.matched)} of the new tokens have a held-out token of similar count and"
+        f" pieces. Norms and"
+        f" neighbors ({board.k} of each) of {count(board.judged)} of {count(board.added)} new tokens,"
+        f" among {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
+    )
+    draw_note(plain(board.describe_reading()))
+    draw_note(_describe_masked_loss(compared))
+    for name, why in board.skipped.items():
+        st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")
+
+
+def _describe_masked_loss(compared: InitializerComparison) -> str:
+    """State on what the masked loss was computed, or why it is missing."""
+    if compared.masked is None:
+        return f"Masked loss not computed: {plain(compared.why_not)}"
+    before, words = compared.masked["before"], int(compared.masked["words"])
+    lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
+    return (
+        f"Masked loss in nats per character over {count(words)} masked words of {lines};"
+        f" the original model has {fraction(before)}."
+    )

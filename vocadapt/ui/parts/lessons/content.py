@@ -1,0 +1,213 @@
+"""Content of the lessons: one TOML file per lesson, in one folder per language.
+
+    lessons/en/1-wordpieces.toml   the number is the lesson's place, the rest its name
+    lessons/en/hour.toml           the teacher's plan of an hour
+
+Every sentence of a lesson is in its file, so a translation is another folder.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.settings import build_settings
+from vocadapt.system.files import read_toml
+from vocadapt.ui.state.pages import PARTS
+from vocadapt.ui.text.sources import TITLES, find_sources
+
+FOLDER = Path(__file__).parent
+LANGUAGE = "en"  # used if there are no lessons in the visitor's language
+HOUR = "hour.toml"
+MAX_TASK_LENGTH = 110  # characters of a task: it is shown in one line
+EMPTY: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a lesson, which opens a part of the lab.
+
+    say: what to do there and what to look for (Markdown). task: the same in one line, shown on that
+    page. part: name of the part. set: its keys in the address. needs: artifacts that must be in the
+    workspace, as kind/name. code: the step in Python; `workspace` is the path of the workspace.
+    """
+
+    say: str
+    task: str
+    part: str
+    code: str
+    set: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: EMPTY)
+    needs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.part not in PARTS:
+            raise InputError(f"Unknown part {self.part!r}.", f"Choose one of: {', '.join(PARTS)}.")
+        foreign = [key for key in self.set if not key.startswith(f"{self.part}_")]
+        if foreign:
+            raise InputError(f"{foreign[0]!r} is not a key of the part {self.part}.")
+        for place in self.needs:
+            kind, slash, name = place.partition("/")
+            if kind not in ARTIFACTS or not slash or not name:
+                raise InputError(f"{place!r} is not an artifact: expected kind/name.")
+        if len(self.task) > MAX_TASK_LENGTH:
+            raise InputError(f"A task has at most {MAX_TASK_LENGTH} characters: {self.task!r}.")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer to a question, and the feedback on it."""
+
+    answer: str
+    feedback: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """A question about what was learned; right: number of the right choice, from 0."""
+
+    question: str
+    right: int
+    choices: tuple[Choice, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.right < len(self.choices):
+            raise InputError(f"There is no choice {self.right}.", "Choices are counted from 0.")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published result that the page does not show.
+
+    source: author and year of a declared work, and the place in it: Fast 2023, table 6.4.
+    """
+
+    says: str
+    source: str
+
+    def __post_init__(self) -> None:
+        if not find_sources([self.source]):
+            raise InputError(
+                f"Unknown source {self.source!r}.", f"Cite one of: {', '.join(TITLES)}."
+            )
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Notes for the teacher. times: minutes of each part. answer: what to expect. ask: questions to
+    discuss.
+    """
+
+    times: str
+    answer: str
+    ask: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson: a question, a guess, steps in the lab, their explanation, and a check.
+
+    right: number of the right guess, from 0. reveal: what the steps have shown (Markdown). remember:
+    the sentence to take home. answer_source: who shows the right guess.
+    number, name: place and name of the file.
+    """
+
+    title: str
+    minutes: int
+    question: str
+    guesses: tuple[str, ...]
+    right: int
+    reveal: str
+    remember: str
+    steps: tuple[Step, ...]
+    check: Check
+    teacher: Teacher
+    claims: tuple[Claim, ...] = ()
+    answer_source: str = "The lab shows"
+    number: int = 0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.right < len(self.guesses):
+            raise InputError(f"There is no guess {self.right}.", "Guesses are counted from 0.")
+        if not self.steps:
+            raise InputError("A lesson needs at least one step.")
+        if not 3 <= self.minutes <= 6:
+            raise InputError(f"A lesson takes 3 to 6 minutes, got {self.minutes}.")
+
+
+@dataclass(frozen=True)
+class HourItem:
+    """An item of the plan of an hour: a lesson by its name, or something else to do."""
+
+    say: str = ""
+    minutes: int = 0
+    lesson: str = ""
+
+
+@dataclass(frozen=True)
+class Hour:
+    """The teacher's plan of an hour, and how to prepare it (Markdown)."""
+
+    prepare: str
+    items: tuple[HourItem, ...]
+
+
+@lru_cache(maxsize=8)
+def load_lessons(language: str = LANGUAGE) -> tuple[Lesson, ...]:
+    """Read the lessons in a language, in their order; raise InputError for an invalid file."""
+    return tuple(read_lesson(path) for path in list_files(language))
+
+
+def list_files(language: str = LANGUAGE) -> list[Path]:
+    """List the files of the lessons in a language, in their order."""
+    return sorted((FOLDER / language).glob("[0-9]-*.toml"))
+
+
+def read_lesson(path: Path) -> Lesson:
+    """Read a lesson; raise InputError, which names the file, if it is not valid."""
+    values = read_toml(path)
+    steps = values.get("steps")
+    if isinstance(steps, list):
+        values["steps"] = [_convert_to_lists(step) for step in steps]
+    number, _, name = path.stem.partition("-")
+    return build_settings(Lesson, {**values, "number": int(number), "name": name}, path.name)
+
+
+@lru_cache(maxsize=8)
+def load_hour(language: str = LANGUAGE) -> Hour:
+    """Read the plan of an hour; raise InputError if it is not valid, or names an unknown lesson."""
+    hour = build_settings(Hour, read_toml(FOLDER / language / HOUR), HOUR)
+    names = {lesson.name for lesson in load_lessons(language)}
+    for item in hour.items:
+        if item.lesson and item.lesson not in names:
+            raise InputError(f"{HOUR}: there is no lesson {item.lesson!r}.")
+    return hour
+
+
+def find_lesson(lessons: Sequence[Lesson], name: str) -> Lesson | None:
+    """Return the lesson with a name, None if there is none."""
+    return next((lesson for lesson in lessons if lesson.name == name), None)
+
+
+def choose_language(locale: str | None) -> str:
+    """Return the folder of the lessons for a visitor's locale, such as de-CH; English without
+    one.
+    """
+    code = (locale or "").partition("-")[0].lower()
+    if code.isalpha() and (FOLDER / code).is_dir() and list_files(code):
+        return code
+    return LANGUAGE
+
+
+def _convert_to_lists(step: Any) -> Any:
+    """Convert the single values among the address keys of a step to lists of one value."""
+    if not isinstance(step, dict) or not isinstance(step.get("set"), dict):
+        return step
+    lists = {
+        key: [value] if isinstance(value, str) else value for key, value in step["set"].items()
+    }
+    return {**step, "set": lists}

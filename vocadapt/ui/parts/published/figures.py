@@ -1,0 +1,182 @@
+"""Figures of a published table: those of its publication, and the means over groups of tasks.
+
+Only values at hand, published or imported, are drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.figures.published import (
+    Curve,
+    DiscMark,
+    GapMark,
+    plot_discs,
+    plot_gap_coverage,
+    plot_group_means,
+    plot_score_curves,
+)
+from vocadapt.published.coverage import MeanCoverage, compute_gaps
+from vocadapt.published.model_sizes import (
+    Point,
+    list_discs,
+    list_epoch_points,
+    list_hour_points,
+    list_module_points,
+)
+from vocadapt.published.tables import PLOTS, PublishedTable
+from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
+from vocadapt.ui.text.number_formats import count, percent
+
+# Name of a plot → the points of its lines, and the title of its axis.
+LINES = {
+    "module sizes": (list_module_points, "size of the module, % of a layer"),
+    "hours": (list_hour_points, "hours of pretraining on four V100"),
+    "epochs": (list_epoch_points, "epochs"),
+}
+SEED = ", seed "  # between model and seed in the name of a line
+PERCENT = 100.0
+
+
+def draw_plot(table: PublishedTable) -> None:
+    """Draw the figure that the publication makes of a table; nothing for most tables."""
+    if not table.plot:
+        return
+    title = PLOTS[table.plot]
+    draw_heading(f"{title[:1].upper()}{title[1:]}")
+    if all(not cell.at_hand for cell in table.cells):
+        draw_note("The values are not at hand. They are drawn here once imported.")
+    elif table.plot in LINES:
+        _draw_lines(table)
+    elif table.plot == "discs":
+        _draw_discs(table)
+    else:
+        _draw_printed_fractions(table)
+
+
+def draw_gaps(table: PublishedTable) -> None:
+    """Draw which fraction of a gap a model covers, by task, with the mean of the fractions."""
+    if not table.gaps:
+        return
+    draw_heading("Fraction of the gap that is covered")
+    draw_note(
+        "Fraction: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is not"
+        " defined if the gap is not larger than its noise. The mean is over the fractions."
+    )
+    found = compute_gaps(table)
+    if not found:
+        draw_note("The scores are not at hand. They are drawn here once imported.")
+        return
+    draw_chosen_gap(found, "published_gap")
+
+
+def draw_chosen_gap(found: Mapping[str, MeanCoverage], key: str) -> None:
+    """Draw the picker of a gap, and its fractions by task."""
+    name = st.segmented_control(
+        "Gap",
+        list(found),
+        default=next(iter(found)),
+        required=True,
+        key=key,
+        help="Selects the two models that the gap is measured between.",
+    )
+    draw_coverage(found[str(name)], f"{key}_figure")
+
+
+def draw_coverage(found: MeanCoverage, key: str) -> None:
+    """Draw the fractions of a gap by task, and their mean."""
+    marks = [GapMark(task, one.fraction, one.low, one.high) for task, one in found.tasks.items()]
+    alt = "Fraction of the gap by task, with its interval."
+    draw_figure(plot_gap_coverage(marks, found.fraction), key, alt)
+    reasons = sorted({one.why for one in found.tasks.values() if one.why})
+    text = f"Defined for {count(found.n_defined)} of {count(found.n_tasks)} tasks."
+    if found.fraction is not None:
+        text = f"Mean of the fractions: {percent(found.fraction)} (dotted). {text}"
+    draw_note(" ".join([text, *(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons)]))
+
+
+def draw_group_means(table: PublishedTable) -> None:
+    """Draw the means over groups of tasks that a table prints; nothing for other tables."""
+    groups = collect_group_means(table)
+    if not groups:
+        return
+    draw_heading("Means over groups of tasks")
+    unit = table.facts.unit or "points"
+    title = f"mean, {unit}"
+    if table.facts.change_from:
+        title = f"mean change from {table.facts.change_from}, {unit}"
+    alt = "Means over groups of tasks, a row for each model."
+    draw_figure(plot_group_means(groups, title), f"published_{table.id}-means", alt)
+
+
+def collect_group_means(table: PublishedTable) -> dict[str, dict[str, float]]:
+    """Return row of a mean → column → value. If columns are changes, their base column is left out."""
+    changes = {cell.column for cell in table.cells if cell.facts.change_from}
+    groups: dict[str, dict[str, float]] = {}
+    for row in table.rows:
+        if not row.mean_of:
+            continue
+        for column in table.column_names:
+            cell = table.grid.get((row.name, column))
+            if changes and column not in changes:
+                continue
+            if cell is not None and cell.number is not None:
+                groups.setdefault(row.name, {})[column] = cell.number
+    return groups
+
+
+def _draw_lines(table: PublishedTable) -> None:
+    """Draw a line for each model; of models with several seeds, those of one model."""
+    list_points, title = LINES[table.plot]
+    curves = group_points(list_points(table))
+    models = list(dict.fromkeys(name.partition(SEED)[0] for name in curves))
+    if any(SEED in name for name in curves):
+        chosen = st.selectbox(
+            "Model",
+            models,
+            key="published_model",
+            help="Selects the model; each line is a seed.",
+        )
+        curves = {
+            name.partition(SEED)[2]: points
+            for name, points in curves.items()
+            if name.partition(SEED)[0] == chosen
+        }
+    alt = f"{PLOTS[table.plot]}, from the values of the table."
+    draw_figure(plot_score_curves(curves, title), f"published_{table.id}-lines", alt)
+
+
+def group_points(points: Sequence[Point]) -> Mapping[str, Curve]:
+    """Return the points of each line."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for point in points:
+        curves.setdefault(point.series, []).append((point.x, point.score))
+    return curves
+
+
+def _draw_discs(table: PublishedTable) -> None:
+    """Draw a disc for each model, as large as its number of parameters."""
+    discs = list_discs(table)
+    marks = [DiscMark(one.name, one.hours, one.score, one.diameter) for one in discs]
+    alt = "F1 by hours of pretraining; the area of a disc is the number of parameters."
+    draw_figure(plot_discs(marks), f"published_{table.id}-discs", alt)
+    draw_note(
+        "The area of a disc is proportional to the parameters of its model"
+        f" ({min(one.parameters for one in discs):.0f} to"
+        f" {max(one.parameters for one in discs):.0f} million). Hours are converted: a core of a TPU"
+        " counts as two V100."
+    )
+
+
+def _draw_printed_fractions(table: PublishedTable) -> None:
+    """Draw printed fractions: a row for each of them."""
+    marks = []
+    for cell in table.cells:
+        if cell.number is not None:
+            name = cell.column
+            if len(table.rows) > 1:
+                name = f"{cell.row}, {cell.column}"
+            marks.append(GapMark(name, cell.number / PERCENT))
+    alt = "Published fractions of the gap."
+    draw_figure(plot_gap_coverage(marks), f"published_{table.id}-fractions", alt)
+    draw_note("As published, without intervals.")

@@ -1,0 +1,414 @@
+"""Blocks of the part Results: leaderboard with a baseline, learning curves, means by task group, and
+exports.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from vocadapt.analysis.figures import training
+from vocadapt.analysis.results.fair_pairs import FairPair, Side
+from vocadapt.analysis.results.results import (
+    BASELINE,
+    MIN_SEEDS,
+    RunStanding,
+    TaskLeaderboard,
+    explain_verdict,
+)
+from vocadapt.analysis.results.tables import (
+    MIN_EXACT_P,
+    describe_collapsed,
+    describe_leaderboard,
+    format_csv_table,
+    format_group_mean,
+    format_interval,
+    format_latex_tables,
+    format_markdown_tables,
+    format_mean_and_sd,
+    format_metric_name,
+    format_p_value,
+    format_points,
+)
+from vocadapt.analysis.results.tables import format_fraction as score
+from vocadapt.lab.reports.results import GroupMeans, Results, build_results
+from vocadapt.lab.results.runs import RunSet, find_fair_pair, list_tasks
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.tasks.kinds import TaskKind
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_heading,
+    draw_metric,
+    draw_metrics,
+    draw_note,
+    draw_table,
+    open_details,
+)
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.text.markup import escape_invisible, format_sentence, plain
+from vocadapt.ui.text.number_formats import count
+
+MOST_COMPARED = 40  # runs that are compared at first; a hundred take seconds
+OWN = "the task's own"
+COMPARE_ALL = "results_all"  # session key: whether all runs of a task are compared
+HELP = {
+    "all": f"Compares all runs instead of the newest {MOST_COMPARED}; takes longer.",
+    "baseline": "Selects the run and tokenization that all others are compared with.",
+    "score": (
+        "Selects another score of the same predictions. Its exact definition is shown below"
+        " the table."
+    ),
+    "interval": (
+        "95 % confidence interval: percentile bootstrap over the test units, averaged over seeds."
+    ),
+    "Δ points": "Difference of the mean from that of the baseline, in points.",
+    "p": (
+        "Two-sided approximate randomization test over the test units; not corrected for multiple"
+        " comparisons."
+    ),
+    "verdict": (
+        "Better or worse only with at least three seeds on both sides, a difference beyond"
+        " one sd, and p < .05."
+    ),
+    "mean": "Mean over all seeds. Collapsed runs are included; their number is shown.",
+    "collapsed": (
+        "Number of runs that are no better than always predicting the most frequent label, on the dev"
+        " split or, without one, on training examples: their training failed. Another seed or a lower"
+        " learning rate often helps."
+    ),
+}
+
+
+def pick_task(runs: Sequence[RunSet]) -> str:
+    """Show the picker of tasks, by default the one of the fair pair; return the selected one."""
+    names = list_tasks(runs)
+    pair = find_fair_pair(runs)
+    return pickers.pick_name("Task", names, "results_task", pair.task if pair else names[0])
+
+
+def pick_baseline(
+    runs: Sequence[RunSet], pair: FairPair | None, names: Mapping[str, str]
+) -> Side | None:
+    """Show the picker of the baseline, a run under a tokenization, by default the one of the fair
+    pair; return None if there is only one to choose.
+
+    names: display names of runs.
+    """
+    offered = {}
+    # The oldest first: a baseline is usually made before what is compared with it.
+    for one in reversed(runs):
+        for tokenization in one.tokenizations:
+            offered[f"{one.name} · {tokenization}"] = (one.name, tokenization)
+    if len(offered) < 2:
+        return None
+    first = next(iter(offered))
+    if pair and pair.baseline:
+        first = " · ".join(pair.baseline)
+    chosen = pickers.pick_name(
+        "Baseline",
+        list(offered),
+        "results_baseline",
+        first,
+        help=HELP["baseline"],
+        labels={option: pickers.display_label(option, names) for option in offered},
+    )
+    return offered.get(chosen)
+
+
+def list_sides(pair: FairPair | None, baseline: Side | None) -> tuple[str, ...]:
+    """Return the names of the runs whose settings the page compares: both sides of the fair pair, or
+    the baseline alone if another one was chosen.
+    """
+    if pair is not None and baseline == pair.baseline:
+        return pair.runs
+    if baseline is None:
+        return ()
+    return (baseline[0],)
+
+
+def pick_compared(runs: Sequence[RunSet], sides: Collection[str]) -> list[RunSet]:
+    """Return the runs to compare: those of `select_newest`, or all on request.
+
+    runs: those of a task, newest first. sides: names of the runs of the comparison shown.
+    """
+    newest = select_newest(runs, sides)
+    if len(newest) == len(runs):
+        return newest
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.toggle(f"All {count(len(runs))} runs", key=COMPARE_ALL, help=HELP["all"]):
+            return list(runs)
+        shown = "the newest and those compared above" if sides else "the newest"
+        draw_note(f"{count(len(newest))} of {count(len(runs))} runs are compared: {shown}.")
+    return newest
+
+
+def select_newest(runs: Sequence[RunSet], sides: Collection[str] = ()) -> list[RunSet]:
+    """Return the newest runs, at most MOST_COMPARED, and those of the comparison shown."""
+    return [one for place, one in enumerate(runs) if place < MOST_COMPARED or one.name in sides]
+
+
+def pick_score(kind: TaskKind) -> str:
+    """Draw the picker of scores; return "" for the task's default score."""
+    names = [scorer.name for scorer in kind.scorers()]
+    chosen = st.selectbox(
+        "Score",
+        [OWN, *names],
+        key="results_score",
+        bind="query-params",
+        help=explain("Score", HELP["score"]),
+    )
+    if chosen == OWN:
+        return ""
+    return str(chosen)
+
+
+@st.cache_resource(
+    max_entries=32,
+    show_spinner="Comparing the runs …",
+    hash_funcs={
+        RunSet: lambda one: (
+            f"{one.folder} {one.artifact.stamp if one.artifact else ''} {[*one.seeds]}"
+        )
+    },
+)
+def compute_results(
+    runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str
+) -> Results:
+    """Compute the results of runs, cached between reruns."""
+    return build_results(list(runs), baseline, scorer)
+
+
+def split_by_settings(
+    board: TaskLeaderboard, others: Collection[str]
+) -> tuple[TaskLeaderboard, TaskLeaderboard]:
+    """Return the leaderboard without the runs with other settings, and with these only.
+
+    others: names of the runs with other settings.
+    """
+    same = [one for one in board.standings if one.name not in others]
+    folded = [one for one in board.standings if one.name in others]
+    if not same:
+        return board, replace(board, standings=())
+    return replace(board, standings=tuple(same)), replace(board, standings=tuple(folded))
+
+
+def apply_display_names(
+    board: TaskLeaderboard, names: Mapping[str, str], models: Mapping[str, str]
+) -> TaskLeaderboard:
+    """Return a leaderboard with the display names of its runs and models."""
+    standings = tuple(
+        replace(
+            one, name=names.get(one.name, one.name), model=pickers.display_label(one.model, models)
+        )
+        for one in board.standings
+    )
+    baseline = board.baseline
+    if baseline:
+        baseline = names.get(baseline[0], baseline[0]), baseline[1]
+    return replace(board, standings=standings, baseline=baseline)
+
+
+def select_headline_runs(standings: Sequence[RunStanding]) -> Sequence[RunStanding]:
+    """Return the runs that the headline is about: those that learned, and of these those with enough
+    seeds for a claim; all if none learned, or if fewer than two have enough seeds.
+    """
+    learned = [one for one in standings if one.collapsed < len(one.seeds)] or standings
+    claimable = [one for one in learned if len(one.seeds) >= MIN_SEEDS]
+    if len(claimable) < 2:
+        return learned
+    return claimable
+
+
+def draw_headline(board: TaskLeaderboard) -> None:
+    """Draw the best run, its difference from the baseline, and the numbers of units and collapsed
+    runs.
+    """
+    # 1. The best run.
+    standings = select_headline_runs(board.standings)
+    best = standings[0]
+    score_column, difference, *others = st.columns([1.4, 1.4, 1, 1])
+    seeds = "one seed: no sd"
+    if best.headline.sd is not None:
+        seeds = f"± {score(best.headline.sd)}, n = {count(len(best.seeds))} seeds"
+    label = f"Best {format_metric_name(board.metric)}"
+    if best.headline.mean < max(one.headline.mean for one in board.standings):
+        label += f" of {MIN_SEEDS} seeds or more"
+    draw_metric(score_column, label, score(best.headline.mean), seeds)
+    score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
+    # 2. The difference from the baseline, with the paired test: of the best run, or of the best
+    #    other run if the baseline is the best.
+    compared = next((one for one in standings if one.test), None)
+    if compared and compared.test:
+        p = compared.test.p_randomisation
+        # A small p is already formatted as a bound, with its own sign.
+        relation = "" if p < MIN_EXACT_P else "= "
+        note = f"points vs the baseline, p {relation}{format_p_value(p)}"
+        draw_metric(difference, "Difference", format_points(compared.delta), note)
+        name = f"{plain(compared.name)} · {compared.tokenization}"
+        difference.markdown(f":small[{name}]")
+    else:
+        difference.metric("Difference", "–")
+        difference.markdown(f":small[{best.verdict or 'nothing to compare with'}]")
+    # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
+    by_run = {one.name: one.collapsed for one in board.standings}
+    draw_metrics(
+        ("Test units", count(board.units)),
+        ("Collapsed runs", str(sum(by_run.values())), None, HELP["collapsed"]),
+        places=others,
+    )
+    # 4. What the test says, in a sentence.
+    if compared:
+        st.markdown(f"**{plain(explain_verdict(compared.verdict))}**")
+
+
+def draw_leaderboard(board: TaskLeaderboard, order: Sequence[str]) -> None:
+    """Draw the scores as a figure and a table, the definition of the score, and the findings.
+
+    order: display names of all runs of the task, by which colors are assigned.
+    """
+    marks = [
+        training.ScoreMark(
+            escape_invisible(one.name),
+            one.tokenization,
+            one.headline.values,
+            one.headline.mean,
+            one.headline.sd,
+            one.collapsed,
+            one.verdict == BASELINE,
+        )
+        for one in board.standings
+    ]
+    names = map(escape_invisible, order)
+    figure = training.plot_scores(marks, format_metric_name(board.metric), list(names))
+    scores = [
+        f"{one.name} · {one.tokenization} {format_mean_and_sd(one)}" for one in board.standings
+    ]
+    alt = f"{format_metric_name(board.metric)} of each run: {', '.join(scores)}."
+    draw_figure(figure, "beside", alt=escape_invisible(alt))
+    _draw_table(board, "board")
+    _draw_other_scores(board)
+    draw_note(
+        format_sentence(describe_leaderboard(board, defined=False)), help=plain(board.definition)
+    )
+    for finding in board.findings:
+        st.warning(format_sentence(finding), icon=":material/compare_arrows:")
+
+
+def draw_other_settings(board: TaskLeaderboard) -> None:
+    """Draw the folded table of the runs with other settings; nothing if there are none."""
+    number = len({one.name for one in board.standings})
+    if not number:
+        return
+    with st.expander(f"Other settings ({count(number)})", icon=":material/tune:"):
+        draw_note(
+            "These runs were trained with other settings than those above: a difference may come from"
+            " the settings. *Settings compared* below shows in what they differ."
+        )
+        _draw_table(board, "board_other_settings")
+
+
+def _draw_table(board: TaskLeaderboard, key: str) -> None:
+    """Draw the table of the leaderboard."""
+    shown = board.standings
+    headline = f"{format_metric_name(board.metric)}, mean ± sd"
+    columns: dict[str, list[object]] = {
+        "run": [escape_invisible(one.name) for one in shown],
+        "tokenization": [one.tokenization for one in shown],
+        "seeds": [len(one.seeds) for one in shown],
+        headline: [format_mean_and_sd(one) for one in shown],
+    }
+    # Columns that would be empty for every run are left out.
+    if any(one.test or one.verdict for one in shown):
+        p_values = [one.test.p_randomisation if one.test else None for one in shown]
+        # The verdict comes first: in a narrow window the last columns are scrolled out of view.
+        columns["verdict"] = [one.verdict for one in shown]
+        columns["Δ points"] = [format_points(one.delta) for one in shown]
+        columns["p"] = list(map(format_p_value, p_values))
+    columns["95 % interval"] = [format_interval(one.interval) for one in shown]
+    if any(one.collapsed for one in shown):
+        columns["collapsed"] = [describe_collapsed(one) for one in shown]
+    draw_table(
+        columns,
+        key=key,
+        column_config={
+            "seeds": st.column_config.NumberColumn(width=60),
+            headline: st.column_config.TextColumn(help=HELP["mean"]),
+            "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
+            **{
+                name: st.column_config.TextColumn(help=HELP[name])
+                for name in ("Δ points", "p", "verdict", "collapsed")
+            },
+        },
+    )
+
+
+def _draw_other_scores(board: TaskLeaderboard) -> None:
+    """Draw the folded table of the other scores, with the model of each run."""
+    shown = board.standings
+    with st.expander("Other scores and models", icon=":material/table_rows:"):
+        columns = {
+            "run": [escape_invisible(one.name) for one in shown],
+            "tokenization": [one.tokenization for one in shown],
+        }
+        for name in shown[0].figures:
+            if name != board.metric:
+                columns[format_metric_name(name)] = [score(one.figures[name].mean) for one in shown]
+        columns["model"] = [escape_invisible(one.model) for one in shown]
+        columns["trained on"] = [one.trained_on for one in shown]
+        draw_table(columns, key="other_scores")
+
+
+def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
+    """Draw the mean of each model over each group of tasks, and the number of tasks.
+
+    models: display names of models. Of each task the newest runs count, or all on request.
+    """
+    by_task = {task: [one for one in runs if one.task == task] for task in list_tasks(runs)}
+    if not st.session_state.get(COMPARE_ALL):
+        by_task = {task: select_newest(own) for task, own in by_task.items()}
+    counted = [one for own in by_task.values() for one in own]
+    groups: GroupMeans = compute_results(counted, None, "").groups
+    means: dict[str, list[str]] = {}
+    is_scored = False
+    for of_model in groups.values():
+        for name, mean in of_model.items():
+            means.setdefault(name, []).append(format_group_mean(mean))
+            is_scored |= mean["mean"] is not None
+    # Without any score, the table would contain only dashes.
+    if not is_scored:
+        return
+    draw_heading("Means by task group")
+    labels = [escape_invisible(pickers.display_label(model, models)) for model in groups]
+    draw_table({"model · trained on": labels, **means}, key="groups")
+    basis = ""
+    if len(counted) < len(runs):
+        basis = f" {count(len(counted))} of {count(len(runs))} runs: the newest of each task."
+    draw_note(
+        "Each task counts with its default score and tokenization, averaged over seeds. In"
+        " parentheses: the number of scored tasks, of all tasks of the group, and the number of"
+        f" collapsed runs, which are included in the means.{basis}"
+    )
+
+
+def draw_details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> None:
+    """Draw the folded block: the command, and the table in several formats."""
+    with open_details():
+        arguments = ["results", "--workspace", str(workspace.root), "--task", board.task]
+        if board.baseline:
+            run, tokenization = board.baseline
+            arguments += ["--baseline", run, "--baseline-tokenization", tokenization]
+        if scorer:
+            arguments += ["--scorer", scorer]
+        draw_command(arguments, "The same in a terminal")
+        makers: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
+            "results.csv": format_csv_table,
+            "results.md": format_markdown_tables,
+            "results.tex": format_latex_tables,
+        }
+        draw_downloads({name: partial(make, [board]) for name, make in makers.items()})
+        st.markdown("As Markdown")
+        st.code(format_markdown_tables([board]), language="markdown", wrap_lines=True)

@@ -1,0 +1,275 @@
+"""Blocks about a search: its progress, the best settings, its figures and trials, and its seeds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
+from vocadapt.analysis.figures.training import plot_dev_scores
+from vocadapt.analysis.results.tables import format_fraction, format_metric_name
+from vocadapt.lab.experiments.search.saved import read_trials
+from vocadapt.lab.experiments.search.search import MIN_TRIALS_FOR_IMPORTANCE, STATES
+from vocadapt.lab.experiments.search.space import declare_searched, find_thesis_choices
+from vocadapt.lab.experiments.search.step import FIGURES, format_settings
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.ui.components import blocks, mistakes
+from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_metrics, draw_note
+from vocadapt.ui.components.setting_inputs import SMALL
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.text.markup import escape_invisible, plain
+from vocadapt.ui.text.number_formats import count, percent
+
+MORE_TRIALS = 10  # that a finished search is first offered
+CURVE_HEIGHT = 360  # pixels
+Row = Mapping[str, Any]  # a trial, as the numbers of a search have it
+
+
+def draw_progress(job: Job) -> None:
+    """Draw the progress of a running search, and the button that cancels it."""
+    status = job.status()
+    with st.container(border=True):
+        line = f"{panel.CHIPS[status.state]} {panel.describe_pace(job, status)}"
+        panel.draw_running_job(job, status, line)
+
+
+def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
+    """Draw the best settings, the figures and the trials of a search; of a running one, the trials
+    so far.
+    """
+    # 1. The trials that have ended.
+    numbers, rows = search.manifest.numbers, read_rows(search, job)
+    wanted = (job.spec if job else spec).settings.trials
+    ended = [row for row in rows if row["state"] in STATES]
+    text = f"**{count(len(ended))} of {count(max(wanted, len(ended)))} trials** have ended"
+    if ended:
+        text += f": {describe_counts(ended)}"
+    st.markdown(f"{describe_inputs(spec)} · {text}.")
+    if not ended:
+        return
+    # 2. The best settings so far, and the figures.
+    metric = format_metric_name(numbers.get("metric", "")) or "score"
+    _draw_best(ended, metric)
+    _draw_scores(ended, metric)
+    if job is None:
+        _draw_importance(numbers.get("importance") or {})
+    # 3. All trials.
+    draw_heading("Trials")
+    _draw_table(rows, metric)
+    draw_note(
+        "Best first. Mean and standard deviation over the seeds of a trial, on dev. Done:"
+        f" {STATES['done']}. Pruned: {STATES['pruned']}. Failed: {STATES['failed']}."
+    )
+    for row in rows:
+        if row.get("problem"):
+            problem = plain(mistakes.format_message(row["problem"]))
+            st.markdown(f":material/error: **Trial {count(row['trial'])}**: {problem}")
+    if thesis := numbers.get("thesis"):
+        draw_note(plain(thesis))
+
+
+def read_rows(search: Artifact, job: Job | None) -> list[Row]:
+    """Return the trials of a search: those of the last run, or those in the journal if it is running
+    or was stopped.
+    """
+    rows: list[Row] = list(search.manifest.numbers.get("rows") or [])
+    if job is not None:
+        return list(read_trials(search.folder))
+    if rows:
+        return rows
+    found = read_trials(search.folder)
+    for row in found:
+        if row["state"] == "running":
+            row["state"] = "interrupted"
+    return list(found)
+
+
+def describe_counts(rows: Sequence[Row]) -> str:
+    """Describe how many trials are in which state: 5 done, 1 pruned."""
+    counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
+    return ", ".join(f"{count(number)} {state}" for state, number in counts.items() if number)
+
+
+def describe_inputs(spec: Spec) -> str:
+    """Describe model and task of a search (Markdown)."""
+    model, task = (Path(spec.inputs[role][0]).name for role in ("model", "task"))
+    return f"{plain(model)} on {plain(task)}"
+
+
+def format_trial(row: Row) -> str:
+    """Return the settings of a trial as one line."""
+    return format_settings(dict(row["settings"]))
+
+
+def _draw_best(rows: Sequence[Row], metric: str) -> None:
+    """Draw the best trial: its score on dev, and its settings beside those that Fast 2023 chose."""
+    done = [row for row in rows if row["state"] == "done"]
+    if not done:
+        return
+    best = max(done, key=lambda row: row["mean"])
+    spread = f"n = {count(best['n'])} seed{'s' * (best['n'] != 1)}"
+    if best["sd"] is not None:
+        spread = f"± {format_fraction(best['sd'])}, {spread}"
+    draw_heading("Best settings")
+    score, settings = st.columns([1, 2.4], gap="medium")
+    with score:
+        draw_metrics((f"{metric} on dev", format_fraction(best["mean"]), spread, None))
+        draw_note(f"Trial {count(best['trial'])}, the best of {count(len(done))} done.")
+    with settings:
+        declared, chosen = declare_searched(), find_thesis_choices()
+        columns = {
+            "setting": [declared[key].label for key in best["settings"]],
+            "best": [format_value(value) for value in best["settings"].values()],
+            "chosen by Fast 2023": [chosen.get(key, "–") for key in best["settings"]],
+        }
+        blocks.draw_table(columns, key="search_best")
+    draw_note(
+        "The best of many settings looks better on dev than it is: train it with other seeds before"
+        " you report a score. The test split was not used."
+    )
+
+
+def format_value(value: Any) -> str:
+    """Format the value of a setting: 2e-5, 0.1, 512, all."""
+    if not isinstance(value, float):
+        return str(value)
+    if not 0 < abs(value) < SMALL:
+        return f"{value:.3g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
+def _draw_scores(rows: Sequence[Row], metric: str) -> None:
+    """Draw the score of each trial that has ended, as a figure."""
+    marks = [
+        TrialMark(row["trial"], row["state"], row["mean"], row["sd"], format_trial(row))
+        for row in rows
+    ]
+    draw_heading("Score by trial")
+    scores = [f"trial {mark.number} {format_fraction(mark.mean)}" for mark in marks]
+    draw_figure(
+        plot_trials(marks, metric),
+        "search_figure_trials",
+        alt=f"Mean {metric} on dev of each trial: {', '.join(scores)}.",
+    )
+
+
+def _draw_importance(importance: Mapping[str, float]) -> None:
+    """Draw how much each setting matters."""
+    draw_heading("Importance of each setting")
+    if not importance:
+        draw_note(
+            f"It is computed from {MIN_TRIALS_FOR_IMPORTANCE} trials that are done and differ in their"
+            " scores."
+        )
+        return
+    declared = declare_searched()
+    named = {declared[key].label: value for key, value in importance.items()}
+    shares = ", ".join(f"{name} {percent(value)}" for name, value in named.items())
+    draw_figure(
+        plot_importance(named),
+        "search_figure_importance",
+        alt=f"Importance of each setting: {shares}.",
+    )
+    draw_note(
+        "The fraction of the differences between trials that a setting explains (fANOVA, Hutter et"
+        " al. 2014). Trials that were pruned do not count."
+    )
+
+
+def _draw_table(rows: Sequence[Row], metric: str) -> None:
+    """Draw all trials, the best first; those without all seeds come last."""
+    ordered = sorted(rows, key=lambda row: (row["state"] != "done", -(row["mean"] or 0.0)))
+    declared = declare_searched()
+    columns: dict[str, list[object]] = {
+        "trial": [row["trial"] for row in ordered],
+        "state": [row["state"] for row in ordered],
+        f"{metric}, mean ± sd": [_format_mean(row) for row in ordered],
+        "seeds": [row["n"] for row in ordered],
+    }
+    for key in dict.fromkeys(key for row in ordered for key in row["settings"]):
+        values = [row["settings"].get(key) for row in ordered]
+        columns[declared[key].label] = [
+            "–" if value is None else format_value(value) for value in values
+        ]
+    blocks.draw_table(columns, key="search_table")
+
+
+def _format_mean(row: Row) -> str:
+    text = format_fraction(row["mean"])
+    if row["sd"] is not None:
+        text += f" ± {format_fraction(row['sd'])}"
+    return text
+
+
+def draw_seeds(search: Artifact, spec: Spec) -> None:
+    """Draw the dev score after each epoch, for each seed, as a figure and a table."""
+    numbers = search.manifest.numbers
+    rows, seeds = numbers.get("rows") or [], numbers.get("seeds") or []
+    st.markdown(f"{describe_inputs(spec)} · **{count(len(spec.settings.seeds))} seeds**.")
+    if not rows:
+        draw_note("The scores are shown when all seeds are trained.")
+        return
+    metric = format_metric_name(numbers["metric"])
+    curves = {
+        f"seed {seed}": [row["scores"][place] for row in rows if row["scores"][place] is not None]
+        for place, seed in enumerate(seeds)
+    }
+    draw_heading("Dev score by epoch and seed")
+    last = ", ".join(f"{name} {format_fraction(values[-1])}" for name, values in curves.items())
+    draw_figure(
+        plot_dev_scores(curves, metric, CURVE_HEIGHT),
+        "search_figure_seeds",
+        alt=f"{metric} on dev after the last epoch: {last}.",
+    )
+    table: dict[str, list[object]] = {"epoch": [row["epoch"] for row in rows]}
+    for place, name in enumerate(curves):
+        table[name] = [format_fraction(row["scores"][place]) for row in rows]
+    table["mean ± sd"] = [_format_mean(row) for row in rows]
+    blocks.draw_table(table, key="search_epochs")
+    best = ", ".join(
+        f"seed {seed} after {count(epoch)}"
+        for seed, epoch in zip(seeds, numbers["best_epoch"], strict=True)
+    )
+    draw_note(f"All settings are equal: only the seeds differ. Best epoch: {best}.")
+    for seed in numbers.get("collapsed", ()):
+        st.markdown(
+            f":material/warning: **Seed {seed} collapsed**: never better than always giving the most"
+            " frequent answer on dev."
+        )
+    for failure in numbers.get("failures", ()):
+        problem = plain(mistakes.format_message(failure["problem"]))
+        st.markdown(f":material/error: {plain(failure['name'])}: {problem}")
+
+
+def draw_continue(workspace: Workspace, search: Artifact, spec: Spec) -> None:
+    """Draw the button that continues a search: what is left of it, or more trials."""
+    n_ended = search.manifest.numbers.get("trials", 0)
+    is_whole = bool(search.manifest.numbers)
+    if is_whole and spec.step == "seeds":
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if is_whole:
+            more = st.number_input(
+                "More trials", 1, 10_000, MORE_TRIALS, key="search_more", width=180
+            )
+            settings = replace(spec.settings, trials=n_ended + int(more))
+            spec = replace(spec, settings=settings)
+        if st.button("Continue", key="search_continue", icon=":material/play_arrow:"):
+            panel.start(workspace, spec, search.name)
+
+
+def draw_details(search: Artifact) -> None:
+    """Draw the command that trains the best settings, and the expander Details & export."""
+    numbers = search.manifest.numbers
+    if numbers.get("command"):
+        with st.expander("Train the best settings in a terminal", icon=":material/terminal:"):
+            blocks.draw_command(numbers["command"])
+    downloads = {}
+    if (search.folder / FIGURES).is_file():
+        downloads[f"{escape_invisible(search.name)}.html"] = (search.folder / FIGURES).read_bytes
+    blocks.draw_artifact_details(search, downloads)

@@ -1,0 +1,262 @@
+"""Form of a new study: models, adaptations, tasks, seeds and a few settings; or its file as text."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.given_settings import declare_keys
+from vocadapt.lab.experiments.studies.saved import (
+    KIND,
+    format_study,
+    point_to,
+    register_study,
+    save_study,
+)
+from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.presets import PRESETS, format_recipe_title
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.text_file import draw_text_file
+from vocadapt.ui.state import address, paths
+from vocadapt.ui.state.names import name_adaptation
+from vocadapt.ui.state.paths import resolve_allowed_path
+
+FORM, TEXT, PATH = "Form", "File", "Path"
+SHOWN = ((FinetuneSettings, "epochs"), (FinetuneSettings, "lr"), (FinetuneStep, "limit"))
+OFFERED = {"vectors", "text"}  # sources of adaptations that the form offers
+KIND_OF_SOURCE = {"vectors": "vectors", "text": "corpora"}
+KEY_OF_SOURCE = {"vectors": "vectors", "text": "corpus"}
+HELP = {
+    "models": "Selects the models that are fine-tuned as they are. The first one is the baseline.",
+    "adapted": "Selects how the first model is adapted. Each adaptation is a variant.",
+    "seeds": "Sets the number of seeds: 3 means the seeds 1, 2 and 3. A significance test needs three.",
+}
+EXAMPLE = """name = "my-study"
+seeds = [1, 2, 3]
+
+[settings]
+num_epochs = 5
+
+[[variants]]
+name = "original"
+model = "../../models/MODEL"
+
+[[tasks]]
+name = "task"
+task = "../../tasks/TASK"
+"""
+
+
+def start_editing(text: str) -> None:
+    """Open the file of a study as text in the form; a callback, called before the page is drawn."""
+    st.session_state["studies_text"] = text
+    st.session_state["studies_how"] = TEXT
+    st.session_state["studies_edited"] = True
+
+
+def take_edit() -> bool:
+    """Return whether the file of a study was opened for editing since the last call."""
+    return bool(st.session_state.pop("studies_edited", False))
+
+
+def is_editing() -> bool:
+    """Return whether the form shows the file of a study as text."""
+    return st.session_state.get("studies_how") == TEXT
+
+
+def draw_form(workspace: Workspace) -> None:
+    """Draw the form or the text field, and the button that saves the file of the study."""
+    how = st.segmented_control(
+        "Define by",
+        [FORM, TEXT, PATH],
+        default=FORM,
+        required=True,
+        key="studies_how",
+        help=(
+            "Selects the form; or the file of a study as text, to upload or to edit it; or the path"
+            " of such a file on this machine."
+        ),
+    )
+    if how == PATH:
+        file = draw_path()
+        if file is not None and _draw_save():
+            _open(register_study(file, workspace, paths.check_model))
+        return
+    text = draw_fields(workspace) if how == FORM else draw_text()
+    if not text:
+        return
+    if _draw_save():
+        # A file that is edited replaces that of the selected study; a form describes a new one.
+        replaced = "" if how == FORM else str(st.session_state.get("studies_study", ""))
+        _open(save_study(text, workspace, paths.check_model, replaced))
+    if how == FORM:
+        with st.expander("File of this study", icon=":material/description:"):
+            st.code(text, language="toml")
+
+
+def _draw_save() -> bool:
+    """Draw the button that saves the study; return whether it was pressed."""
+    pressed = st.button("Save the study", key="studies_save", icon=":material/save:")
+    draw_note("Saving does not start the study: the estimate and the button Start appear above.")
+    return pressed
+
+
+def _open(saved: Artifact) -> None:
+    """Select a study that was saved."""
+    address.show_next("studies_study", saved.name)
+    address.mark_new("studies_study", saved.name)
+    st.rerun()
+
+
+def draw_path() -> Path | None:
+    """Draw the field for the path of a study's file; return it, None if it is empty."""
+    typed = st.text_input(
+        "File of the study",
+        key="studies_path",
+        placeholder="/home/me/study.toml",
+        help=(
+            "Reads the file of a study on this machine, where it stays: paths in it are relative to"
+            " its own folder, and a change of it is seen here."
+        ),
+    ).strip()
+    return resolve_allowed_path(typed) if typed else None
+
+
+def draw_fields(workspace: Workspace) -> str:
+    """Draw the fields; return the file of the study that they describe, "" if one is missing."""
+    tasks = {one.name: str(one.folder) for one in workspace.artifacts("tasks")}
+    if not tasks:
+        pickers.draw_empty_state(
+            "There is no task in this workspace yet.",
+            "A study needs labeled examples: download a benchmark or import your own files.",
+            "finetune",
+            "Add a task",
+        )
+        return ""
+    # 1. Name, tasks and seeds.
+    models = pickers.list_models_to_train(workspace)
+    left, middle, right = st.columns([1.2, 1.5, 0.7], gap="medium")
+    with left:
+        name = pickers.draw_name_input(workspace, KIND, "study", "studies_name")
+    with middle:
+        chosen = st.multiselect(
+            "Tasks", list(tasks), list(tasks)[:1], key="studies_tasks", help=explain("Tasks")
+        )
+    with right:
+        n_seeds = st.number_input(
+            "Seeds", 1, 50, 3, key="studies_seeds", help=explain("Seeds", HELP["seeds"])
+        )
+    # 2. The variants: models as they are, and the first one adapted.
+    labels = list(models)
+    names = pickers.build_labels(workspace, labels)
+    adapted_places = {str(one.folder) for one in list_adapted_models(workspace)}
+    plain_labels = [label for label in labels if models[label] not in adapted_places]
+    first = (plain_labels or labels)[:1]
+    kept = st.multiselect(
+        "Models",
+        labels,
+        first,
+        key="studies_models",
+        format_func=lambda label: names.get(label, label),
+        help=explain("Models", HELP["models"]),
+    )
+    adapted = draw_adaptations(workspace)
+    # 3. The settings of fine-tuning, for every cell.
+    settings = draw_training()
+    if not chosen or not kept:
+        draw_note("Select at least one model and one task.")
+        return ""
+    variants = build_variants(workspace, {label: models[label] for label in kept}, adapted)
+    named = [{"name": one, "task": point_to(tasks[one], workspace)} for one in chosen]
+    return format_study(name, range(1, int(n_seeds) + 1), settings, variants, named)
+
+
+def draw_adaptations(workspace: Workspace) -> list[dict[str, str]]:
+    """Draw the picker of presets and of what they need; return each as the keys of a variant."""
+    sources = {
+        source: {one.name: str(one.folder) for one in workspace.artifacts(kind)}
+        for source, kind in KIND_OF_SOURCE.items()
+    }
+    available = {source for source, offered in sources.items() if offered}
+    presets = [
+        name
+        for name, recipe in PRESETS.items()
+        if recipe.needs and recipe.needs <= available and recipe.needs <= OFFERED
+    ]
+    if not presets:
+        draw_note("Add word vectors to this workspace to compare adapted models, too.")
+        return []
+    picked = st.multiselect(
+        "First model adapted by",
+        presets,
+        presets[:1],
+        key="studies_presets",
+        format_func=lambda name: format_recipe_title(PRESETS[name]),
+        help=explain("preset", HELP["adapted"]),
+    )
+    needed = frozenset[str]().union(*(PRESETS[name].needs for name in picked))
+    given = {}
+    labels = {"vectors": "Word vectors", "text": "Text"}
+    for source in sorted(needed):
+        offered = sources[source]
+        label = labels[source]
+        one = st.selectbox(label, list(offered), key=f"studies_{source}", help=explain(label))
+        given[source] = point_to(offered[str(one)], workspace)
+    return [
+        {
+            "preset": name,
+            **{KEY_OF_SOURCE[source]: given[source] for source in sorted(PRESETS[name].needs)},
+        }
+        for name in picked
+    ]
+
+
+def draw_training() -> dict[str, Any]:
+    """Draw the common settings of fine-tuning; return them by their keys in the file."""
+    given = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for settings, name in SHOWN:
+            options: dict[str, Any] = {"width": 180}
+            if name == "lr":
+                options["format"] = "%.1e"
+            value = draw_setting(st, settings, name, f"studies_{name}", **options)
+            key = next(iter(declare_keys(settings, (name,))))
+            if value != getattr(settings(), name):
+                given[key] = value
+    return given
+
+
+def build_variants(
+    workspace: Workspace, models: Mapping[str, str], adapted: Sequence[Mapping[str, str]]
+) -> list[dict[str, str]]:
+    """Return the variants of a study: the models as they are, then the first one adapted."""
+    variants = [
+        {"name": label[:60], "model": point_to(place, workspace)} for label, place in models.items()
+    ]
+    first = variants[0]
+    taken = {one["name"] for one in variants}
+    for one in adapted:
+        origin = Path(one.get("vectors") or one["corpus"]).name
+        name = name_adaptation(Path(first["model"]).name, origin)
+        if name in taken:
+            name = f"{name} · {one['preset']}"
+        taken.add(name)
+        variants.append({"name": name, "model": first["model"], **one})
+    return variants
+
+
+def draw_text() -> str:
+    """Draw the upload and the text field of the file of a study; return the text."""
+    return draw_text_file(
+        "studies_text",
+        "File of the study",
+        EXAMPLE,
+        "Describes variants, tasks, seeds and settings in TOML. Paths are relative to the folder of"
+        " the study: ../../models/NAME is a model of this workspace.",
+    )

@@ -1,0 +1,246 @@
+"""Blocks about a study: the estimate and Start, failures, the table, and the file."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.analysis.results.study_report import SCORE
+from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
+from vocadapt.errors import InputError
+from vocadapt.lab.experiments.studies.estimates import GridEstimate, estimate_energy, estimate_grid
+from vocadapt.lab.experiments.studies.places import check_place, count_workers
+from vocadapt.lab.experiments.studies.report import ENDINGS, render_report
+from vocadapt.lab.experiments.studies.saved import FILE, read_text
+from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.table import MIN_SEEDS, Row, build_table, describe_collapsed
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.steps.guards import LONG
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.system.footprint import format_basis, format_co2, format_energy
+from vocadapt.text.spreadsheet import format_csv
+from vocadapt.ui.components import blocks, mistakes
+from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.jobs import guards, panel
+from vocadapt.ui.parts.studies.opened import OpenedStudy
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, format_estimate_bold, megabytes
+
+MAX_FAILURES = 20  # that are listed
+MAX_COMPUTED = 100  # finished cells whose table is computed without a click
+COLUMNS = ("variant", "task", "n", "collapsed", "mean ± sd", "Δ points", "p")
+
+
+def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
+    """Draw a study whose file is gone or cannot be read: why, the rows of its last run, and the file
+    to correct. edit: as in `draw_details`.
+    """
+    message = mistakes.format_message(" ".join(filter(None, (found.problem, found.remedy))))
+    st.warning(plain(message), icon=":material/warning:")
+    rows = read_rows(found)
+    if rows:
+        draw_heading("Table of its last run")
+        _draw_rows(rows)
+        blocks.draw_downloads({f"{found.artifact.name}.csv": format_rows(rows)})
+    draw_details(found, edit)
+
+
+def draw_progress(job: Job) -> None:
+    """Draw the progress of a running study, and the button that cancels it."""
+    status = job.status()
+    with st.container(border=True):
+        line = f"{panel.CHIPS[status.state]} {panel.describe_pace(job, status)}"
+        panel.draw_running_job(job, status, line)
+
+
+def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
+    """Draw the estimate for the remaining cells of a study, and the button that starts it."""
+    if not found.n_left or found.grid is None:
+        return
+    grid = found.grid
+    # 1. The settings, and the estimate.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        workers = draw_setting(st, StudyRun, "workers", "studies_workers", width=220)
+        with st.popover("More settings", icon=":material/tune:"):
+            on = draw_setting(st, StudyRun, "on", "studies_on")
+        settings = StudyRun(on=check_place(on), workers=workers)
+        used = count_workers(settings.workers, grid.study)
+    is_long = False
+    try:
+        cost = _estimate(found.stamp, used, found)
+    except InputError as error:  # a cell cannot be read; the others can run
+        draw_note(f"The time cannot be estimated: {plain(mistakes.format_message(error.problem))}")
+    else:
+        is_long = cost.seconds > LONG
+        draw_estimate(cost, used, grid.study.threads)
+        energy = estimate_energy(cost, grid, found.root)
+        draw_note(
+            f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
+            f" ({plain(format_basis(energy))}). The time is estimated from {plain(cost.basis)}."
+        )
+    # 2. What is known before it starts, and the button.
+    spec = Spec("study", settings, {"file": (str(found.file),)})
+    guards.draw_guards(workspace, spec, has_estimate=True)
+    pressed = st.button(
+        "Start" if found.n_left == len(found.states) else "Continue",
+        key="studies_start",
+        type="secondary" if is_long else "primary",
+        icon=":material/play_arrow:",
+    )
+    if pressed:
+        panel.start(workspace, spec, found.artifact.name)
+
+
+@st.cache_data(max_entries=32, show_spinner="Estimating the time …")
+def _estimate(stamp: str, workers: int, _found: OpenedStudy) -> GridEstimate:
+    assert _found.grid is not None
+    return estimate_grid(_found.grid, _found.root, workers)
+
+
+def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
+    """Draw the cells that are left, the time on the workers, and the disk space."""
+    on = f"{count(workers)} worker{'s' * (workers > 1)}"
+    if threads > 1:
+        on += f" with {count(threads)} threads each"
+    written = "only predictions are written"
+    if cost.bytes:
+        written = f"about **{megabytes(cost.bytes)}** of models and the predictions are written"
+    st.markdown(
+        f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
+        f" {format_estimate_bold(cost.seconds)} on {on} · {written}"
+    )
+
+
+def draw_failures(found: OpenedStudy) -> None:
+    """Draw the failed cells with their problems: seeds with the same problem in one line."""
+    failed: dict[tuple[str, str, str], list[int]] = {}
+    for one in found.states:
+        if one.state == "failed":
+            place = (found.names[one.cell.row], one.cell.task, one.problem)
+            failed.setdefault(place, []).append(one.cell.seed)
+    if not failed:
+        return
+    draw_heading("Failures")
+    for (row, task, problem), seeds in list(failed.items())[:MAX_FAILURES]:
+        where = f"{plain(row)} · {plain(task)} · seed{'s' * (len(seeds) > 1)}"
+        where += f" {', '.join(map(str, seeds))}"
+        message = mistakes.format_message(problem) or "ended without a result"
+        st.markdown(f":material/error: **{where}**: {plain(message)}")
+    draw_note("The other cells are not affected. *Continue* tries the failed ones again.")
+    if len(failed) > MAX_FAILURES:
+        draw_note(f"{count(MAX_FAILURES)} of {count(len(failed))} failures are shown.")
+
+
+def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
+    """Draw the table of the cells that are finished, and its download."""
+    n_finished = len(found.states) - found.n_left
+    if not n_finished:
+        return
+    assert found.grid is not None
+    draw_heading("Table")
+    # A large table takes long: for a running study, or many cells, the last table is drawn.
+    rows, is_old = read_rows(found), False
+    if not _is_current(rows, found):
+        if is_running:
+            draw_note("The table is computed at the end of the study.")
+            is_old = bool(rows)
+        elif n_finished <= MAX_COMPUTED or st.button("Compute the table", key="studies_compute"):
+            rows = list(_compute_rows(found.stamp, found))
+        else:
+            is_old = bool(rows)
+    if not rows:
+        return
+    if is_old:
+        draw_note("This is the table of the last run.")
+    named = [replace(row, variant=found.names.get(row.variant, row.variant)) for row in rows]
+    _draw_rows(named)
+    if collapsed := describe_collapsed(named):
+        st.warning(plain(collapsed), icon=":material/warning:")
+    baseline = plain(found.names[found.grid.baseline])
+    draw_note(
+        f"{SCORE}. Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
+        f" of the mean from that of {baseline}, in points. p: probability of a difference at least as"
+        " large if both models were equally good, by a paired randomization test over test"
+        f" examples, corrected for the number of tests (Holm); empty below {MIN_SEEDS} seeds."
+    )
+    grid, root, name = found.grid, found.root, found.artifact.name
+    files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": format_rows(rows)}
+    # Reports are created on click.
+    for form in ("html", "latex", "tracker"):
+        files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
+    blocks.draw_downloads(files)
+    draw_note(
+        "CSV and LaTeX: the table. HTML: the report. DB: the runs, as a project of the experiment tracker"
+        " trackio."
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Computing the table …")
+def _compute_rows(stamp: str, _found: OpenedStudy) -> tuple[Row, ...]:
+    assert _found.grid is not None
+    return build_table(_found.grid, _found.root)
+
+
+def read_rows(found: OpenedStudy) -> list[Row]:
+    """Return the rows that the manifest of a study holds, which are those of its last run."""
+    names = {one.name for one in fields(Row)}
+    given = found.artifact.manifest.numbers.get("rows") or []
+    rows = [entry for entry in given if isinstance(entry, dict) and set(entry) == names]
+    return [Row(**entry) for entry in rows]
+
+
+def _is_current(rows: Sequence[Row], found: OpenedStudy) -> bool:
+    """Return whether rows are up to date: the same variants, tasks and numbers of finished seeds."""
+    n_seeds: dict[tuple[str, str], int] = {}
+    for one in found.states:
+        place = (one.cell.row, one.cell.task)
+        n_seeds[place] = n_seeds.get(place, 0) + (one.state in ("done", "collapsed"))
+    return n_seeds == {(row.variant, row.task): row.n for row in rows}
+
+
+def _draw_rows(rows: Sequence[Row]) -> None:
+    table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for row in rows:
+        mean = format_fraction(row.mean)
+        if row.sd is not None:
+            mean += f" ± {format_fraction(row.sd)}"
+        difference = (format_points(row.delta), format_p_value(row.p))
+        shown = (row.variant, row.task, row.n, row.collapsed, mean, *difference)
+        for name, value in zip(COLUMNS, shown, strict=True):
+            table[name].append(value)
+    blocks.draw_table(table)
+
+
+def format_rows(rows: Sequence[Row]) -> str:
+    """Return the rows of a table as CSV, with all digits."""
+    header = [one.name for one in fields(Row)]
+    values = [[asdict(row)[name] for name in header] for row in rows]
+    return format_csv([header, *values])
+
+
+def draw_details(found: OpenedStudy, edit: Callable[[str], None]) -> None:
+    """Draw the file of a study with the button Edit, and the expander Details & export.
+
+    edit: fills the form with the text of the file.
+    """
+    if found.file is not None:
+        shown = st.expander(
+            "File of the study", icon=":material/description:", expanded=found.grid is None
+        )
+        with shown, mistakes.show_errors():
+            text = read_text(found.file)
+            st.code(text, language="toml")
+            if found.file == found.root / FILE:
+                st.button(
+                    "Edit this file",
+                    key="studies_edit",
+                    icon=":material/edit:",
+                    on_click=edit,
+                    args=(text,),
+                    help="Copies the file into the form below. Only changed cells run again.",
+                )
+    blocks.draw_artifact_details(found.artifact)

@@ -1,0 +1,78 @@
+"""Block that counts the words of a text for a model: a short text on the page, a longer one by a job."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import build_counts_path, load_or_count_words, read_corpus
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.estimates import estimate_job_seconds, measure_slowness
+from vocadapt.lab.jobs.load import estimate_slowdown
+from vocadapt.lab.steps.corpus import estimate_counting_seconds
+from vocadapt.lab.steps.count_words import STEP, CountStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.drafts import WRITE_REMEDY
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.text.corpus import Corpus
+from vocadapt.ui.components import pickers
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.state import cache
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import format_estimate_bold
+
+PAGE_SECONDS = 2.0  # a text that takes longer is counted by a job
+
+
+def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
+    """Offer to count the words of a text for a model, with an estimate of the time.
+
+    model: its folder or hub name. The counts are saved, so the next run of the page has them.
+    """
+    text = read_corpus([corpus.folder])
+    name, shown = plain(corpus.name), plain(pickers.display_model(workspace, model))
+    with st.container(border=True):
+        st.markdown(f"**{name} has no word counts for {shown} yet.**")
+        # 1. Cases without a button.
+        if text.counted_by is not None:
+            st.markdown(
+                "This text contains only word counts, made for a model that separates words"
+                " differently. Choose a model for which it was counted, or import the text itself."
+            )
+            return
+        spec = Spec(STEP.name, CountStep(), {"text": (str(corpus.folder),), "model": (model,)})
+        if panel.draw_if_running(workspace, spec):
+            return
+        # 2. The button, and how long it takes.
+        work = estimate_counting_seconds(text)
+        seconds = work * measure_slowness(workspace, STEP.name)
+        is_short = seconds * estimate_slowdown() <= PAGE_SECONDS
+        place = "on this page"
+        if not is_short:
+            place, seconds = "as a job", estimate_job_seconds(workspace, STEP.name, work)
+        st.markdown(
+            f"Counting them {place} takes about {format_estimate_bold(seconds)}; the counts are saved."
+        )
+        if not st.button("Count words", type="primary", icon=":material/calculate:", key="count"):
+            return
+        # 3. Count them.
+        if is_short:
+            _count_on_page(workspace, text, model)
+        else:
+            promised = queue.list_promised_names(workspace, STEP.makes)
+            wish = f"{corpus.name}-{Path(model).name}"
+            name = workspace.find_free_name(STEP.makes, wish, promised)
+            panel.start(workspace, spec, name, work=work)
+
+
+def _count_on_page(workspace: Workspace, text: Corpus, model: str) -> None:
+    """Count a short text on the page, save the counts, and rerun the page.
+
+    Raises InputError if they cannot be saved.
+    """
+    splitter = cache.model_of(model).splitter
+    with st.spinner("Counting the words …"):
+        load_or_count_words(workspace.root, text, splitter)
+    if not build_counts_path(workspace.root, text, splitter).is_file():
+        raise InputError(f"{workspace.root}: the word counts cannot be saved.", WRITE_REMEDY)
+    st.rerun()

@@ -1,0 +1,163 @@
+"""The picker of the page Try it: fine-tuned runs and models in one menu, or any folder."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.results.runs import find_fair_pair, find_trained_model
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.address import Choice
+from vocadapt.ui.text.markup import plain
+
+RUN, MODEL = "try_run", "try_model"  # query parameters; RUN is also the key of the picker
+MAX_NAMES = 4  # runs without weights that are named
+HELP = (
+    "Selects the model that reads your sentence: a run (fine-tuned on a task with one seed), or a"
+    " model that was not fine-tuned, which fills in masked words."
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The selected run or model: the folder of a run, or the folder or hub name of a model."""
+
+    run: str = ""
+    model: str = ""
+
+
+def choose(workspace: Workspace) -> Chosen | None:
+    """Show the picker of runs and models, and a field for any folder; return None if there is
+    nothing to choose.
+    """
+    runs = pickers.list_runs_to_pick(workspace)
+    with_weights = [one for one in runs if one.run.has_weights]
+    options = {one.name: Chosen(run=str(one.run.folder)) for one in with_weights}
+    folders = _list_models(workspace)
+    models = {f"model · {name}": name for name in folders}
+    for label, name in models.items():
+        options.setdefault(label, Chosen(model=folders[name]))
+    shown = pickers.label_runs(workspace, {one.name: one for one in with_weights})
+    first = find_default(workspace, options)
+    chosen = _pick(options, models, shown | pickers.build_labels(workspace, models), first)
+    other = _draw_folder_input(workspace)
+    names = pickers.list_display_names(workspace, "runs")
+    without = [one.run_set.name for one in runs if not one.run.has_weights]
+    _explain_runs_without_weights([names.get(name, name) for name in dict.fromkeys(without)])
+    if other:
+        return _open_folder(other)
+    return chosen
+
+
+def _list_models(workspace: Workspace) -> dict[str, str]:
+    """Return the models of a workspace that has any: display name -> folder or hub name."""
+    if not workspace.artifacts("models"):
+        return {}
+    return pickers.models_of(workspace, common=())
+
+
+def find_default(workspace: Workspace, options: Mapping[str, Chosen]) -> str:
+    """Return the option that is selected at first: the compared run of the fair pair, or else the model
+    that it was trained from; without a run that is compared, the newest adapted model.
+    """
+    # 1. The run, if it has weights.
+    runs = cache.load_runs(workspace)
+    pair = find_fair_pair(runs)
+    adapted = [one.folder for one in list_adapted_models(workspace)]
+    if pair is not None:
+        compared = next(
+            one for one in runs if one.task == pair.task and one.name == pair.compared[0]
+        )
+        run = compared.of_seed(pair.seeds[0])[0]
+        for name, option in options.items():
+            if option.run == str(run.folder):
+                return name
+        # 2. Its model.
+        if model := find_trained_model(run.folder):
+            adapted.insert(0, model)
+    # 3. The newest adapted model.
+    for folder in adapted:
+        for name, option in options.items():
+            if option.model == str(folder):
+                return name
+    return next(iter(options), "")
+
+
+def _pick(
+    options: Mapping[str, Chosen], models: Mapping[str, str], shown: Mapping[str, str], first: str
+) -> Chosen | None:
+    """Show the picker; a link may select a run by `try_run`, or a model by `try_model`.
+
+    models: option -> name in the address. shown: option -> what the menu shows. first: the option that
+    is selected at first.
+    """
+    labels = {name: label for label, name in models.items()}
+    linked = labels.get(address.read_link(MODEL))
+    if linked and RUN not in st.query_params:
+        address.show_next(RUN, linked)
+    names = list(options)
+    address.restore_selection(RUN, Choice(frozenset(names).__contains__, first))
+    chosen = st.selectbox(
+        "Model or run",
+        names,
+        index=0 if first else None,
+        key=RUN,
+        persist_state="session",
+        placeholder="There is no run or model yet",
+        format_func=lambda option: shown.get(option, option),
+        help=explain("Model or run", HELP),
+    )
+    label = str(chosen or first)
+    is_model = label in models
+    address.write(RUN, [] if is_model else [label])
+    address.write(MODEL, [models[label]] if is_model else [])
+    return options.get(label)
+
+
+def _draw_folder_input(workspace: Workspace) -> str:
+    """Draw the field for the folder of any run or model; return what was typed."""
+    with st.popover("Another folder", icon=":material/folder_open:"):
+        typed = st.text_input(
+            "Model or run folder",
+            key="try_folder",
+            persist_state="session",
+            help=explain(
+                "Model or run folder",
+                "Selects a folder instead of the choice above; for example, a question-answering"
+                " model before adaptation.",
+            ),
+        )
+    if typed:
+        draw_note(f"Shown: {plain(pickers.display_model(workspace, typed)[:200])}")
+    return str(typed or "").strip()
+
+
+def _open_folder(folder: str) -> Chosen:
+    """Return the run in a typed folder, or the model if it is one without a task head."""
+    try:
+        cache.run_of(folder)
+    except InputError:
+        # Neither a run nor a model: the error is that of the run, and is raised again later.
+        if os.path.isfile(Path(folder) / "config.json"):
+            return Chosen(model=folder)
+    return Chosen(run=folder)
+
+
+def _explain_runs_without_weights(names: Sequence[str]) -> None:
+    """State which runs are not offered because they have predictions only."""
+    if not names:
+        return
+    shown = ", ".join(map(plain, names[:MAX_NAMES]))
+    if len(names) > MAX_NAMES:
+        shown += " …"
+    draw_note(
+        f"Not offered: {shown}. These runs were saved without weights: they have predictions, but"
+        " cannot read a new sentence."
+    )

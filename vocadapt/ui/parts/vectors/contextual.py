@@ -1,0 +1,134 @@
+"""Form for contextual vectors: model, text, layer, cost estimate, and start."""
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import list_texts
+from vocadapt.lab.jobs.estimates import estimate_job_seconds
+from vocadapt.lab.steps.contextual import ContextualStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.config_sizes import count_positions
+from vocadapt.models.contextual.occurrences import (
+    ContextualSettings,
+    VectorTargets,
+    find_targets,
+)
+from vocadapt.models.contextual.word_vectors import (
+    check_layer,
+    count_layers,
+    count_max_tokens,
+    estimate_contextual_seconds,
+)
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import get_settings
+from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.state import cache, count_cache
+from vocadapt.ui.text.number_formats import count, format_estimate_bold
+from vocadapt.vocabulary.lens import Counts
+
+
+@st.fragment
+def draw_form(workspace: Workspace) -> None:
+    """Draw an expander with the form; the resulting vectors are listed as word vectors. A setting
+    reruns only this fragment.
+    """
+    with st.expander("Make contextual vectors", icon=":material/notes:"):
+        st.markdown(
+            "Computes the mean output of a layer over each word's occurrences in a text: a"
+            " space to compare, project and diagnose like word vectors. (A model's *input"
+            " embeddings* need no text: select the model itself above.)"
+        )
+        corpora = list_texts(workspace)
+        if not corpora:
+            pickers.draw_empty_state(
+                "There is no text in this workspace yet.",
+                "Contextual vectors are computed on a text: import one first.",
+                "text",
+                "Import a text",
+            )
+            return
+        with mistakes.show_errors():
+            _draw_form_content(workspace, corpora)
+
+
+def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
+    left, right = st.columns([1.4, 1], gap="large")
+    with left, st.container(horizontal=True):
+        name = pickers.pick_model(workspace, "change_contextual_model")
+        corpus = pickers.pick("Text", corpora, "change_contextual_corpus")
+    model = cache.model_of(name)
+    with left:
+        settings = _draw_settings(model)
+    with right:
+        words = count_cache.words_of(corpus, model.splitter, workspace.root)
+        counts = words.counts if words else None
+        st.markdown(_describe_vectors(workspace, corpus, model, settings, counts))
+        wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
+        inputs = {"text": (str(corpus.folder),), "model": (name,)}
+        spec = Spec("contextual", ContextualStep(contextual=settings), inputs)
+        label = "Make contextual vectors"
+        artifact_name = panel.draw_start(
+            workspace, spec, wish, label, "make_contextual", "contextual_name"
+        )
+        if artifact_name:
+            panel.start(workspace, spec, artifact_name)
+
+
+def _draw_settings(model: LanguageModel) -> ContextualSettings:
+    default, layers = ContextualSettings(), count_layers(model)
+    positions = count_positions(model.config) or 512
+    first, second = st.container(horizontal=True), st.container(horizontal=True)
+    return ContextualSettings(
+        layer=int(
+            first.number_input(
+                f"Layer, 0 to {layers}",
+                0,
+                layers,
+                layers,
+                help=get_settings(default)["layer"].sentence,
+            )
+        ),
+        occurrences=draw_setting(first, default, "occurrences"),
+        min_count=draw_setting(first, default, "min_count"),
+        first=draw_setting(second, default, "first", "contextual_first", step=1000),
+        length=draw_setting(second, default, "length", most=positions),
+        unit=draw_setting(second, default, "unit", format_func=str.capitalize),
+    )
+
+
+def _describe_vectors(
+    workspace: Workspace,
+    corpus: Artifact,
+    model: LanguageModel,
+    settings: ContextualSettings,
+    counts: Counts | None,
+) -> str:
+    """Describe the vectors to compute and the maximum duration, if the text has word counts."""
+    if counts is None:
+        return "This text has no word counts for this model yet: no time estimate."
+    targets, tokens = _find_targets(corpus, model, settings, counts)
+    if targets is None:
+        return "No word of this text would get a vector: lower *Min count*."
+    seconds = estimate_job_seconds(
+        workspace, "contextual", estimate_contextual_seconds(tokens, model, settings)
+    )
+    return (
+        f"**{count(len(targets.names))}** {settings.unit} ·"
+        f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences · at most"
+        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {count_layers(model)} layers"
+        f" · at most about {format_estimate_bold(seconds)}"
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking up the words …", hash_funcs=cache.STAMPS)
+def _find_targets(
+    corpus: Artifact, model: LanguageModel, settings: ContextualSettings, _counts: Counts
+) -> tuple[VectorTargets | None, int]:
+    try:
+        targets = find_targets(_counts, model.vocabulary, settings, splitter=model.splitter)
+    except InputError:
+        return None, 0
+    return targets, count_max_tokens(_counts, targets, model, settings)

@@ -1,0 +1,321 @@
+"""Start the lab in the browser: `python -m vocadapt.ui.shell.server`.
+
+Streamlit runs inside this process, for two reasons:
+
+1. Its settings are passed as flags, so they do not depend on the working directory.
+2. Its flag for a "pages directory" can be turned off before the first visit. Streamlit turns it off
+   only at the first `st.navigation`, which is too late for a first visit by a link to a page.
+"""
+
+import argparse
+import logging
+import os
+import socket
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.housekeeping.trash import finish_moves
+from vocadapt.lab.jobs.queue import remove_remains
+from vocadapt.lab.sharing import Sharing
+from vocadapt.lab.workspace import limits, strict_json
+from vocadapt.lab.workspace.drafts import convert_write_errors
+from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import build_settings
+from vocadapt.system.cores import count_cores
+from vocadapt.system.files import check_folder
+from vocadapt.system.shipped_files import find_shipped_files
+from vocadapt.ui.shell import (
+    garbage_collection,
+    memory,
+    upload_limit,
+)
+from vocadapt.ui.state import (
+    accounts,
+    guard,
+    paths,
+    preload,
+)
+from vocadapt.ui.state.address import WORKSPACE_VARIABLE
+from vocadapt.ui.state.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
+
+ROOT = find_shipped_files()
+FIRST_PORT = 8501
+LOOPBACK = "127.0.0.1"
+EVERY_ADDRESS = ("0.0.0.0", "::")
+# OpenMP threads sleep while they wait for each other. By default they busy-wait: a training then
+# takes four times as long while a browser renders on the same cores. Sleeping costs a tenth of the
+# time if nothing else runs. Jobs inherit this environment variable.
+WAIT_POLICY = ("OMP_WAIT_POLICY", "passive")
+
+# Options of the command line → arguments of argparse's `add_argument`.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--workspace": {
+        "default": "workspace",
+        "help": "folder of the project (default: ./workspace)",
+    },
+    "--port": {"type": int, "help": "default: 8501, or the next free one"},
+    "--address": {
+        "default": LOOPBACK,
+        "help": "network address to serve on (default: 127.0.0.1, this machine only)",
+    },
+    "--sharing": {"default": "{}", "help": "settings of Sharing, as JSON"},
+    "--browser": {
+        "action": argparse.BooleanOptionalAction,
+        "default": True,
+        "help": "open a browser window",
+    },
+}
+
+
+ALONE = Sharing()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the lab until it is stopped; return 2 if it cannot be started."""
+    parser = argparse.ArgumentParser(
+        prog="python -m vocadapt.ui.shell.server", description="Start the lab in the browser."
+    )
+    for flag, declared in OPTIONS.items():
+        parser.add_argument(flag, **declared)
+    options = parser.parse_args(arguments)
+    try:
+        serve(
+            Path(options.workspace),
+            options.port,
+            options.browser,
+            options.address,
+            build_settings(Sharing, strict_json.loads(options.sharing, "sharing")),
+        )
+    except InputError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+def serve(
+    workspace: Path,
+    port: int | None = None,
+    browser: bool = True,
+    address: str = LOOPBACK,
+    sharing: Sharing = ALONE,
+) -> None:
+    """Run app.py on one workspace, and return when the server is stopped.
+
+    Raises InputError if app.py is not next to the package, if the port or address cannot be used, if
+    the folder of shared files does not exist, if sign-in is not set up, or if a read-only workspace is
+    empty.
+    """
+    # 1. Check what can fail, before anything is changed.
+    app = ROOT / "app.py"
+    if not app.is_file():
+        raise InputError(
+            f"The pages are not installed: expected {app}.",
+            "Install vocadapt again, or run it from a clone of the repository.",
+        )
+    if port is None:
+        port = _find_free_port(address)
+    elif not _is_free(port, address):
+        raise InputError(
+            f"Port {port} on {address} cannot be used.",
+            "Choose another --port, or omit the option.",
+        )
+    opened = Workspace(workspace)
+    variables = _list_variables(opened, sharing)
+    if sharing.sign_in:
+        check_sign_in()
+    if sharing.read_only and not any(opened.artifacts(kind) for kind in ARTIFACTS):
+        raise InputError(
+            f"{opened.root} is empty: a read-only lab would show nothing.",
+            f"Fill it first, for example: python -m vocadapt demo --out {opened.root}",
+        )
+    # 2. Settings that the pages and jobs read from the environment.
+    for name in (*limits.VARIABLES, SIGN_IN, accounts.SIGN_OUTS, guard.EMBED_IN, limits.FILES_ROOT):
+        os.environ.pop(name, None)
+    os.environ.update(variables)
+    os.environ[WORKSPACE_VARIABLE] = str(opened.root)
+    os.environ.setdefault(*WAIT_POLICY)
+    # 3. Prepare this process and the workspace.
+    memory.limit.set_limit(sharing.memory_mb)
+    leave_a_core_free()
+    _prepare_workspace(opened, sharing)
+    disable_pages_directory()
+    # 4. Announce the address, and serve.
+    sys.stdout.write(
+        f"The lab is at {_format_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
+    )
+    sys.stdout.flush()
+    if not paths.is_loopback(address):
+        sys.stderr.write(paths.build_network_warning(address))
+    place: dict[str, object] = {
+        "server_address": address,
+        "server_allowedHosts": list_allowed_hosts(address, sharing.host_name),
+        "server_port": port,
+        "server_maxUploadSize": sharing.max_upload_mb,
+    }
+    _run(app, {**_load_settings(), **place, "server_headless": not browser})
+
+
+def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
+    """Return the environment variables by which pages and jobs know how the lab is shared."""
+    found = {}
+    if sharing.files_root:
+        found[limits.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
+    if sharing.embed_in:
+        found[guard.EMBED_IN] = sharing.embed_in
+    if sharing.read_only:
+        found[limits.READ_ONLY] = "1"
+    if sharing.sign_in:
+        found[SIGN_IN] = "1"
+        found[accounts.SIGN_OUTS] = str(workspace.root / ".sign-outs")
+    if sharing.workspace_per_visitor:
+        found[limits.VISITORS] = str(workspace.root)
+        found[limits.QUOTA] = str(sharing.quota_mb)
+        found[limits.MAX_JOBS] = str(sharing.jobs_per_visitor)
+        found[limits.KEEP_DAYS] = str(sharing.keep_days)
+    return found
+
+
+def _prepare_workspace(workspace: Workspace, sharing: Sharing) -> None:
+    """Remove leftovers, and start the threads that import libraries and remove old workspaces."""
+    if sharing.workspace_per_visitor:
+        with convert_write_errors(workspace.root):
+            workspace.root.mkdir(parents=True, exist_ok=True)
+        _log_to_stderr()
+        start_removing(workspace.root, sharing.keep_days)
+        # Downloads would use disk space that no quota covers.
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        return
+    if not sharing.read_only:
+        _remove_leftovers(workspace)
+    preload.start(workspace)
+
+
+def _log_to_stderr() -> None:
+    """Write the log of this package, such as removed workspaces, to stderr."""
+    log = logging.getLogger("vocadapt")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+
+
+def list_allowed_hosts(address: str, host_name: str = "") -> list[str]:
+    """List the host names that requests may have; others are rejected to prevent DNS rebinding.
+
+    host_name: the name by which browsers reach the lab, through a proxy or in the network. The name
+    of this machine is its own, without a domain: finding that may need a DNS query.
+    """
+    hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
+    if host_name:
+        hosts.append(host_name)
+    if address in EVERY_ADDRESS:
+        # A request may arrive at any network interface of this machine.
+        import psutil
+
+        hosts.append(socket.gethostname())
+        for addresses in psutil.net_if_addrs().values():
+            hosts += [one.address.partition("%")[0] for one in addresses]
+    return list(dict.fromkeys(hosts))
+
+
+def leave_a_core_free() -> None:
+    """Limit the matrix products of the pages to all cores but one, and at least one.
+
+    OpenBLAS threads busy-wait for each other. If the browser renders on the same cores, that costs
+    more than a second thread gains: on two cores, the first visit of Diagnostics took 12 s with two
+    threads and 6 s with one. Jobs are separate processes and use all cores.
+    """
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(max(1, count_cores() - 1), user_api="blas")
+
+
+def _format_url(address: str, port: int | None) -> str:
+    """Return the URL of the lab for a browser on this machine."""
+    host = address
+    if address in EVERY_ADDRESS:
+        host = LOOPBACK
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}"
+
+
+def _remove_leftovers(workspace: Workspace) -> None:
+    """Delete leftovers of killed processes; warn if the workspace is read-only."""
+    try:
+        remove_remains(workspace)
+        finish_moves(workspace)
+    except OSError as error:
+        sys.stderr.write(f"Warning: {workspace.root} cannot be cleaned up: {error.strerror}.\n")
+    except InputError as error:
+        sys.stderr.write(f"Warning: {error.problem}\n")
+
+
+def disable_pages_directory() -> None:
+    """Turn off Streamlit's pages directory, because `st.navigation` defines the pages.
+
+    Must be called before the first visit. Does nothing if Streamlit has no such flag.
+    """
+    from streamlit.runtime.pages_manager import PagesManager
+
+    if hasattr(PagesManager, "uses_pages_directory"):
+        PagesManager.uses_pages_directory = False
+
+
+def _run(app: Path, flags: dict[str, object]) -> None:
+    from streamlit.web import bootstrap
+
+    from vocadapt.ui.components.mistakes import replace_error_message
+
+    replace_error_message()
+    garbage_collection.shorten_collections()
+    memory.start_checking()
+    upload_limit.install()
+    guard.install(preload.RequestWatcher, CookieSetter, accounts.FailureWatcher)
+    bootstrap.load_config_options(flags)
+    bootstrap.run(str(app), False, [], flags)
+
+
+def _load_settings() -> dict[str, object]:
+    """Return the shipped config.toml as Streamlit's flags."""
+    from pandas import json_normalize
+
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    # Names of nested tables are joined: [theme.light] textColor -> theme_light_textColor.
+    flags: dict[Any, object] = json_normalize(settings, sep="_").to_dict("records")[0]
+    return flags
+
+
+def _find_free_port(address: str) -> int:
+    """Return the first free port from FIRST_PORT on."""
+    port = next(
+        (port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None
+    )
+    if port is None:
+        raise InputError(
+            f"The address {address} cannot be used on this machine.",
+            "Choose another --address, or omit the option.",
+        )
+    return port
+
+
+def _is_free(port: int, address: str = LOOPBACK) -> bool:
+    try:
+        # Only binding is a reliable test; the address determines whether it is IPv4 or IPv6.
+        family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as probe:
+            # A port that was closed a moment ago is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((address, port))
+    except (OSError, OverflowError, UnicodeError, ValueError):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,316 @@
+"""Cached readers of artifacts, models and spaces.
+
+STAMPS hashes arguments by the files they were read from, never by their matrices: Streamlit hashes
+only a sample of a large array, so the results of two models could be confused.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from vocadapt.analysis.errors.votes import ExamplePrediction, predict_example
+from vocadapt.lab.inputs.corpora import find_training_text
+from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
+from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
+from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.lab.results import runs
+from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
+from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
+from vocadapt.lab.steps.finetune import limit_task
+from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
+from vocadapt.spaces.alignment.anchors import find_anchors
+from vocadapt.spaces.alignment.cross_space import CrossSpace
+from vocadapt.spaces.diagnostics.evaluation import PairScore, detect_casing, score_pairs
+from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
+from vocadapt.spaces.diagnostics.word_lists import load_bundled_pairs
+from vocadapt.spaces.io.storage import VECTORS, WORDS, load_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.system.files import expand_path
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
+from vocadapt.training.examples.examples import Example
+from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
+from vocadapt.training.tasks.task import Task, list_task_files, read_task
+from vocadapt.ui.state import preload
+from vocadapt.ui.state.paths import check_model
+
+FILES = (
+    "config.json",
+    "tokenizer.json",
+    "vocab.txt",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    VECTORS,
+    WORDS,
+)
+
+
+def stamp_files(path: Path) -> str:
+    """Return a stamp that changes with the files of a model folder, or with a vocabulary file."""
+    files = [path]
+    if os.path.isdir(path):  # unlike Path.is_dir, False for a name that is too long
+        files = [path / name for name in FILES]
+    states = [file.stat() for file in files if os.path.isfile(file)]
+    return " ".join(f"{state.st_size}-{state.st_mtime_ns}" for state in states)
+
+
+def stamp_space(opened: OpenedSpace) -> str:
+    """Return a stamp that changes with the files of a space."""
+    is_artifact = os.path.isfile(opened.folder / MANIFEST)
+    stamp = compute_stamp(opened.folder) if is_artifact else stamp_files(opened.folder)
+    return f"{opened.folder} {stamp}"
+
+
+# How the arguments of cached functions are hashed.
+STAMPS: dict[str | type, Callable[[Any], Any]] = {
+    Artifact: lambda artifact: f"{artifact.folder} {artifact.stamp}",
+    LanguageModel: lambda model: f"{model.path} {stamp_files(model.path)}",
+    OpenedSpace: stamp_space,
+    type(Path()): lambda path: f"{path} {stamp_files(path)}",
+    # With the paths: two visitors may have files of the same names, sizes and times.
+    Corpus: lambda corpus: (
+        f"{[*map(str, corpus.files)]} {compute_seen_stamp(corpus.files)} {corpus.settings}"
+        f" {corpus.counted_by}"
+    ),
+}
+
+
+def model_stamp(name: str) -> str:
+    """Return a cache key that changes with the files of a model folder; constant for a hub name.
+
+    Raises InputError for a path that pages may not open, before anything is read from it.
+    """
+    check_model(name)
+    return stamp_files(expand_path(name)) or name
+
+
+def space_stamp(name: str) -> str:
+    """Return a cache key that changes with the files of a space."""
+    check_model(name)
+    folder = expand_path(name)
+    return f"{name} {compute_stamp(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
+
+
+def model_of(name: str) -> LanguageModel:
+    """Return a model that is on this machine; raise InputError if it is not. Never downloads."""
+    return _model(name, model_stamp(name))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the model's wordpieces …")
+def _model(name: str, stamp: str) -> LanguageModel:
+    return open_model(name, offline=True)
+
+
+def open_named_space(name: str) -> OpenedSpace:
+    """Return a space by its name: a folder of word vectors, or a model on this machine.
+
+    Raises InputError if the name is neither.
+    """
+    return _open_named_space(name, space_stamp(name))
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading the space …")
+def _open_named_space(name: str, stamp: str) -> OpenedSpace:
+    return open_space(name, offline=True)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word vectors …", hash_funcs=STAMPS)
+def space_of(artifact: Artifact) -> EmbeddingSpace:
+    """Return the word vectors of an artifact."""
+    return load_space(artifact.folder)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
+def evaluation_of(artifact: Artifact) -> AlignmentEvaluation:
+    """Return the held-out results of an alignment artifact."""
+    return load_evaluation(artifact.folder)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
+def comparison_of(artifact: Artifact) -> InitializerComparison:
+    """Return the leaderboard of initializers of an artifact."""
+    return load_comparison(artifact.folder)
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
+def mean_cosine_of(opened: OpenedSpace) -> float | None:
+    """Return the mean cosine over all pairs of a space's tokens."""
+    return compute_mean_cosine(opened.space)
+
+
+# By the spaces themselves: those that pages search are kept by other caches, and are immutable.
+RandomCosines = WeakKeyDictionary[EmbeddingSpace, float | None]
+_RANDOM_COSINES: WeakKeyDictionary[EmbeddingSpace, RandomCosines] = WeakKeyDictionary()
+
+
+def random_cosine_of(space: EmbeddingSpace, other: EmbeddingSpace | None = None) -> float | None:
+    """Return the mean cosine of two random tokens of a space, or of one of each of two spaces, which
+    bars of cosines mark.
+    """
+    found = _RANDOM_COSINES.setdefault(space, WeakKeyDictionary())
+    key = space if other is None else other
+    if key not in found:
+        found[key] = compute_mean_cosine(space, other)
+    return found[key]
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing with human judgment …", hash_funcs=STAMPS)
+def pair_scores(vectors: Artifact) -> dict[str, PairScore]:
+    """Return the agreement of the vectors with human judgment on the bundled word pairs."""
+    words = space_of(vectors)
+    splitter = detect_casing(words)
+    return {pairs.name: score_pairs(words, pairs, splitter) for pairs in load_bundled_pairs()}
+
+
+# Few: with its mapped words and prepared wordpieces, one takes several times its vectors.
+@st.cache_resource(max_entries=2, show_spinner="Fitting the alignment …", hash_funcs=STAMPS)
+def cross_space_of(
+    vectors: Artifact,
+    model: LanguageModel,
+    settings: AlignmentSettings,
+    saved: Artifact | None = None,
+) -> CrossSpace:
+    """Return word vectors and wordpieces with their alignment, which is read from `saved` or else
+    fitted now.
+    """
+    words, pieces = space_of(vectors), model.word_space
+    alignment = Alignment.load(saved.folder) if saved else fit_alignment(words, pieces, settings)
+    return CrossSpace(words, pieces, alignment)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
+def anchors_of(vectors: Artifact, model: LanguageModel) -> int:
+    """Return the number of anchors of the vectors and the model, without special tokens.
+
+    Raises InputError if there is none.
+    """
+    return len(find_anchors(space_of(vectors), model.word_space))
+
+
+def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
+    """Return the text that word vectors were trained on; None if it is unknown or has changed."""
+    text = vectors.manifest.inputs.get("text")
+    if text is None or explain_change(text, workspace):
+        return None
+    return _text(vectors, text.stamp)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=STAMPS)
+def _text(vectors: Artifact, text_stamp: str) -> Corpus | None:
+    return find_training_text(vectors.folder)
+
+
+@st.cache_data(max_entries=64, show_spinner="Searching the text …", hash_funcs=STAMPS)
+def context_of(
+    corpus: Corpus, word: str, model: LanguageModel, settings: ContextSettings, root: Path
+) -> KeywordContext:
+    """Return the lines of a text that contain a word or wordpiece; raise InputError if it is
+    neither.
+    """
+    return look_up(corpus, word, model.splitter, model.vocabulary, settings, root=root)
+
+
+def task_of(path: Path, fold: int = 0) -> Task:
+    """Return the examples of a task folder or .toml; for a k-fold task, those of one fold.
+
+    Raises InputError if it is not a task.
+    """
+    return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
+
+
+def limited_task_of(path: Path, fold: int, limit: int) -> Task:
+    """Return a task with at most `limit` examples of each split, as a fine-tuning draws them."""
+    return _limited_task(str(path), fold, limit, compute_seen_stamp(list_task_files(path)))
+
+
+def load_runs(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
+    """Return the fine-tuned runs of a workspace, of one task or all, newest first; predictions are
+    read lazily.
+    """
+    return runs.list_runs(workspace, task, _open_runs)
+
+
+def runs_and_unreadable(workspace: Workspace) -> tuple[list[runs.RunSet], dict[str, str]]:
+    """Return all runs, and the reason for each unreadable one by its name."""
+    return runs.list_runs_and_errors(workspace, _open_runs)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing the predictions …")
+def run_pair(spec: PairSpec, stamps: tuple[str, ...]) -> RunPair:
+    """Return two sets of predictions for error analysis; `stamps` are those of their artifacts."""
+    return open_pair(spec)
+
+
+def corpus_behind(run: Path) -> Corpus | None:
+    """Return the text that the added words of a run's model come from; None if it is unavailable or
+    has changed.
+    """
+    return _corpus_behind(
+        str(run), compute_seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
+    )
+
+
+def run_of(folder: str) -> SavedRun:
+    """Return the run of a folder, without its network; raise InputError unless it has exactly one."""
+    return _run(folder, run_stamp(folder))
+
+
+def network_of(folder: str) -> SavedRun:
+    """Return the run of a folder with its network loaded; raise InputError as `run_of` does."""
+    return _network(folder, run_stamp(folder))
+
+
+@st.cache_resource(
+    max_entries=64,
+    show_spinner="Running the model with each tokenization …",
+    hash_funcs={SavedRun: lambda run: run_stamp(str(run.folder))},
+)
+def predict_cached(run: SavedRun, example: Example) -> ExamplePrediction:
+    """Return the predictions of a run for one example."""
+    return predict_example(run, example)
+
+
+def run_stamp(folder: str) -> str:
+    """Return a cache key that changes with the record or the weights of a run."""
+    return f"{model_stamp(folder)} {model_stamp(str(Path(folder) / RUN))}"
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the task …")
+def _task(path: str, fold: int, stamp: str) -> Task:
+    return read_task(Path(path), fold)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _limited_task(path: str, fold: int, limit: int, stamp: str) -> Task:
+    return limit_task(_task(path, fold, stamp), limit)[0]
+
+
+# A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
+@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
+def _open_runs(artifact: Artifact) -> runs.RunSet:
+    return runs.open_runs(artifact.folder)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
+def _corpus_behind(run: str, stamp: str) -> Corpus | None:
+    return runs.find_corpus(Path(run))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _run(folder: str, stamp: str) -> SavedRun:
+    return load_run(Path(folder))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Loading the network …")
+def _network(folder: str, stamp: str) -> SavedRun:
+    run = _run(folder, stamp)
+    preload.wait()
+    _ = run.network  # load it now, while the spinner is shown
+    return run

@@ -1,0 +1,348 @@
+"""Cached word counts, tokenization figures and plans of a text and a model, hashed as in `cache`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import build_counts_path, read_corpus
+from vocadapt.lab.reports.advice import AdviceReport, advise_on, list_count_paths
+from vocadapt.lab.reports.growth_curves import GrowthCurves, load_or_measure_growth_curves
+from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.pipeline import Sources, plan_adaptation
+from vocadapt.recipe import Recipe
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
+from vocadapt.ui.state.cache import STAMPS, model_of, model_stamp, space_of
+from vocadapt.vocabulary.growth.growth import (
+    ExtensionCurve,
+    Reducer,
+    measure_extension_curve,
+)
+from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost, measure_savings
+from vocadapt.vocabulary.lens import (
+    Change,
+    Counts,
+    SplitWord,
+    TokenizationFigures,
+    WordTokenizer,
+    find_finest_splitter,
+    list_changes,
+    list_worst_split_words,
+    recount_words,
+    refines,
+)
+from vocadapt.vocabulary.overlap import Profile, profile
+from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
+
+MAX_SPLIT_WORDS = 40  # length of the list of words split worst
+
+
+def plan_of(
+    recipe: Recipe,
+    model: str,
+    vectors: Artifact | None,
+    target: str | None,
+    corpus: Artifact | None,
+    root: Path,
+) -> VocabularyPlan:
+    """Return the vocabulary plan of a recipe for a model.
+
+    Raises InputError if the plan needs word counts and the words of the text are not counted yet.
+    """
+    # A text that is used only for training does not change the plan.
+    corpus = corpus if "counts" in recipe.needs else None
+    counts = words_of(corpus, model_of(model).splitter, root) if corpus else None
+    if corpus and counts is None:
+        raise InputError(
+            f"{corpus.name} has no word counts for {model} yet.",
+            "Choose this text and this model on the page Your text, and count the words.",
+        )
+    target_model = model_of(target) if target else None
+    return _plan(recipe, model_of(model), vectors, target_model, corpus, counts)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …", hash_funcs=STAMPS)
+def _plan(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact | None,
+    target: LanguageModel | None,
+    corpus: Artifact | None,
+    _counts: WordCounts | None,
+) -> VocabularyPlan:
+    sources = Sources(target=target)
+    if _counts:
+        sources = replace(sources, counts=_counts.in_sample, held_out=_counts.held_out)
+    return plan_adaptation(recipe, model, sources, space_of(vectors) if vectors else None)
+
+
+def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
+    """Return the effect of a growing extension on a text, up to the size of the recipe."""
+    plan = plan_of(recipe, model, None, None, corpus, root)
+    counts = words_of(corpus, model_of(model).splitter, root)
+    assert counts is not None  # checked by `plan_of`
+    return _extension(recipe, model_of(model), corpus, plan, counts)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text at each size …", hash_funcs=STAMPS
+)
+def _extension(
+    recipe: Recipe,
+    model: LanguageModel,
+    corpus: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> ExtensionCurve:
+    return measure_extension_curve(_plan, _counts.in_sample, held_out=_counts.held_out)
+
+
+def cost_of(
+    recipe: Recipe,
+    model: str,
+    vectors: Artifact | None,
+    target: str | None,
+    corpus: Artifact,
+    root: Path,
+) -> PlanCost | None:
+    """Return what the plan of a recipe costs a text, or saves; None without word counts.
+
+    Raises what `plan_of` raises.
+    """
+    counts = words_of(corpus, model_of(model).splitter, root)
+    if counts is None:
+        return None
+    plan = plan_of(recipe, model, vectors, target, corpus, root)
+    target_model = model_of(target) if target else None
+    return _cost(recipe, model_of(model), vectors, target_model, corpus, plan, counts)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text with the new vocabulary …", hash_funcs=STAMPS
+)
+def _cost(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact | None,
+    target: LanguageModel | None,
+    corpus: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> PlanCost:
+    return measure_plan_cost(_plan, _counts.in_sample, _counts.held_out)
+
+
+def savings_of(
+    recipe: Recipe,
+    model: LanguageModel,
+    vectors: Artifact,
+    text: Artifact,
+    plan: VocabularyPlan,
+    counts: WordCounts,
+) -> PlanCost:
+    """Return what the added words of word vectors save in the text of these vectors."""
+    return _savings(recipe.vocabulary, model, vectors, text, plan, counts)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the text with the new words …", hash_funcs=STAMPS
+)
+def _savings(
+    settings: PlanSettings,
+    model: LanguageModel,
+    vectors: Artifact,
+    text: Artifact,
+    _plan: VocabularyPlan,
+    _counts: WordCounts,
+) -> PlanCost:
+    return measure_savings(_plan, model.splitter, _counts.in_sample, _counts.held_out)
+
+
+def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
+    """Return the saved word counts of a corpus for a model's word splitter; None if there are none."""
+    return _read_saved_counts(corpus, model_of(model).splitter, root)
+
+
+def select_counted(corpora: Sequence[Artifact], model: str, root: Path) -> list[Artifact]:
+    """Return the corpora whose words were counted for a model's word splitter; no counts are read."""
+    splitter = model_of(model).splitter
+    return [one for one in corpora if _counts_path(one, splitter, str(root)).is_file()]
+
+
+def words_of(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
+    """Return the word counts of a corpus for a splitter, saved or derived from those of BERT's
+    cased splitter.
+    """
+    saved = _read_saved_counts(corpus, splitter, root)
+    if saved is not None:
+        return saved
+    # Without counts for this splitter, derive them from those of BERT's cased one, if it is finer.
+    cased = Splitter.bert(lowercase=False)
+    finer = _read_saved_counts(corpus, cased, root) if refines(cased, splitter) else None
+    return _recount(corpus, splitter, finer) if finer else None
+
+
+def _read_saved_counts(corpus: Artifact, splitter: Splitter, root: Path) -> WordCounts | None:
+    """Return the saved counts; not cached, because a job may have created them since."""
+    path = _counts_path(corpus, splitter, str(root))
+    return _read_counts(str(path)) if path.is_file() else None
+
+
+# A path is small, but the text is read to find it: keep those of all texts.
+@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
+def _counts_path(corpus: Artifact, splitter: Splitter, root: str) -> Path:
+    return build_counts_path(Path(root), read_corpus([corpus.folder]), splitter)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
+def _read_counts(path: str) -> WordCounts:
+    return WordCounts.read(Path(path))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …", hash_funcs=STAMPS)
+def _recount(corpus: Artifact, splitter: Splitter, _finer: WordCounts) -> WordCounts:
+    counts, held_out = (recount_words(one, splitter) for one in (_finer.counts, _finer.held_out))
+    return replace(_finer, counts=counts, held_out=held_out)
+
+
+def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> TokenizationFigures | None:
+    """Return the tokenization figures of a model on a corpus; None without matching word counts.
+
+    name: display name of the model in the figures. Raises InputError if the model has no
+    vocabulary.
+    """
+    opened = model_of(model)
+    counts = words_of(corpus, opened.splitter, root)
+    if not counts:
+        return None
+    return _figures(corpus, opened, name, counts.counts)
+
+
+def worst_split_of(corpus: Artifact, model: str, root: Path) -> list[SplitWord]:
+    """Return the words of a corpus that a model splits worst; [] without matching word counts."""
+    opened = model_of(model)
+    counts = words_of(corpus, opened.splitter, root)
+    if not counts:
+        return []
+    return _worst_split(corpus, opened, counts.counts)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
+def _worst_split(corpus: Artifact, model: LanguageModel, _counts: Counts) -> list[SplitWord]:
+    tokenizer = WordTokenizer("", model.vocabulary, model.splitter)
+    return list_worst_split_words(_counts, model.splitter, tokenizer, MAX_SPLIT_WORDS)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
+def _figures(
+    corpus: Artifact, model: LanguageModel, name: str, _counts: Counts
+) -> TokenizationFigures:
+    return WordTokenizer(name, model.vocabulary, model.splitter).measure(_counts)
+
+
+def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
+    """Return the reducer of a model's vocabulary on a corpus; None without matching word counts."""
+    found = model_of(model)
+    counts = words_of(corpus, found.splitter, root)
+    return _reducer(corpus, found, counts) if counts else None
+
+
+@st.cache_resource(
+    max_entries=4, show_spinner="Preparing the words of the text …", hash_funcs=STAMPS
+)
+def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Reducer:
+    reducer = Reducer(model.vocabulary, _counts.in_sample, _counts.held_out)
+    _ = reducer.tokens  # tokenize the text now, while the spinner is shown
+    return reducer
+
+
+def growth_curves_of(
+    corpus: Artifact, model: LanguageModel, reducer: Reducer, root: Path
+) -> GrowthCurves:
+    """Return the growth under each heuristic, from the whole vocabulary to the smallest possible."""
+    return _growth_curves(corpus, model, reducer, root)
+
+
+@st.cache_resource(
+    max_entries=16, show_spinner="Reducing the vocabulary to many sizes …", hash_funcs=STAMPS
+)
+def _growth_curves(
+    corpus: Artifact, model: LanguageModel, _reducer: Reducer, _root: Path
+) -> GrowthCurves:
+    text = read_corpus([corpus.folder])
+    return load_or_measure_growth_curves(_root, text, model, _reducer)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …", hash_funcs=STAMPS)
+def profile_of(model: LanguageModel) -> Profile:
+    """Return statistics of a model's vocabulary."""
+    return profile(model.vocabulary, model.splitter)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=STAMPS)
+def longest_half(model: LanguageModel) -> NDArray[np.bool_]:
+    """Return a mask by id of the tokens that the heuristic `longest` removes at 50 %.
+
+    All values are False if so many tokens cannot be removed.
+    """
+    settings = ReductionSettings("longest", 0.5)
+    try:
+        removed = frozenset(select_removed_tokens(model.vocabulary, settings))
+    except InputError:
+        removed = frozenset()
+    return np.array([token in removed for token in model.vocabulary.tokens])
+
+
+def changes_of(
+    corpus: Artifact, before: LanguageModel, after: LanguageModel, root: Path
+) -> list[Change] | None:
+    """Return the words of a corpus that two models tokenize differently; None without matching word
+    counts.
+    """
+    splitter = find_finest_splitter([before.splitter, after.splitter])
+    counts = words_of(corpus, splitter, root)
+    if not counts:
+        return None
+    return _changes(corpus, (before, after), splitter, counts.counts)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing the tokenizations …", hash_funcs=STAMPS)
+def _changes(
+    corpus: Artifact,
+    models: tuple[LanguageModel, LanguageModel],
+    splitter: Splitter,
+    _counts: Counts,
+) -> list[Change]:
+    tokenizers = [WordTokenizer("", model.vocabulary, model.splitter) for model in models]
+    return list_changes(_counts, splitter, *tokenizers)
+
+
+def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport | None:
+    """Return the advice on a corpus; None without word counts, which are not computed here."""
+    found = model_of(model)
+    if not any(path.is_file() for path in _list_count_paths(corpus, found, str(root))):
+        return None
+    task_stamp = model_stamp(str(task)) if task else ""
+    return _advice(corpus, found, str(root), str(task or ""), task_stamp)
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
+def _list_count_paths(corpus: Artifact, model: LanguageModel, root: str) -> tuple[Path, ...]:
+    return list_count_paths(Path(root), read_corpus([corpus.folder]), model.splitter)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Tokenizing the words of the text …", hash_funcs=STAMPS
+)
+def _advice(
+    corpus: Artifact, model: LanguageModel, root: str, task: str, task_stamp: str
+) -> AdviceReport:
+    folder = Path(task) if task else None
+    return advise_on(read_corpus([corpus.folder]), model, Path(root), folder)

@@ -1,0 +1,620 @@
+"""The only module that writes HTML: tokens, tokenizations, neighbor cards. All text is escaped."""
+
+import html
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from vocadapt.analysis.errors import html as error_html
+from vocadapt.analysis.errors.entry_lines import EntryCard
+from vocadapt.text.display import escape_invisible as escape_invisible  # re-exported
+from vocadapt.ui.text.bars import BarScale, build_scale
+from vocadapt.ui.text.markup_style import FILL, HEAT_OPACITY, INK, STYLE
+from vocadapt.ui.text.number_formats import count, fraction, group_digits
+
+# Characters with a meaning in Markdown or Streamlit's extensions, and how they are escaped.
+ESCAPED = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"})
+ADDRESS = re.compile(
+    r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE
+)  # where http://x, www.x.com and a@b.c are split
+EMPTY = ":small[]"  # Streamlit's directive for small text, without a text
+
+
+@dataclass(frozen=True)
+class Card:
+    """One list of neighbors: title, note, kind of token, and (token, score) pairs.
+
+    kind: a key of INK and FILL. measure: what the scores are, "similarity", "distance", "count" or
+    "probability"; cards of the same measure that are drawn together share the scale of their bars.
+    """
+
+    title: str
+    note: str
+    kind: str
+    rows: Sequence[tuple[str, float]]
+    shared: Collection[str] = field(default_factory=frozenset)
+    empty: str = ""
+    measure: str = "similarity"
+    note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
+    words: Collection[str] = field(default_factory=frozenset)  # words of the note, drawn as links
+    random_cosine: float | None = None  # mean cosine of two random tokens: a tick on every bar
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where words that are drawn as links lead: to the same view, with the word in a field.
+
+    field: key of the field and query parameter. parameters: the other query parameters.
+    """
+
+    field: str
+    parameters: Mapping[str, str]
+
+    def render(self, word: str, style: str, label: str = "") -> str:
+        """Return the HTML of a word as a link; label: the text that is shown instead of it."""
+        query = urlencode({**self.parameters, self.field: word}, errors="replace")
+        shown = html.escape(escape_invisible(label or word))
+        return (
+            f'<a class="va-token va-link {style}" title="{shown}" href="?{html.escape(query)}"'
+            f' data-va-field="{html.escape(self.field)}" data-va-word="{html.escape(word)}"'
+            f">{shown}</a>"
+        )
+
+
+def draw_neighbor_cards(cards: Sequence[Card], links: Links | None = None) -> None:
+    """Draw lists of neighbors side by side; tokens in `shared` are bold and underlined in green.
+
+    links: draws each token as a link to itself (`word_links.build_links`).
+    """
+    # Cards of the same measure share a scale, to make their bars comparable.
+    scores: dict[str, list[float]] = {}
+    random_cosines: dict[str, list[float]] = {}
+    for card in cards:
+        scores.setdefault(card.measure, []).extend(score for _, score in card.rows)
+        if card.random_cosine is not None and card.rows:
+            random_cosines.setdefault(card.measure, []).append(card.random_cosine)
+    scales = {
+        measure: build_scale(measure, found, random_cosines.get(measure, ()))
+        for measure, found in scores.items()
+    }
+    body = "".join(_render_card(card, scales[card.measure], links) for card in cards)
+    notes = ""
+    if any(scores.values()):
+        notes = " ".join(scale.note for scale in scales.values())
+    _write(f'<div class="va-cards" data-testid="neighbors">{body}</div>')
+    _write_scale(notes)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One row of a table of scores: its name, a value for each column, and whether it is selected."""
+
+    name: str
+    values: Sequence[float]
+    chosen: bool = False
+
+
+def draw_score_table(
+    columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()
+) -> None:
+    """Draw a table of scores, in each column the best one bold and the second underlined.
+
+    bars: names of the columns with bars, which share one scale from 0 to their highest score.
+    """
+    # 1. One scale for all bars of the table.
+    barred = [i for i, name in enumerate(columns) if name in bars]
+    scale = build_scale("column", (line.values[i] for line in lines for i in barred))
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
+    # 2. The values of each column, best first: equal values share a rank.
+    ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
+    body = "".join(_render_score_line(line, ranked, barred, scale) for line in lines)
+    table = f'<table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    _write(f'<div class="va-wide">{table}</div>')
+    _write_scale(scale.note if barred and lines else "")
+
+
+MAX_UPRIGHT_COLUMNS = 5  # columns of a heat map with horizontal names
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A cell of a heat map: its value from -1 to 1 (None if missing), a note below it, and what a
+    click on it selects ("" if nothing).
+    """
+
+    value: float | None
+    note: str = ""
+    selects: str = ""
+    chosen: bool = False
+
+
+def draw_heat_map(
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, str, Sequence[HeatCell]]],
+    label: str,
+    links: Links | None = None,
+    show: Callable[[float | None], str] = fraction,
+) -> None:
+    """Draw a table of cosines as a heat map, blue above 0 and orange below, with their numbers.
+
+    rows: name, note and cells of each. links: draws cells that select something as links. show:
+    formats the numbers.
+    """
+    head = "".join(
+        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
+    )
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(escape_invisible(name))}<small>{html.escape(note)}</small></th>'
+        f"{''.join(_render_heat_cell(cell, links, show) for cell in cells)}</tr>"
+        for name, note, cells in rows
+    )
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
+    named = f'data-testid="heat-map" aria-label="{html.escape(label)}"'
+    many = " va-many" if len(columns) > MAX_UPRIGHT_COLUMNS else ""
+    _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
+
+
+@dataclass(frozen=True)
+class SeedMark:
+    """The mark of a seed in the grid of a study. state: sets its color; symbol: its text; title: its
+    tooltip; selects: the value of a click; address: the page that it opens ("" for no link).
+    """
+
+    state: str
+    symbol: str
+    title: str
+    selects: str = ""
+    address: str = ""
+
+    def render(self, field: str) -> str:
+        """Return the HTML of the mark. field: the input that receives a click."""
+        title = html.escape(escape_invisible(self.title))
+        seen = f'class="va-seed va-seed-{html.escape(self.state)}" title="{title}"'
+        if not self.address:
+            return f"<span {seen}>{html.escape(self.symbol)}</span>"
+        return (
+            f'<a {seen} aria-label="{title}" href="{html.escape(self.address)}"'
+            f' data-va-field="{html.escape(field)}" data-va-word="{html.escape(self.selects)}"'
+            f">{html.escape(self.symbol)}</a>"
+        )
+
+
+def draw_seed_grid(
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Sequence[SeedMark]]]],
+    label: str,
+    field: str,
+) -> None:
+    """Draw a grid of rows and columns, with a mark for each seed in every cell.
+
+    rows: name and cells of each. label: describes the grid for screen readers. field: the input that
+    receives a click on a mark.
+    """
+    head = "".join(
+        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
+    )
+    body = []
+    for name, row in rows:
+        cells = ("".join(mark.render(field) for mark in marks) for marks in row)
+        drawn = "".join(f'<td><div class="va-seeds">{cell}</div></td>' for cell in cells)
+        body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{drawn}</tr>')
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    named = f'data-testid="study-grid" aria-label="{html.escape(escape_invisible(label))}"'
+    _write(
+        '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-study"'
+        f" {named}>{table}</table></div>"
+    )
+
+
+def draw_seed_legend(entries: Sequence[tuple[SeedMark, str]]) -> None:
+    """Draw the legend of a grid: marks, each with its meaning."""
+    body = "".join(f"<div>{mark.render('')}{html.escape(text)}</div>" for mark, text in entries)
+    _write(f'<div class="va-seed-legend" data-testid="study-legend">{body}</div>')
+
+
+@dataclass(frozen=True)
+class PublishedMark:
+    """A cell of a published table: its text, tooltip and style, and a note below it.
+
+    fill: color of its background, such as "rgb(0 158 115 / 0.3)"; "" for none.
+    """
+
+    text: str
+    title: str = ""
+    bold: bool = False
+    underlined: bool = False
+    fill: str = ""
+    note: str = ""
+
+    def render(self) -> str:
+        """Return the HTML of the cell."""
+        text = html.escape(escape_invisible(self.text))
+        if self.bold:
+            text = f"<b>{text}</b>"
+        if self.underlined:
+            text = f"<u>{text}</u>"
+        style = f' style="background:{html.escape(self.fill)}"' if self.fill else ""
+        empty = "" if self.text not in ("", "–") else ' class="va-empty"'
+        note = f"<small>{html.escape(escape_invisible(self.note))}</small>" if self.note else ""
+        title = html.escape(escape_invisible(self.title))
+        return f'<td{empty}{style} title="{title}">{text}{note}</td>'
+
+
+def draw_published_table(
+    columns: Sequence[str], rows: Sequence[tuple[str, Sequence[PublishedMark | None]]], label: str
+) -> None:
+    """Draw a published table; None stands for a cell that the publication does not have.
+
+    rows: name and cells of each. label: describes the table for screen readers.
+    """
+    head = "".join(
+        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
+    )
+    body = []
+    for name, marks in rows:
+        cells = "".join(mark.render() if mark else "<td></td>" for mark in marks)
+        body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{cells}</tr>')
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    named = f'data-testid="published-table" aria-label="{html.escape(escape_invisible(label))}"'
+    _write(
+        f'<div class="va-wide" tabindex="0"><table class="va-table va-published" {named}>{table}'
+        "</table></div>"
+    )
+
+
+def draw_word_links(words: Sequence[str], links: Links) -> None:
+    """Draw words as links in one row."""
+    body = "".join(links.render(word, "va-chip") for word in words)
+    _write(f'<div class="va-chip-row" data-testid="word-links">{body}</div>')
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a concordance: the text left of the word, the word, the text right of it, and its
+    place in the files.
+    """
+
+    left: str
+    match: str
+    right: str
+    place: str
+
+
+def draw_concordance(lines: Sequence[Line]) -> None:
+    """Draw lines of text aligned on their words; each part keeps its own writing direction."""
+    widest = html.escape(escape_invisible(max((line.match for line in lines), key=len, default="")))
+    body = "".join(_render_concordance_line(line, widest) for line in lines)
+    _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One token of a text.
+
+    title: its tooltip. continues: whether it continues a word. kind: "", "new" or "unknown". mark:
+    its prefix that marks the position in a word, such as ##. note: shown small after the text.
+    """
+
+    text: str
+    title: str = ""
+    continues: bool = False
+    kind: str = ""
+    mark: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TokenizationLine:
+    """The tokens of a text, the name of the model or tokenization, and a note."""
+
+    name: str
+    note: str
+    chips: Sequence[Chip]
+
+
+@dataclass(frozen=True)
+class WordRow:
+    """A word of a text, its figures (one for each column), and its tokens."""
+
+    word: str
+    figures: Sequence[str]
+    chips: Sequence[Chip]
+
+
+def draw_word_table(columns: Sequence[str], rows: Sequence[WordRow], links: Links) -> None:
+    """Draw words as links, with their figures and their tokens as chips.
+
+    columns: names of the columns: word, figures, tokens.
+    """
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+    body = []
+    for row in rows:
+        figures = "".join(f'<td class="va-figure">{html.escape(one)}</td>' for one in row.figures)
+        chips = "".join(map(_render_chip, row.chips))
+        body.append(
+            f"<tr><td>{links.render(row.word, '')}</td>{figures}"
+            f'<td><span class="va-word">{chips}</span></td></tr>'
+        )
+    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    _write(
+        '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-word-table"'
+        f' data-testid="words">{table}</table></div>'
+    )
+
+
+def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
+    """Draw tokenizations of one text; the chips of a word are joined, new tokens are green, unknown
+    ones violet.
+    """
+    _write(
+        f'<div class="va-tokenizations" data-testid="tokenizations">{"".join(map(_render_tokenization_line, lines))}</div>'
+    )
+
+
+def draw_entry_card(view: EntryCard, note: str = "") -> None:
+    """Draw an entry of an error ledger: gold label, both predictions, the tokens before and after,
+    the provenance of new embeddings, and the user's note.
+    """
+    _write(
+        error_html.STYLE + f'<div data-testid="entry">{error_html.render_card(view, note)}</div>'
+    )
+
+
+def draw_plain_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    chosen: int = -1,
+    values: Sequence[str] = (),
+    links: Links | None = None,
+) -> None:
+    """Draw a table of texts, one row selected; all columns but the first are right-aligned.
+
+    values, links: the first cell of each row is a link that selects its value.
+    """
+    firsts = []
+    if links is not None:
+        pairs = zip(values, rows, strict=True)
+        firsts = [links.render(value, "va-name-link", row[0]) for value, row in pairs]
+    table = error_html.render_table(header, rows, chosen, firsts)
+    _write(f'{error_html.STYLE}<div class="va-wide">{table}</div>')
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text with marked parts, and its name and note.
+
+    marks: start and end (in characters) and label of each part, in order and without overlap.
+    is_main: whether the text is highlighted.
+    """
+
+    name: str
+    note: str
+    text: str
+    marks: Sequence[tuple[int, int, str]] = ()
+    is_main: bool = False
+
+
+def draw_marked_texts(lines: Sequence[MarkedText]) -> None:
+    """Draw texts with marked parts underlined, each followed by its label."""
+    _write(
+        f'<div class="va-marked-texts" data-testid="marked">{"".join(map(_render_marked_text, lines))}</div>'
+    )
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The job strip: step, name of the result, progress as text, fraction done from 0 to 1, and the
+    waiting jobs.
+    """
+
+    about: str
+    name: str
+    progress: str
+    done: float
+    waiting: tuple[str, ...] = ()
+
+
+def draw_strip(shown: Strip | None) -> None:
+    """Draw the job strip; None draws an empty one of the same size."""
+    if shown is None:
+        _write("")
+        return
+    full = html.escape(escape_invisible(shown.name))
+    name = f"<b>{html.escape(shown.about)}</b> · {full}"
+    waiting = html.escape(escape_invisible(" · ".join(shown.waiting)))
+    _write(
+        f'<div class="va-strip" data-testid="job-strip" role="status"><span title="{full}">{name}'
+        f'</span><span class="va-far" title="{waiting}">{html.escape(shown.progress)}</span><i><u'
+        f' style="width:{100 * shown.done:.0f}%"></u></i></div>'
+    )
+
+
+def token(text: str, style: str = "") -> str:
+    """Return the HTML of a token in monospace; the title has all of it if the browser truncates it."""
+    shown = html.escape(escape_invisible(text))
+    return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
+
+
+def plain(text: str) -> str:
+    """Escape a text for Markdown: no markup takes effect, and no URL becomes a link.
+
+    Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty
+    span splits the text node in the middle of a URL; displayed and copied text do not change.
+    """
+    parts = ADDRESS.split(escape_invisible(text))
+    return EMPTY.join(part.translate(ESCAPED) for part in parts)
+
+
+def format_sentence(text: str) -> str:
+    """Escape a sentence of the lab for Markdown, and group the digits of its numbers as the pages
+    do.
+    """
+    return plain(group_digits(text))
+
+
+def _render_tokenization_line(line: TokenizationLine) -> str:
+    # Group the chips by word: one that continues a word is appended to the last group.
+    words: list[list[Chip]] = []
+    for chip in line.chips:
+        if chip.continues and words:
+            words[-1].append(chip)
+        else:
+            words.append([chip])
+    drawn = "".join(
+        f'<span class="va-word">{"".join(map(_render_chip, word))}</span>' for word in words
+    )
+    name = (
+        "<div"
+        f' class="va-name">{html.escape(escape_invisible(line.name))}<small>{html.escape(line.note)}</small></div>'
+    )
+    return f'<div>{name}<div class="va-words">{drawn}</div></div>'
+
+
+def _render_marked_text(line: MarkedText) -> str:
+    # Before each mark, write the text since the last one; at the end, write the rest.
+    parts, done = [], 0
+    for start, end, label in line.marks:
+        named = f"<small>{html.escape(escape_invisible(label))}</small>" if label else ""
+        parts += [
+            _render_running_text(line.text[done:start]),
+            f"<mark>{_render_running_text(line.text[start:end])}{named}</mark>",
+        ]
+        done = end
+    parts.append(_render_running_text(line.text[done:]))
+    note = f"<small>{html.escape(escape_invisible(line.note))}</small>" if line.note else ""
+    name = f'<div class="va-name">{html.escape(escape_invisible(line.name))}{note}</div>'
+    return (
+        f'<div class="{"va-main" if line.is_main else ""}">{name}<div'
+        f' class="va-text">{"".join(parts)}</div></div>'
+    )
+
+
+def _render_running_text(text: str) -> str:
+    """Return the HTML of running text: line breaks become spaces, invisible characters are shown."""
+    one_line = text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
+    return html.escape(escape_invisible(one_line))
+
+
+def _render_chip(chip: Chip) -> str:
+    """Return the HTML of a token, with its mark dimmed."""
+    style = f"va-{chip.kind}" if chip.kind else ""
+    shown = html.escape(escape_invisible(chip.text.removeprefix(chip.mark)))
+    if chip.mark:
+        mark = html.escape(escape_invisible(chip.mark))
+        shown = f'<span class="va-more">{mark}</span>{shown}'
+    if chip.note:
+        shown += f"<small>{html.escape(chip.note)}</small>"
+    title = html.escape(escape_invisible(chip.title or chip.text))
+    return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
+
+
+def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
+    rows = []
+    for text, score in card.rows:
+        style = "va-shared" if text in card.shared else ""
+        name = token(text, style)
+        if links is not None:
+            name = links.render(text, style)
+        number = fraction(score) if score < 10 else f"{score:.1f}"
+        if card.measure == "count":
+            number = count(round(score))
+        tick = None if card.random_cosine is None else scale.width(card.random_cosine)
+        bar = _render_bar(scale.width(score), card.kind, tick)
+        rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
+    head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
+    style, text = "va-note", html.escape(escape_invisible(card.note))
+    if card.note_is_long:
+        style += " va-long"
+    shown = text
+    if links is not None and card.words:
+        shown = _render_note(card.note, card.words, links)
+    note = f'<div class="{style}" title="{text}">{shown}</div>'
+    return f'<div class="va-card">{head}{note}{"".join(rows) or html.escape(card.empty)}</div>'
+
+
+def _render_note(note: str, words: Collection[str], links: Links) -> str:
+    """Return the HTML of a note; those of its parts between blanks that are words are links."""
+    return " ".join(
+        links.render(part, "") if part in words else html.escape(escape_invisible(part))
+        for part in note.split(" ")
+    )
+
+
+def _write_scale(note: str) -> None:
+    """Write the sentence about the scale below the bars."""
+    if note:
+        _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
+
+
+def _render_concordance_line(line: Line, widest: str) -> str:
+    """Return the HTML of a line.
+
+    It contains the widest word as invisible text, which gives all middle columns the same width.
+    """
+    left, match, right, place = (
+        html.escape(escape_invisible(part))
+        for part in (line.left, line.match, line.right, line.place)
+    )
+    middle = (
+        f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer"'
+        f' aria-hidden="true">{widest}</span></span>'
+    )
+    return (
+        f'<div class="va-line" title="{place}"><span'
+        f' class="va-left"><bdi>{left}</bdi></span>{middle}<span'
+        f' class="va-right"><bdi>{right}</bdi></span></div>'
+    )
+
+
+def _render_heat_cell(
+    cell: HeatCell, links: Links | None, show: Callable[[float | None], str]
+) -> str:
+    """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
+    style, number = "", show(cell.value)
+    if cell.value is not None:
+        color = FILL["source"] if cell.value >= 0 else FILL["domain"]
+        percent = 100 * HEAT_OPACITY * min(abs(cell.value), 1.0)
+        style = f' style="background:color-mix(in srgb,{color} {percent:.0f}%,transparent)"'
+    if cell.chosen:
+        style += ' class="va-chosen"'
+    shown = html.escape(number)
+    if cell.selects and links is not None:
+        shown = links.render(cell.selects, "va-name-link", number)
+    return f"<td{style}>{shown}<small>{html.escape(cell.note)}</small></td>"
+
+
+def _render_bar(width: float, kind: str, tick: float | None = None) -> str:
+    """Return the HTML of a bar, `width` percent wide, in the color of a kind; tick: place of a mark
+    in percent.
+    """
+    mark = ""
+    if tick is not None:
+        mark = f'<b class="va-tick" style="left:{tick:.0f}%"></b>'
+    filled = f'<i style="width:{width:.0f}%;background:{FILL[kind]}"></i>'
+    return f'<span class="va-bar">{filled}{mark}</span>'
+
+
+def _render_score_line(
+    line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale
+) -> str:
+    cells = [f"<td>{html.escape(line.name)}</td>"]
+    for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
+        mark, bar = "", ""
+        # The best two values of a column are marked; ties share a mark.
+        if value == order[0]:
+            mark = "va-best"
+        elif value in order[1:2]:
+            mark = "va-second"
+        if column in barred:
+            bar = _render_bar(scale.width(value), "source")
+        cells.append(
+            f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
+        )
+    return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
+
+
+def _write(markup: str) -> None:
+    st.html(STYLE + markup)
