@@ -49,7 +49,7 @@ def pair(make_bert, monkeypatch):
 
 def in_use(monkeypatch, names):
     """Let these be the models that the workspace has used."""
-    for module in ("frame.names", "components.pickers"):
+    for module in ("state.names", "components.pickers"):
         monkeypatch.setattr(f"vocadapt.ui.{module}.models_in_use", lambda workspace: names)
 
 

@@ -41,7 +41,8 @@ from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS
 
 FOLDERS = {  # folders of ui/ that are not named as the prefix of their page
     "try_it": "try",
-    "frame": "workspace",
+    "state": "workspace",
+    "shell": "workspace",
 }
 MODULES = {"vectors/contextual": "change"}  # files that belong to another page than their folder
 PICKERS = {  # function → the place of its key among the arguments
@@ -63,7 +64,8 @@ PICKERS = {  # function → the place of its key among the arguments
 }
 HELPERS = {
     "components/pickers",
-    "frame/address",
+    "state/address",
+    "components/curves",
     "components/word_query",
     "lens/view",
 }  # they are given the key

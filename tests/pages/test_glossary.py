@@ -89,7 +89,7 @@ def read_strings(folder):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_work_that_a_part_cites_has_its_title_in_its_terms(part):
-    texts = list(read_strings(ROOT / "vocadapt" / "ui" / part))
+    texts = list(read_strings(ROOT / "vocadapt" / "ui" / "parts" / part))
     offered = list_sources(PARTS[part])
     assert set(find_sources(texts)) <= set(offered)
     assert set(PARTS[part].sources) <= set(TITLES)

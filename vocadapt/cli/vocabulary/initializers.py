@@ -3,7 +3,6 @@
 import time
 from argparse import _ActionsContainer
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.leaderboard.leaderboard import (
@@ -38,7 +37,7 @@ from vocadapt.lab.steps.compare_initializers import (
     load_comparison,
 )
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.progress import percent
 from vocadapt.recipe_changes import read_initializer_settings
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
@@ -149,9 +148,7 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     # 2. The comparison, written to a folder if one was named.
     folder = choose_destination(options, spec.kind)
     if folder is None:
-        compared = compare_for_step(
-            StepContext(spec, Path(), None, options.progress), spec.settings
-        )
+        compared = compare_for_step(spec.open_inputs(), spec.settings, options.progress)
         answer = {**compared.to_dict(), "seconds": time.perf_counter() - start}
         return Answer(cast(CompareAnswer, answer), _render(compared))
     written = build_answer(run_step(spec.absolute(), folder, options.progress, options.overwrite))

@@ -12,7 +12,7 @@ from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Numbers, Spec, StepContext
+from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import check_free
 from vocadapt.progress import Progress, part, silent
@@ -115,9 +115,9 @@ def _check_adapting(settings: ZeroShotSettings) -> None:
             f"Choose a recipe without it: the preset {DEFAULT_PRESET}, for example.",
         )
     spec = _build_adapt_spec(settings, settings.model).absolute()
-    context = StepContext(spec, Path(), None, silent)
-    check_model_step(context, ModelStep(settings.recipe))
+    inputs = spec.open_inputs()
+    check_model_step(inputs, ModelStep(settings.recipe))
     if settings.vectors:
-        _ = context.space  # read, so that it is known to be there
+        _ = inputs.space  # read, so that it is known to be there
     if settings.text:
         read_corpus(spec.inputs["text"])

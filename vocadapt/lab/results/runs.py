@@ -28,11 +28,10 @@ from vocadapt.lab.steps.finetune import (
     measure_training_seconds,
     measure_training_speed,
 )
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST, Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
 from vocadapt.models.model_folder import GENERIC_NAMES, name_of
-from vocadapt.progress import silent
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.examples.examples import Example
@@ -390,8 +389,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         }
 
         # 3. Load the task as the step does.
-        step = StepContext(Spec("finetune", settings, paths), run.folder, root, silent)
-        whole = load_task(step, settings)
+        whole = load_task(Spec("finetune", settings, paths), settings)
         task, _ = limit_task(whole, settings.limit)
         # Earlier versions drew other samples; those that did not count labels, random ones.
         drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)

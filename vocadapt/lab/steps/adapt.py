@@ -9,6 +9,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.alignments import find_saved_scores, find_saved_stacked
 from vocadapt.lab.inputs.corpora import find_training_text, load_or_count_words, read_corpus
+from vocadapt.lab.inputs.opened import OpenedInputs
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.alignment import AlignmentStep, judge_stacked
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
@@ -19,6 +20,7 @@ from vocadapt.lab.steps.step import (
     TEXT,
     VECTORS,
     Numbers,
+    PlannedStep,
     Step,
     StepContext,
     measure_model,
@@ -144,7 +146,7 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     """
     context.progress(0.0, "reading the model")
     # 1. Find the sources.
-    check_model_step(context, settings)
+    check_model_step(context.inputs, settings)
     recipe, sources = settings.recipe, _find_sources(context)
     text = sources.corpus
 
@@ -157,11 +159,13 @@ def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
     weights |= _weigh_measures(settings, text)
     stages = parts(context.progress, weights)
     if "counts" in recipe.needs and text is not None:
-        words = load_or_count_words(context.root, text, context.model.splitter, stages["counts"])
+        words = load_or_count_words(
+            context.root, text, context.inputs.model.splitter, stages["counts"]
+        )
         sources = replace(sources, counts=words.in_sample, held_out=words.held_out)
 
     # 3. Adapt and save.
-    adapted = adapt(recipe, context.model, sources, stages["adapting"], context.checkpoint)
+    adapted = adapt(recipe, context.inputs.model, sources, stages["adapting"], context.checkpoint)
     adapted.save(context.draft, recipe.to_dict())
     write_recipe(recipe, context.draft / "recipe.toml")
 
@@ -187,14 +191,14 @@ def _find_sources(context: StepContext) -> Sources:
     given = context.spec.inputs
     text = vectors = glossary = None
     if "vectors" in given:
-        vectors = context.space
+        vectors = context.inputs.space
     if "text" in given:
-        text = context.text
+        text = context.inputs.text
     elif "vectors" in given:
         text = find_training_text(Path(given["vectors"][0]))
     if "glossary" in given:
         glossary = read_corpus(given["glossary"])
-    return Sources(text, vectors, context.target, glossary=glossary)
+    return Sources(text, vectors, context.inputs.target, glossary=glossary)
 
 
 def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float]:
@@ -211,12 +215,12 @@ def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float
     return weights
 
 
-def check_model_step(context: StepContext, settings: ModelStep) -> None:
+def check_model_step(inputs: OpenedInputs, settings: ModelStep) -> None:
     """Raise InputError, before any long work, for missing or unused sources and unsuitable
     models.
     """
     recipe, needs = settings.recipe, settings.recipe.needs
-    given = set(NAMES) & set(context.spec.inputs)
+    given = set(NAMES) & set(inputs.paths)
     both = {"vectors", "text"}
 
     # 1. Sources that are missing, or given twice: word vectors are trained on a text, or given.
@@ -244,24 +248,24 @@ def check_model_step(context: StepContext, settings: ModelStep) -> None:
             raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", remedy)
 
     # 2. Sources that the recipe does not use.
-    for role in sorted(given - _find_usable_roles(context, needs)):
+    for role in sorted(given - _find_usable_roles(inputs, needs)):
         raise InputError(
             f"The recipe {recipe.name} does not use {NAMES[role]}.", f"Leave out the {NAMES[role]}."
         )
-    check_adaptable(context.model, recipe.module, recipe.further)
+    check_adaptable(inputs.model, recipe.module, recipe.further)
 
     # 3. A layer that the initializer reads.
     own = recipe.rows.own
     if isinstance(own, StackedSettings):
-        check_state_layer(context.model, own.state_layer, "state_layer")
+        check_state_layer(inputs.model, own.state_layer, "state_layer")
     if isinstance(own, JoinSettings):
-        check_state_layer(context.model, own.layer, "layer")
+        check_state_layer(inputs.model, own.layer, "layer")
 
 
-def _find_usable_roles(context: StepContext, needs: frozenset[str]) -> set[str]:
+def _find_usable_roles(inputs: OpenedInputs, needs: frozenset[str]) -> set[str]:
     """Return the inputs that a recipe with these needs may use."""
     usable = set[str]().union(*(USABLE[need] for need in needs))
-    if "target" in needs and os.path.isfile(context.spec.inputs["target"][0]):
+    if "target" in needs and os.path.isfile(inputs.paths["target"][0]):
         usable.add("text")  # a bare vocabulary: vectors of its tokens are trained on a text
     return usable
 
@@ -280,7 +284,7 @@ def _measure_result(
     if adapted.dropped_ids:
         numbers["dropped_ids"] = adapted.dropped_ids
     if adapted.module is not None:
-        numbers["module"] = adapted.module.to_dict(count_layers(context.model))
+        numbers["module"] = adapted.module.to_dict(count_layers(context.inputs.model))
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if adapted.trained is not None:
@@ -319,7 +323,7 @@ def _describe_source(context: StepContext) -> Numbers:
                 "name": Input(context.spec.inputs[role], "").name,
             }
             if role == "vectors":
-                source |= summarize_space(context.space)
+                source |= summarize_space(context.inputs.space)
             return source
     return {}
 
@@ -340,10 +344,10 @@ def _measure_quality(
     settings = recipe.rows.own
     tokens = [word.token for word in adapted.plan.added]
     if "vectors" in context.spec.inputs and settings == StackedSettings():
-        saved = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.model)
+        saved = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.inputs.model)
         if saved is not None and saved["reweighted"]["new_words"] == len(tokens):
             return {"stacked": saved}
-    found = judge_stacked(adapted.domain, context.model, progress, settings, tokens)
+    found = judge_stacked(adapted.domain, context.inputs.model, progress, settings, tokens)
     return {} if found is None else {"stacked": found}
 
 
@@ -355,7 +359,7 @@ def _evaluate_alignment(
     """
     if "vectors" in context.spec.inputs:
         vectors = Path(context.spec.inputs["vectors"][0])
-        saved = find_saved_scores(vectors, context.model, settings)
+        saved = find_saved_scores(vectors, context.inputs.model, settings)
         if saved is not None:
             held_out = saved["held_out"]
             return {
@@ -363,7 +367,9 @@ def _evaluate_alignment(
                 "anchors": saved["anchors"],
             }
     try:
-        found = cross_validate(domain, context.model.word_space, settings, FOLDS, progress=progress)
+        found = cross_validate(
+            domain, context.inputs.model.word_space, settings, FOLDS, progress=progress
+        )
     except InputError:
         return {"verdict": "not judged: too few anchors"}
     return {
@@ -387,7 +393,11 @@ def _count_departures(
         }
     try:
         found = count_departures(
-            text, context.model.vocabulary, adapted.tokenizer, context.model.splitter, progress
+            text,
+            context.inputs.model.vocabulary,
+            adapted.tokenizer,
+            context.inputs.model.splitter,
+            progress,
         )
     except (InputError, OSError):
         return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
@@ -406,7 +416,7 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
     result, when = open_model(context.draft), {}
     if isinstance(adapted, ContinuedAdaptation) and not adapted.keeps_old_weights:
         result, when = adapted.untrained, {"certified": "before the training"}
-    certificate = certify(context.model, result, progress=progress)
+    certificate = certify(context.inputs.model, result, progress=progress)
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
     numbers: Numbers = {"certificate": certificate.passed}
     if not certificate.passed:
@@ -421,9 +431,9 @@ def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
     return ["--recipe", str(folder / "recipe.toml")]
 
 
-def find_adaptation_guards(context: StepContext) -> Iterator[Guard]:
+def find_adaptation_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield how long an adaptation takes, the training of word vectors included."""
-    spec, recipe = context.spec, context.spec.settings.recipe
+    spec, recipe = planned.spec, planned.spec.settings.recipe
     seconds = estimate_adaptation(spec)
     if "vectors" in recipe.needs and "vectors" not in spec.inputs and "text" in spec.inputs:
         seconds += estimate_vectors(spec, recipe.vectors)

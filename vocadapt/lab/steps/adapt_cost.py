@@ -4,12 +4,10 @@ pretraining.
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 from vocadapt.lab.inputs.corpora import estimate_text_bytes
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.disk_space import measure_weights
-from vocadapt.progress import silent
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
 from vocadapt.text.words import WordCounts
 from vocadapt.training.estimates import (
@@ -35,10 +33,10 @@ def estimate_adaptation(spec: Spec, threads: int = THREADS_OF_SPEED) -> float:
     model = spec.inputs["model"][0]
     seconds = ADAPTING + ADAPTING_PER_MEGABYTE * measure_weights(model) / 1e6
     if recipe.further.stage and "text" in spec.inputs:
-        context = StepContext(spec, Path(), None, silent)
-        wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(context.text) / BYTES_PER_WORD
+        inputs = spec.open_inputs()
+        wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(inputs.text) / BYTES_PER_WORD
         training = recipe.further.training
-        config = context.model.config
+        config = inputs.model.config
         speed = estimate_pretraining_speed(config, recipe.further.stage, training)
         speed *= threads / THREADS_OF_SPEED
         seconds += estimate_pretraining_cost(int(wordpieces), training, speed, "").seconds
@@ -49,10 +47,10 @@ def estimate_vectors(spec: Spec, settings: Word2VecSettings) -> float:
     """Estimate the seconds of training word vectors on the text of a spec: from the words at its
     beginning, and from its size.
     """
-    context = StepContext(spec, Path(), None, silent)
+    inputs = spec.open_inputs()
     words = Counter[str]()
     n_bytes = 0
-    for passage in context.text.passages():
+    for passage in inputs.text.passages():
         words.update(passage.text.split())
         n_bytes += len(passage.text.encode())
         if n_bytes >= SAMPLE:
@@ -60,7 +58,7 @@ def estimate_vectors(spec: Spec, settings: Word2VecSettings) -> float:
     if not n_bytes:
         return 0.0
     # The whole text has the words of its beginning, as often as it is longer.
-    longer = max(1.0, estimate_text_bytes(context.text) / n_bytes)
+    longer = max(1.0, estimate_text_bytes(inputs.text) / n_bytes)
     counts = {word: round(count * longer) for word, count in words.items()}
-    settings = replace(settings, dim=settings.dim or context.model.dim)
+    settings = replace(settings, dim=settings.dim or inputs.model.dim)
     return estimate_word2vec_seconds(WordCounts(counts, 0, n_bytes), settings)

@@ -108,15 +108,15 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers
     with_stacked = settings.choose or settings.compare
     share = ALIGNMENTS_DONE if with_stacked else 1.0
     progress = part(context.progress, 0.0, share)
-    judged = judge_alignments(settings, context.space, context.model, progress)
+    judged = judge_alignments(settings, context.inputs.space, context.inputs.model, progress)
     chosen = judged[0].settings
-    fit_alignment(context.space, context.model.word_space, chosen).save(context.draft)
+    fit_alignment(context.inputs.space, context.inputs.model.word_space, chosen).save(context.draft)
     if settings.choose:
         context.used.append(replace(settings, alignment=chosen))
     stacked = None
     if with_stacked:
         stacked = judge_stacked(
-            context.space, context.model, part(context.progress, ALIGNMENTS_DONE, 1.0)
+            context.inputs.space, context.inputs.model, part(context.progress, ALIGNMENTS_DONE, 1.0)
         )
     save_evaluation(judged, context.draft, stacked)
     held = judged[0].as_json()["held_out"]

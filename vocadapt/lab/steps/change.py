@@ -99,12 +99,15 @@ def make_change(context: StepContext, settings: ChangeStep) -> Numbers:
     """Compare the neighborhoods of two spaces."""
     inputs = context.spec.inputs
     noise = tuple(
-        context.opened("noise", place).space for place in range(len(inputs.get("noise", ())))
+        context.inputs.open_space("noise", place).space
+        for place in range(len(inputs.get("noise", ())))
     )
     counted = None
     if "counts" in inputs:
-        counted = context.opened("counts").space
-    spaces = Compared(context.opened("before"), context.opened("after"), noise, counted)
+        counted = context.inputs.open_space("counts").space
+    spaces = Compared(
+        context.inputs.open_space("before"), context.inputs.open_space("after"), noise, counted
+    )
     found = compare_spaces(spaces, settings, context.progress)
     save_comparison(found, context.draft)
     return summarize_comparison(found)

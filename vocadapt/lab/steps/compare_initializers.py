@@ -23,6 +23,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.analysis.leaderboard.replacement import ReadableText
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import find_training_text, read_corpus
+from vocadapt.lab.inputs.opened import OpenedInputs
 from vocadapt.lab.steps.step import (
     GLOSSARY,
     MODEL,
@@ -34,7 +35,7 @@ from vocadapt.lab.steps.step import (
     StepContext,
 )
 from vocadapt.lab.workspace import strict_json
-from vocadapt.progress import Progress, parts
+from vocadapt.progress import Progress, parts, silent
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus, CorpusSettings
@@ -89,7 +90,7 @@ class LeaderboardNumbers(TypedDict):
 
 def rank_initializers(context: StepContext, settings: LeaderboardStep) -> LeaderboardNumbers:
     """Compare initializers: model and target → table of initializers."""
-    compared = compare_for_step(context, settings)
+    compared = compare_for_step(context.inputs, settings, context.progress)
     strict_json.write(context.draft / BOARD, asdict(compared))
     board = compared.board
     best = next((row for row in board.rows if not row.is_baseline), board.rows[0])
@@ -103,34 +104,36 @@ def rank_initializers(context: StepContext, settings: LeaderboardStep) -> Leader
     }
 
 
-def compare_for_step(context: StepContext, settings: LeaderboardStep) -> InitializerComparison:
+def compare_for_step(
+    inputs: OpenedInputs, settings: LeaderboardStep, progress: Progress = silent
+) -> InitializerComparison:
     """Compare the initializers; raises InputError unless there is one target, or for an unused
     text.
     """
     # 1. Check the held-out text, and divide the progress by what has to be trained.
-    _check_held_out(context, settings)
+    _check_held_out(inputs, settings)
     weights = {"materials": 0.0, "text": 0.0, "evaluating": 60.0}
-    if context.target is not None and context.target.path.is_file():
+    if inputs.target is not None and inputs.target.path.is_file():
         weights["materials"] = 40.0
     if _needs_distillation(settings):
         weights |= {"text": 10.0, "evaluating": 300.0}
-    stages = parts(context.progress, weights)
+    stages = parts(progress, weights)
 
     # 2. Load what the initializers draw on; lines that are held out of it serve for the loss,
     #    unless there is a held-out text.
-    materials, lines = load_materials(context, settings, stages["materials"])
-    materials = replace(materials, joiner=PieceJoiner(context.model))
-    if "glossary" in context.spec.inputs:
-        entries = read_glossary(read_corpus(context.spec.inputs["glossary"]))
-        materials = replace(materials, grounder=build_grounder(context.model, entries))
-    with _with_distiller(context, settings, materials, bool(lines), stages["text"]) as ready:
-        if "held_out" in context.spec.inputs:
-            lines = list(read_corpus(context.spec.inputs["held_out"], settings.corpus))
+    materials, lines = load_materials(inputs, settings, stages["materials"])
+    materials = replace(materials, joiner=PieceJoiner(inputs.model))
+    if "glossary" in inputs.paths:
+        entries = read_glossary(read_corpus(inputs.paths["glossary"]))
+        materials = replace(materials, grounder=build_grounder(inputs.model, entries))
+    with _with_distiller(inputs, settings, materials, bool(lines), stages["text"]) as ready:
+        if "held_out" in inputs.paths:
+            lines = list(read_corpus(inputs.paths["held_out"], settings.corpus))
 
         # 3. Compare the initializers.
-        held_out, why_not = _build_held_out_loss(context, settings, ready, lines)
+        held_out, why_not = _build_held_out_loss(inputs, settings, ready, lines)
         loss = held_out.loss if held_out else None
-        text = _find_readable_text(context, lines)
+        text = _find_readable_text(inputs, lines)
         board = compare_initializers(ready, settings.leaderboard, loss, stages["evaluating"], text)
         if held_out is None:
             return InitializerComparison(board, None, why_not)
@@ -145,23 +148,23 @@ def compare_for_step(context: StepContext, settings: LeaderboardStep) -> Initial
     return InitializerComparison(board, masked)
 
 
-def _find_readable_text(context: StepContext, lines: Sequence[str]) -> ReadableText | None:
+def _find_readable_text(inputs: OpenedInputs, lines: Sequence[str]) -> ReadableText | None:
     """Return what the network reads in the replacement test: the held-out lines, or else the text
     that the word vectors were trained on; None if there is neither.
     """
     if lines:
-        return ReadableText(context.model, lines)
-    if "vectors" not in context.spec.inputs:
+        return ReadableText(inputs.model, lines)
+    if "vectors" not in inputs.paths:
         return None
-    trained_on = find_training_text(Path(context.spec.inputs["vectors"][0]))
+    trained_on = find_training_text(Path(inputs.paths["vectors"][0]))
     if trained_on is None or trained_on.counted_by is not None:
         return None
-    return ReadableText(context.model, trained_on)
+    return ReadableText(inputs.model, trained_on)
 
 
 @contextmanager
 def _with_distiller(
-    context: StepContext,
+    inputs: OpenedInputs,
     settings: LeaderboardStep,
     materials: Materials,
     held_out: bool,
@@ -172,25 +175,23 @@ def _with_distiller(
     held_out: keep the held-out lines of the text out of the distillation; the same seed selects
     them.
     """
-    if not _needs_distillation(settings) or "text" not in context.spec.inputs:
+    if not _needs_distillation(settings) or "text" not in inputs.paths:
         yield materials
         return
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         if held_out:
             sentences = write_training_text(
-                context.text,
-                context.model.splitter,
+                inputs.text,
+                inputs.model.splitter,
                 Path(folder),
                 settings.leaderboard.seed,
                 progress,
             ).sentences
         else:
-            write_sentences(
-                context.text, context.model.splitter, sentences, progress, pretokens=True
-            )
+            write_sentences(inputs.text, inputs.model.splitter, sentences, progress, pretokens=True)
         yield replace(
-            materials, distiller=Distiller(context.model, sentences, materials.plan.order is None)
+            materials, distiller=Distiller(inputs.model, sentences, materials.plan.order is None)
         )
 
 
@@ -199,40 +200,40 @@ def _needs_distillation(settings: LeaderboardStep) -> bool:
 
 
 def load_materials(
-    context: StepContext, settings: LeaderboardStep, progress: Progress
+    inputs: OpenedInputs, settings: LeaderboardStep, progress: Progress
 ) -> tuple[Materials, Sequence[str]]:
     """Load what initializers draw on, and the lines that were held out while vectors of a bare
     vocabulary's tokens were trained.
     """
     # 1. Word vectors, or a target model with embeddings of its own: they are compared as they are.
-    given = context.spec.inputs
+    given = inputs.paths
     if ("target" in given) == ("vectors" in given):
         got = "both" if "target" in given else "neither"
         raise InputError(
             f"Initializers need a target model or word vectors, and got {got}.",
             "Give one of them.",
         )
-    if context.target is None:
-        _check_text_unused(context, settings, "there are word vectors")
-        return build_vector_materials(context.model, context.space), ()
-    if context.target.path.is_dir():
-        _check_text_unused(context, settings, "the target has embeddings of its own")
+    if inputs.target is None:
+        _check_text_unused(inputs, settings, "there are word vectors")
+        return build_vector_materials(inputs.model, inputs.space), ()
+    if inputs.target.path.is_dir():
+        _check_text_unused(inputs, settings, "the target has embeddings of its own")
         return build_target_materials(
-            context.model, context.target.vocabulary, context.target.space
+            inputs.model, inputs.target.vocabulary, inputs.target.space
         ), ()
 
     # 2. A bare vocabulary: vectors of its tokens are trained on the text.
     if "text" not in given:
         problem = "it has no embeddings, and there is no text to train vectors of its tokens on."
         raise InputError(
-            f"{context.target.path} is a bare vocabulary: {problem}",
+            f"{inputs.target.path} is a bare vocabulary: {problem}",
             "Give a text, or the target model itself.",
         )
-    word2vec = Word2VecSettings(dim=context.model.dim, seed=settings.leaderboard.seed, workers=1)
+    word2vec = Word2VecSettings(dim=inputs.model.dim, seed=settings.leaderboard.seed, workers=1)
     space, held_out = train_token_vectors(
-        context.text, context.target.splitter, context.target.vocabulary, word2vec, progress
+        inputs.text, inputs.target.splitter, inputs.target.vocabulary, word2vec, progress
     )
-    return build_target_materials(context.model, context.target.vocabulary, space), held_out
+    return build_target_materials(inputs.model, inputs.target.vocabulary, space), held_out
 
 
 def load_comparison(folder: Path) -> InitializerComparison:
@@ -259,17 +260,17 @@ def load_comparison(folder: Path) -> InitializerComparison:
         ) from error
 
 
-def _check_text_unused(context: StepContext, settings: LeaderboardStep, why: str) -> None:
-    if "text" in context.spec.inputs and not _needs_distillation(settings):
+def _check_text_unused(inputs: OpenedInputs, settings: LeaderboardStep, why: str) -> None:
+    if "text" in inputs.paths and not _needs_distillation(settings):
         raise InputError(
             f"The text is for training vectors of a bare vocabulary's tokens, and {why}.",
             "Leave it out; for the loss give a held-out text.",
         )
 
 
-def _check_held_out(context: StepContext, settings: LeaderboardStep) -> None:
+def _check_held_out(inputs: OpenedInputs, settings: LeaderboardStep) -> None:
     """Raise InputError if the held-out text is the one that vectors or embeddings were trained on."""
-    given = context.spec.inputs
+    given = inputs.paths
     if "held_out" not in given:
         return
 
@@ -281,7 +282,7 @@ def _check_held_out(context: StepContext, settings: LeaderboardStep) -> None:
     if "text" in given:
         if _needs_distillation(settings):
             what = "embeddings were fitted to"
-        trained_on.append((context.text, what))
+        trained_on.append((inputs.text, what))
 
     # 2. None of their files may be held out.
     held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
@@ -293,7 +294,7 @@ def _check_held_out(context: StepContext, settings: LeaderboardStep) -> None:
 
 
 def _build_held_out_loss(
-    context: StepContext, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
+    inputs: OpenedInputs, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
 ) -> tuple[HeldOutLoss | None, str]:
     """Return the held-out loss to measure, or None and the reason."""
     if not lines:
@@ -302,7 +303,7 @@ def _build_held_out_loss(
         list(lines), min(MAX_HELD_OUT_LINES, len(lines))
     )
     try:
-        return HeldOutLoss.of(context.model, materials.plan, chosen), ""
+        return HeldOutLoss.of(inputs.model, materials.plan, chosen), ""
     except InputError as error:
         return None, str(error)
 

@@ -53,25 +53,29 @@ def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> C
     """Average a layer's output over the occurrences of each word: text and model → word vectors."""
     # 1. Read the text once: its words are counted, and its sentences written one per line.
     chosen = settings.contextual
-    check_layer(context.model, chosen)  # before anything long begins
-    text = context.text
+    check_layer(context.inputs.model, chosen)  # before anything long begins
+    text = context.inputs.text
     wanted = _read_wanted_words(context, chosen.unit)
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(
             text,
-            context.model.splitter,
+            context.inputs.model.splitter,
             sentences,
             part(context.progress, 0.0, 0.05),
             pretokens=True,
         )
         targets = find_targets(
-            counts.counts, context.model.vocabulary, chosen, wanted, context.model.splitter
+            counts.counts,
+            context.inputs.model.vocabulary,
+            chosen,
+            wanted,
+            context.inputs.model.splitter,
         )
 
         # 2. Average the layer's output over the occurrences of each word.
         made = compute_contextual_vectors(
-            sentences, targets, context.model, chosen, part(context.progress, 0.05, 1.0)
+            sentences, targets, context.inputs.model, chosen, part(context.progress, 0.05, 1.0)
         )
     save_space(made.space, context.draft)
     return {
@@ -97,7 +101,7 @@ def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:
     # Heart → heart for an uncased model. Anything but one word is left as it is.
     normalized = []
     for line in lines:
-        words = context.model.splitter.words(line)
+        words = context.inputs.model.splitter.words(line)
         normalized.append(words[0] if len(words) == 1 else line)
     return normalized
 

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Step, StepContext, TextStep, measure_model
+from vocadapt.lab.steps.step import (
+    MODEL,
+    TEXT,
+    Numbers,
+    PlannedStep,
+    Step,
+    StepContext,
+    TextStep,
+    measure_model,
+)
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 
 
@@ -19,8 +28,8 @@ class ContinuedPretrainingStep(TextStep):
 def continue_pretraining(context: StepContext, settings: ContinuedPretrainingStep) -> Numbers:
     """Continue pretraining a model on a text, by stage."""
     return continue_and_save(
-        context.model,
-        context.text,
+        context.inputs.model,
+        context.inputs.text,
         settings.further,
         context.draft,
         context.checkpoint,
@@ -28,11 +37,15 @@ def continue_pretraining(context: StepContext, settings: ContinuedPretrainingSte
     ).to_dict()
 
 
-def find_pretraining_guards(context: StepContext) -> Iterator[Guard]:
+def find_pretraining_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before continued pretraining starts."""
-    further = context.spec.settings.further
+    further = planned.spec.settings.further
     yield from list_pretraining_guards(
-        context.text, further.training, context.model.config, further.cost_stage, "further.training"
+        planned.inputs.text,
+        further.training,
+        planned.inputs.model.config,
+        further.cost_stage,
+        "further.training",
     )
 
 

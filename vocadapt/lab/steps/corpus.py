@@ -29,13 +29,15 @@ class CorpusStep:
 
 def import_corpus(context: StepContext, settings: CorpusStep) -> Numbers:
     """Import text files as a corpus, and count its words if a model is given."""
-    text = context.text
+    text = context.inputs.text
     write_corpus(text, context.draft, settings.copy)
     numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
     if text.left_out:
         numbers["files_left_out"] = text.left_out
     if "model" in context.spec.inputs:
-        counts = load_or_count_words(context.root, text, context.model.splitter, context.progress)
+        counts = load_or_count_words(
+            context.root, text, context.inputs.model.splitter, context.progress
+        )
         numbers |= summarize_counts(text, counts)
     return numbers
 

@@ -16,8 +16,10 @@ class CountStep(TextStep):
 
 def count(context: StepContext, settings: CountStep) -> Numbers:
     """Count the words of a text as a model splits them."""
-    text = context.text
-    counts = load_or_count_words(context.root, text, context.model.splitter, context.progress)
+    text = context.inputs.text
+    counts = load_or_count_words(
+        context.root, text, context.inputs.model.splitter, context.progress
+    )
     return summarize_counts(text, counts)
 
 

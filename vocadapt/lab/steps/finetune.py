@@ -10,7 +10,16 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Guard
-from vocadapt.lab.steps.step import MODEL, Numbers, Role, Spec, Step, StepContext, measure_model
+from vocadapt.lab.steps.step import (
+    MODEL,
+    Numbers,
+    PlannedStep,
+    Role,
+    Spec,
+    Step,
+    StepContext,
+    measure_model,
+)
 from vocadapt.lab.steps.task_guards import (
     build_finetune_minutes_guard,
     find_repair,
@@ -149,7 +158,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
 
     A single run is saved in the folder itself, several in seed-1/, seed-2/, … or seed-1-fold-1/, ….
     """
-    folds, seeds = list_folds(context, settings), list(dict.fromkeys(settings.seeds))
+    folds, seeds = list_folds(context.spec, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
 
     # 1. Fine-tune each seed on each fold; the examples of a fold are read and encoded once.
@@ -176,7 +185,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
 
     # 3. What to try if a run learned nothing.
     if numbers["collapsed"]:
-        whole = load_task(context, replace(settings, fold=folds[0]))
+        whole = load_task(context.spec, replace(settings, fold=folds[0]))
         task, _ = limit_task(whole, settings.limit)
         numbers["again"] = find_repair(whole, task, settings.finetune, settings.limit)
 
@@ -195,12 +204,12 @@ def _describe_trained_parameters(run: SavedRun) -> Numbers:
     return {name: value for name, value in found.items() if value}
 
 
-def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
+def list_folds(spec: Spec, settings: FinetuneStep) -> list[int]:
     """Return the folds to run: all of a k-fold task, one of them, or 0 for a task without folds."""
     if settings.fold != ALL_FOLDS:
         return [settings.fold]
     folds = 0
-    if file := context.spec.one("task"):
+    if file := spec.one("task"):
         path = Path(file)
         folds = read_task_file(path / TASK if os.path.isdir(path) else path).folds
     if not folds:
@@ -211,10 +220,12 @@ def list_folds(context: StepContext, settings: FinetuneStep) -> list[int]:
 def _prepare_fold(
     context: StepContext, settings: FinetuneStep, fold: int, one_of_several: bool
 ) -> PreparedTask:
-    given, findings = limit_task(load_task(context, replace(settings, fold=fold)), settings.limit)
+    given, findings = limit_task(
+        load_task(context.spec, replace(settings, fold=fold)), settings.limit
+    )
     if one_of_several:
         given = replace(given, name=without_fold(given.name))
-    prepared = prepare(context.model, given, settings.finetune, settings.tokenization)
+    prepared = prepare(context.inputs.model, given, settings.finetune, settings.tokenization)
     return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
 
 
@@ -228,13 +239,13 @@ def _measure_peak_memory() -> Numbers:
     return {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
 
 
-def load_task(context: StepContext, settings: FinetuneStep) -> Task:
+def load_task(spec: Spec, settings: FinetuneStep) -> Task:
     """Load the task of a task.toml or of single files; raises InputError if neither or both are
     given.
     """
     # 1. A kind of task with single files.
-    file, kind = context.spec.one("task"), settings.kind
-    splits = {name: Path(path) for name in SPLITS if (path := context.spec.one(name))}
+    file, kind = spec.one("task"), settings.kind
+    splits = {name: Path(path) for name in SPLITS if (path := spec.one(name))}
     if (file is None) == (not kind):
         problem = "Fine-tuning needs a task, or a kind of task with its files."
         raise InputError(problem, "Give a task, or a kind of task with its files.")
@@ -260,16 +271,18 @@ def load_task(context: StepContext, settings: FinetuneStep) -> Task:
     return replace(found, score=settings.scorer or found.score)
 
 
-def find_finetune_guards(context: StepContext) -> Iterator[Guard]:
+def find_finetune_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before a fine-tuning starts; of all folds, the first one is read."""
-    settings = context.spec.settings
-    folds = list_folds(context, settings)
-    whole = load_task(context, replace(settings, fold=folds[0]))
+    settings = planned.spec.settings
+    folds = list_folds(planned.spec, settings)
+    whole = load_task(planned.spec, replace(settings, fold=folds[0]))
     task, _ = limit_task(whole, settings.limit)
-    yield from list_task_guards(context.model, whole, task, settings.finetune, settings.limit)
+    yield from list_task_guards(
+        planned.inputs.model, whole, task, settings.finetune, settings.limit
+    )
     n_runs = len(folds) * len(settings.seeds)
     yield build_finetune_minutes_guard(
-        context.model, task, settings.finetune, settings.tokenization, n_runs
+        planned.inputs.model, task, settings.finetune, settings.tokenization, n_runs
     )
 
 

@@ -44,7 +44,9 @@ class ImportLayoutStep(CheckedSettings):
 def import_layout(context: StepContext, settings: ImportLayoutStep) -> Numbers:
     """Import a layout of another program: tokens in 2-D, with the quality of the projection."""
     path = Path(context.spec.inputs["layout"][0])
-    drawn = build_imported_projection(context.opened("space"), path, settings, context.progress)
+    drawn = build_imported_projection(
+        context.inputs.open_space("space"), path, settings, context.progress
+    )
     save_projection(drawn, context.draft)
     return summarize_projection(drawn)
 

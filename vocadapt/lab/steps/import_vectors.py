@@ -73,8 +73,8 @@ def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
     only, reading = None, context.progress
     if text:
         counting, reading = part(context.progress, 0.0, 0.5), part(context.progress, 0.5, 1.0)
-        splitter = context.model.splitter
-        only = load_or_count_words(context.root, context.text, splitter, counting).counts
+        splitter = context.inputs.model.splitter
+        only = load_or_count_words(context.root, context.inputs.text, splitter, counting).counts
 
     # 2. Read the file. These are words as the model meets them: if the file's are folded, they are
     #    compared after that.
@@ -91,10 +91,10 @@ def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
 
     # 3. Fold case, or report the words that an uncased model could not use.
     if not settings.fold:
-        known = context.model.splitter if "model" in context.spec.inputs else None
+        known = context.inputs.model.splitter if "model" in context.spec.inputs else None
         notes += describe_capitals(space, known)
     else:
-        folded = fold_case(space, context.model.splitter, settings.collisions)
+        folded = fold_case(space, context.inputs.model.splitter, settings.collisions)
         space, notes = folded.space, [*notes, *folded.notes]
         if only is not None:
             space, note = _keep_words_of_text(space, only)

@@ -101,7 +101,7 @@ def make(context: StepContext, settings: MakePackStep) -> MakeNumbers:
     context.progress(0.0, "comparing the adapted model with its base")
     adapted = open_model(context.spec.inputs["adapted"][0], context.spec.offline or None)
     file = context.draft / PACK_FILE
-    make_pack(context.model, adapted, settings.called or adapted.name).save(file)
+    make_pack(context.inputs.model, adapted, settings.called or adapted.name).save(file)
     return {**load_pack(file).summary(), "bytes": file.stat().st_size, "sha256": hash_file(file)}
 
 
@@ -109,7 +109,7 @@ def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
     """Apply a pack to its base, or to a model with other packs."""
     context.progress(0.0, "applying the pack")
     pack = load_pack(context.spec.inputs["pack"][0])
-    numbers = cast(ApplyNumbers, apply_pack(context.model, pack, context.draft).to_dict())
+    numbers = cast(ApplyNumbers, apply_pack(context.inputs.model, pack, context.draft).to_dict())
     if settings.certify:
         numbers["certificate"] = _certify(context)
     return numbers
@@ -118,7 +118,7 @@ def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
 def remove(context: StepContext, settings: RemovePackStep) -> ApplyNumbers | RestoredNumbers:
     """Remove a pack; removing the last pack restores the base model byte by byte."""
     context.progress(0.0, "restoring the base model")
-    result = remove_pack(context.model, settings.pack, context.draft)
+    result = remove_pack(context.inputs.model, settings.pack, context.draft)
     if result is None:
         return {"packs": [], "restored": _list_restored(context)}
     numbers = cast(ApplyNumbers, result.to_dict())
@@ -142,7 +142,7 @@ def _certify(context: StepContext) -> bool:
 
 def _list_restored(context: StepContext) -> dict[str, str]:
     """Return the SHA-256 of each restored file of the base."""
-    applied = read_applied_packs(context.model)
+    applied = read_applied_packs(context.inputs.model)
     if applied is None:
         raise AssertionError("a model without packs cannot lose one")
     return {name: hash_file(Path(context.draft / name)) for name in applied.files}

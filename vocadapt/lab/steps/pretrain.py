@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
-from vocadapt.lab.steps.step import TEXT, Numbers, Step, StepContext, TextStep
+from vocadapt.lab.steps.step import TEXT, Numbers, PlannedStep, Step, StepContext, TextStep
 from vocadapt.settings import setting
 from vocadapt.training.masked.from_scratch import ScratchSettings, pretrain_from_scratch
 
@@ -21,22 +21,22 @@ class PretrainStep(TextStep):
 def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
     """Pretrain a small encoder from scratch on a text."""
     made = pretrain_from_scratch(
-        context.text, settings.scratch, context.progress, context.checkpoint, settings.half
+        context.inputs.text, settings.scratch, context.progress, context.checkpoint, settings.half
     )
     made.save(context.draft, settings.half)
     return {"stage": "from-scratch", **made.to_dict()}
 
 
-def find_scratch_guards(context: StepContext) -> Iterator[Guard]:
+def find_scratch_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before pretraining from scratch starts; the config is that of its network."""
-    scratch = context.spec.settings.scratch
+    scratch = planned.spec.settings.scratch
     config = {
         "num_hidden_layers": scratch.layers,
         "hidden_size": scratch.hidden,
         "vocab_size": scratch.vocabulary,
     }
     yield from list_pretraining_guards(
-        context.text, scratch.training, config, "continued", "scratch.training"
+        planned.inputs.text, scratch.training, config, "continued", "scratch.training"
     )
 
 

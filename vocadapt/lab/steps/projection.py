@@ -98,8 +98,8 @@ class ProjectionArtifact:
 def make_projection(context: StepContext, settings: ProjectionStep) -> Numbers:
     """Project a space, or two: words in 2-D, with the quality of the projection."""
     drawn = compute_projection(
-        context.opened("space"),
-        context.opened("other") if "other" in context.spec.inputs else None,
+        context.inputs.open_space("space"),
+        context.inputs.open_space("other") if "other" in context.spec.inputs else None,
         settings,
         context.progress,
     )

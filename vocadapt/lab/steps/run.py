@@ -69,7 +69,7 @@ def run_step(
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)
-        inputs = StepContext(spec, draft, root, progress).inputs()
+        inputs = spec.open_inputs().record(root)
         checkpoint = None
         if job:
             checkpoint = _prepare_job_checkpoint(job, inputs)

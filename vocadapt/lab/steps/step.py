@@ -1,42 +1,36 @@
 """A step: what is declared about it (`Step`), one step to run (`Spec`), and what it works with
-(`StepContext`). STEPS is the registry of all of them.
+(`StepContext`; before it starts, `PlannedStep`). STEPS is the registry of all of them.
 """
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.lab.inputs.corpora import read_corpus
-from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
+from vocadapt.lab.inputs.opened import OpenedInputs
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_weights
-from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, record_input
+from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, check_name
 from vocadapt.models.language_model import (
-    LanguageModel,
     begins_with_folder,
     is_cached,
-    open_model,
 )
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress
 from vocadapt.settings import CheckedSettings, build_settings
-from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import expand_path, show_path
-from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.training.tasks.task import list_task_files
+from vocadapt.text.corpus import CorpusSettings
 
 Numbers = dict[str, Any]  # headline figures of an artifact
 CASINGS = ("cased", "uncased")
-SPACE_ROLES = ("space", "other", "before", "after", "noise")  # inputs that are spaces of any kind
 
 
 class SpaceNumbers(TypedDict):
@@ -127,7 +121,7 @@ class Step:
     grows: bool = (
         False  # its folder is filled over several runs, in place, by one process at a time
     )
-    # StepContext → what to know before it starts, found without long work; None: it has no guards
+    # PlannedStep → what to know before it starts, found without long work; None: it has no guards
     guards: Callable[[Any], Iterable[Guard]] | None = None
     # its headline figures → what it came to, shown in place of "done"; "": done
     outcome: Callable[[Mapping[str, Any]], str] = lambda numbers: ""
@@ -235,9 +229,14 @@ class Spec:
         if self.declaration.guards is None:
             return ()
         with suppress(InputError):
-            context = StepContext(self.absolute(), folder or Path(), root, silent)
-            return tuple(self.declaration.guards(context))
+            planned = PlannedStep(self.absolute(), folder or Path(), root)
+            return tuple(self.declaration.guards(planned))
         return ()
+
+    def open_inputs(self) -> OpenedInputs:
+        """Return the inputs, each opened when it is first used."""
+        corpus = getattr(self.settings, "corpus", CorpusSettings())
+        return OpenedInputs(self.inputs, corpus, self.offline, self.lowercase)
 
     def one(self, role: str) -> str | None:
         """Return the single input of a role, None if there is none."""
@@ -335,6 +334,22 @@ def _absolute_path(path: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class PlannedStep:
+    """A step before it starts, as its guards see it: spec, folder of its artifact, workspace (None if
+    outside).
+    """
+
+    spec: Spec
+    folder: Path
+    root: Path | None
+
+    @cached_property
+    def inputs(self) -> OpenedInputs:
+        """The inputs, opened."""
+        return self.spec.open_inputs()
+
+
+@dataclass(frozen=True, eq=False)
 class StepContext:
     """What a step works with: its spec, the folder to fill, the workspace (None if outside),
     progress.
@@ -351,60 +366,9 @@ class StepContext:
     used: list[Any] = field(default_factory=list)
 
     @cached_property
-    def model(self) -> LanguageModel:
-        """The language model of the spec."""
-        # With a target the casing is the target's: that is the bare vocabulary.
-        casing = None if self.spec.one("target") else self.spec.lowercase
-        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, casing)
-
-    @cached_property
-    def target(self) -> LanguageModel | None:
-        """The model whose vocabulary is taken over, if any."""
-        name = self.spec.one("target")
-        return open_model(name, self.spec.offline or None, self.spec.lowercase) if name else None
-
-    @cached_property
-    def space(self) -> EmbeddingSpace:
-        """The word vectors of the spec."""
-        return load_space(Path(self.spec.inputs["vectors"][0]))
-
-    @cached_property
-    def text(self) -> Corpus:
-        """The text of the spec, as its settings `corpus` say."""
-        return read_corpus(self.spec.inputs["text"], self.spec.settings.corpus)
-
-    def opened(self, role: str, place: int = 0) -> OpenedSpace:
-        """Open the space of a role (embeddings of a model or word vectors), or one of several;
-        cached.
-        """
-        path = self.spec.inputs[role][place]
-        if path not in self._opened:
-            self._opened[path] = open_space(path, self.spec.offline or None)
-        return self._opened[path]
-
-    def _list_folders(self, role: str) -> list[Path]:
-        """Return the folders of the spaces of a role."""
-        return [self.opened(role, place).folder for place in range(len(self.spec.inputs[role]))]
-
-    @cached_property
-    def _opened(self) -> dict[str, OpenedSpace]:
-        return {}
-
-    def inputs(self) -> dict[str, Input]:
-        """Return the stamps of all inputs."""
-        opened: dict[str, Callable[[], list[Path]]] = {
-            "model": lambda: [self.model.path],
-            "target": lambda: [self.target.path] if self.target else [],
-            "task": lambda: list_task_files(Path(self.spec.inputs["task"][0])),
-        }
-        for role in SPACE_ROLES:
-            opened[role] = partial(self._list_folders, role)
-        return {
-            role: record_input(
-                opened[role]() if role in opened else [Path(path) for path in paths], self.root
-            )
-            for role, paths in self.spec.inputs.items()
-        }
+    def inputs(self) -> OpenedInputs:
+        """The inputs, opened."""
+        return self.spec.open_inputs()
 
 
 def summarize_space(space: EmbeddingSpace) -> SpaceNumbers:

@@ -82,13 +82,13 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
     if settings.on != HERE:
         word2vec = check_cluster_settings(settings)
         pair_counter = partial(
-            count_pairs_on_ray, context.text, context.model.splitter, settings.on
+            count_pairs_on_ray, context.inputs.text, context.inputs.model.splitter, settings.on
         )
 
     # 2. Train, and record what was chosen.
     trained = train_domain_vectors(
-        context.text,
-        context.model,
+        context.inputs.text,
+        context.inputs.model,
         word2vec,
         context.progress,
         settings.resample,
@@ -100,7 +100,7 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
     chosen = replace(settings.word2vec, trainer=used.trainer, epochs=used.epochs)
     context.used.append(replace(settings, word2vec=chosen))
     save_space(space, context.draft)
-    model = context.model
+    model = context.inputs.model
     addable, left_out = split_addable_words(model.vocabulary, model.splitter, space.words)
     return {
         **summarize_space(space),

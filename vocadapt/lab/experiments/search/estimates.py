@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from statistics import mean
 from typing import Any
@@ -11,9 +10,7 @@ from vocadapt.lab.experiments.search.space import Range, Space, apply_settings
 from vocadapt.lab.experiments.search.trials import TrialMaker
 from vocadapt.lab.experiments.studies.estimates import START_UP
 from vocadapt.lab.steps.finetune import limit_task, load_task
-from vocadapt.lab.steps.step import StepContext
 from vocadapt.models.language_model import open_model
-from vocadapt.progress import silent
 from vocadapt.training.estimates import (
     THREADS_OF_SPEED,
     estimate,
@@ -93,7 +90,7 @@ def find_quick_search(
 
 def _read_limited_task(maker: TrialMaker) -> Task:
     base = maker.spec.settings
-    return limit_task(load_task(StepContext(maker.spec, Path(), None, silent), base), base.limit)[0]
+    return limit_task(load_task(maker.spec, base), base.limit)[0]
 
 
 def draw_settings(space: Space, random: Random) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from vocadapt.lab.experiments.search.search import (
     import_optuna,
 )
 from vocadapt.lab.experiments.search.space import read_space
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name
-from vocadapt.progress import silent
 from vocadapt.training.scoring.summary import summarize_seeds
 
 FILE = "space.toml"  # in the folder of a search
@@ -45,7 +44,7 @@ def save_search(spec: Spec, name: str, workspace: Workspace, space: str = "") ->
             (draft / FILE).write_text(space, encoding="utf-8")
             read_space(draft / FILE)
             spec = _point_to_space(spec, draft / FILE)
-        inputs = StepContext(spec.absolute(), draft, workspace.root, silent).inputs()
+        inputs = spec.absolute().open_inputs().record(workspace.root)
         if space:
             place = f"{spec.kind}/{name}/{FILE}"
             inputs[SPACE] = replace(inputs[SPACE], paths=(place,))

@@ -14,7 +14,7 @@ from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import STEP as FINETUNE
 from vocadapt.lab.steps.finetune import FinetuneStep, find_finetune_guards
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard, nest_change
-from vocadapt.lab.steps.step import MODEL, Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.step import MODEL, Numbers, PlannedStep, Role, Spec, Step, StepContext
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     # 1. What is searched.
     import_optuna()
     context.progress(0.0, "reading the space and the task")
-    space = read_searched_space(context, settings)
-    seeds = choose_seeds(context, settings, space)
+    space = read_searched_space(context.spec, settings)
+    seeds = choose_seeds(context.spec, settings, space)
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
 
     # 2. The trials.
@@ -222,7 +222,7 @@ def compare_seeds(context: StepContext, settings: SeedStudyStep) -> SeedsNumbers
     return cast(SeedsNumbers, numbers)
 
 
-def find_search_guards(context: StepContext) -> Iterator[Guard]:
+def find_search_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before a search or a comparison of seeds starts: the guards of its
     trainings, and the time of all.
     """
@@ -231,15 +231,15 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
     from vocadapt.lab.experiments.studies.places import count_workers
 
     # 1. The guards of one training.
-    settings, space = context.spec.settings, None
+    settings, space = planned.spec.settings, None
     seeds, trials, fewest = settings.seeds, 1, 1
     if isinstance(settings, SearchStep):
-        space = read_searched_space(context, settings)
-        seeds, trials = choose_seeds(context, settings, space), settings.trials
+        space = read_searched_space(planned.spec, settings)
+        seeds, trials = choose_seeds(planned.spec, settings, space), settings.trials
         fewest = SearchStep().trials
-    inputs = list_task_inputs(context.spec.inputs)
-    maker = prepare_trials(inputs, settings.training, seeds, context.spec.offline)
-    for guard in find_finetune_guards(replace(context, spec=maker.spec)):
+    inputs = list_task_inputs(planned.spec.inputs)
+    maker = prepare_trials(inputs, settings.training, seeds, planned.spec.offline)
+    for guard in find_finetune_guards(replace(planned, spec=maker.spec)):
         if guard.code != "minutes":
             yield replace(guard, change=nest_change(guard.change, "training"))
 
@@ -249,22 +249,22 @@ def find_search_guards(context: StepContext) -> Iterator[Guard]:
     yield build_minutes_guard(cost.seconds, find_quick_search(maker, space, fewest, workers))
 
 
-def read_searched_space(context: StepContext, settings: SearchStep) -> "Space":
+def read_searched_space(spec: Spec, settings: SearchStep) -> "Space":
     """Return the space of a search, without the settings that are not searched."""
     from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
 
-    file = context.spec.one("search_space")
+    file = spec.one("search_space")
     space = read_space(Path(file)) if file else build_thesis_space()
     return space.without(settings.fixed)
 
 
-def choose_seeds(context: StepContext, settings: SearchStep, space: "Space") -> tuple[int, ...]:
+def choose_seeds(spec: Spec, settings: SearchStep, space: "Space") -> tuple[int, ...]:
     """Return the seeds of each trial: those that are given, else those of the space file; without
     one, the first of the published space, so that a search ends within minutes.
     """
     if settings.seeds:
         return tuple(dict.fromkeys(settings.seeds))
-    if context.spec.one("search_space"):
+    if spec.one("search_space"):
         return space.seeds
     return space.seeds[:1]
 

@@ -11,9 +11,8 @@ from vocadapt.lab.experiments.studies.grid import identify_training
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.experiments.studies.study_step import Stamps, StudyStep
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep, limit_task, load_task
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.models.model_folder import name_of
-from vocadapt.progress import silent
 from vocadapt.training.finetune.run_files import load_runs
 from vocadapt.training.tasks.splits import SPLITS
 
@@ -71,8 +70,7 @@ def prepare_trials(
     if base.fold == ALL_FOLDS:
         raise InputError("A search runs on one fold.", "Choose one, such as 1.", "fold")
     spec = Spec("finetune", replace(base, weights=False), dict(inputs), offline=offline).absolute()
-    context = StepContext(spec, Path(), None, silent)
-    task = limit_task(load_task(context, spec.settings), spec.settings.limit)[0]
+    task = limit_task(load_task(spec, spec.settings), spec.settings.limit)[0]
     dev = task.splits.get("dev")
     if dev is None or not dev.labeled:
         raise InputError(

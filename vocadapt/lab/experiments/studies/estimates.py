@@ -13,12 +13,11 @@ from vocadapt.lab.experiments.studies.grid import Cell, Grid
 from vocadapt.lab.experiments.studies.study_step import StudyStep
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.finetune import limit_task, list_folds, load_task
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.models.language_model import open_model
-from vocadapt.progress import silent
 from vocadapt.system.footprint import Footprint, estimate_footprint
 from vocadapt.training.estimates import (
     THREADS_OF_SPEED,
@@ -137,11 +136,10 @@ def _model_cost(cell: Cell, grid: Grid, root: Path, tasks: dict[Limited, Task]) 
     """Return the seconds of a cell by the cost model, from its task and the size of the network."""
     settings = cell.step.spec.settings
     # 1. The examples. Every fold is estimated by the first one.
-    context = StepContext(cell.step.spec, root, root, silent)
-    folds = list_folds(context, settings)
+    folds = list_folds(cell.step.spec, settings)
     key = (cell.task, settings.limit, folds[0])
     if key not in tasks:
-        first = load_task(context, replace(settings, fold=folds[0]))
+        first = load_task(cell.step.spec, replace(settings, fold=folds[0]))
         tasks[key] = limit_task(first, settings.limit)[0]
     task = tasks[key]
 

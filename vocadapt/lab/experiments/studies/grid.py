@@ -24,10 +24,9 @@ from vocadapt.lab.experiments.studies.study_step import (
 )
 from vocadapt.lab.steps.adapt import ModelStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.progress import silent
 from vocadapt.recipe_changes import choose_recipe
 from vocadapt.training.finetune.settings import FinetuneSettings, training_preset
 
@@ -192,7 +191,7 @@ def _build_model(
         inputs["glossary"] = given.get("glossary", ())
         spec = Spec("model", settings, inputs, casing=given.get("casing", ""))
         checked = replace(spec, offline=bool(stamps.offline))
-        check_model_step(StepContext(checked, Path(), None, silent), settings)
+        check_model_step(checked.open_inputs(), settings)
         vectors = _build_vectors(study, spec, corpus or variant.name, stamps, names)
         made = {}
         if vectors is not None:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
-from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.step import Numbers, PlannedStep, Role, Step, StepContext
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.settings import CheckedSettings, setting
 
@@ -58,7 +58,7 @@ def run_study(context: StepContext, settings: StudyRun) -> Numbers:
     return numbers if script is None else {**numbers, "script": str(script)}
 
 
-def find_study_guards(context: StepContext) -> Iterator[Guard]:
+def find_study_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before a study starts: the guards of its trainings, each sentence once,
     with the models as they are; and the time of all cells.
 
@@ -70,17 +70,17 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
     from vocadapt.lab.experiments.studies.study_file import read_study
 
     # 1. The guards of the trainings that are left; seeds do not change them.
-    settings = context.spec.settings
-    study = read_study(Path(context.spec.inputs["file"][0]))
-    workspace = Workspace(context.root) if context.root else None
-    offline = context.spec.offline or None
-    grid = expand(study, context.draft, settings.confirm, workspace, offline)
+    settings = planned.spec.settings
+    study = read_study(Path(planned.spec.inputs["file"][0]))
+    workspace = Workspace(planned.root) if planned.root else None
+    offline = planned.spec.offline or None
+    grid = expand(study, planned.folder, settings.confirm, workspace, offline)
     found: dict[str, Guard] = {}
     for (_, task), cell in {(cell.row, cell.task): cell for cell in grid.cells}.items():
-        spec = replace(cell.step.spec, offline=cell.step.spec.offline or context.spec.offline)
+        spec = replace(cell.step.spec, offline=cell.step.spec.offline or planned.spec.offline)
         if cell.step.needs is not None:  # its model is not made yet
             spec = replace(spec, inputs={**spec.inputs, "model": find_source(cell).inputs["model"]})
-        for guard in spec.find_guards(context.root):
+        for guard in spec.find_guards(planned.root):
             if guard.code != "minutes":
                 named = replace(guard, sentence=f"{task}: {guard.sentence}", change={})
                 found[named.sentence] = named
@@ -88,7 +88,7 @@ def find_study_guards(context: StepContext) -> Iterator[Guard]:
 
     # 2. The time of all cells.
     workers = count_workers(settings.workers, study)
-    yield build_minutes_guard(estimate_grid(grid, context.draft, workers).seconds)
+    yield build_minutes_guard(estimate_grid(grid, planned.folder, workers).seconds)
 
 
 STEP = Step(

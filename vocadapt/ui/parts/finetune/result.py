@@ -28,15 +28,15 @@ from vocadapt.ui.components.blocks import (
     draw_metric,
     draw_note,
 )
-from vocadapt.ui.components.setting_inputs import format_change
-from vocadapt.ui.jobs import panel
-from vocadapt.ui.parts.finetune.curves import (
+from vocadapt.ui.components.curves import (
     LEGEND_LINE,
     describe_last,
     label_curve,
     label_curves,
     list_curves,
 )
+from vocadapt.ui.components.setting_inputs import format_change
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, fraction

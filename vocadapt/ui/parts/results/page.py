@@ -13,9 +13,8 @@ from vocadapt.lab.results.runs import (
     list_names_by_age,
 )
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import curves, pickers
 from vocadapt.ui.components.blocks import draw_note, draw_task_remark
-from vocadapt.ui.parts.finetune import curves
 from vocadapt.ui.parts.finetune.result import (
     describe_model_and_task,
     describe_training,

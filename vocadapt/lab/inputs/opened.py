@@ -1,0 +1,89 @@
+"""The inputs of a step, opened: its model, text, word vectors and spaces."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+from vocadapt.lab.inputs.corpora import read_corpus
+from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
+from vocadapt.lab.workspace.manifest import Input, record_input
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.training.tasks.task import list_task_files
+
+SPACE_ROLES = ("space", "other", "before", "after", "noise")  # inputs that are spaces of any kind
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedInputs:
+    """The inputs of a step by role, each opened when it is first used.
+
+    paths: the paths of each role; a hub name is allowed for `model` and `target`. corpus: which lines
+    of the text are read. offline: whether nothing may be downloaded. lowercase: the casing of a bare
+    vocab.txt; None if it is inferred.
+    """
+
+    paths: Mapping[str, tuple[str, ...]]
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    offline: bool = False
+    lowercase: bool | None = None
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model."""
+        # With a target the casing is the target's: that is the bare vocabulary.
+        casing = None if "target" in self.paths else self.lowercase
+        return open_model(self.paths["model"][0], self.offline or None, casing)
+
+    @cached_property
+    def target(self) -> LanguageModel | None:
+        """The model whose vocabulary is taken over, if any."""
+        if "target" not in self.paths:
+            return None
+        return open_model(self.paths["target"][0], self.offline or None, self.lowercase)
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The word vectors."""
+        return load_space(Path(self.paths["vectors"][0]))
+
+    @cached_property
+    def text(self) -> Corpus:
+        """The text."""
+        return read_corpus(self.paths["text"], self.corpus)
+
+    def open_space(self, role: str, place: int = 0) -> OpenedSpace:
+        """Open the space of a role (embeddings of a model or word vectors), or one of several;
+        cached.
+        """
+        path = self.paths[role][place]
+        if path not in self._opened:
+            self._opened[path] = open_space(path, self.offline or None)
+        return self._opened[path]
+
+    def record(self, root: Path | None) -> dict[str, Input]:
+        """Return what a manifest records of each input. root: of the workspace; None outside one."""
+        folders: dict[str, Callable[[], list[Path]]] = {
+            "model": lambda: [self.model.path],
+            "target": lambda: [self.target.path] if self.target else [],
+            "task": lambda: list_task_files(Path(self.paths["task"][0])),
+        }
+        for role in SPACE_ROLES:
+            folders[role] = partial(self._list_folders, role)
+        return {
+            role: record_input(
+                folders[role]() if role in folders else [Path(path) for path in paths], root
+            )
+            for role, paths in self.paths.items()
+        }
+
+    def _list_folders(self, role: str) -> list[Path]:
+        """Return the folders of the spaces of a role."""
+        return [self.open_space(role, place).folder for place in range(len(self.paths[role]))]
+
+    @cached_property
+    def _opened(self) -> dict[str, OpenedSpace]:
+        return {}
