@@ -48,6 +48,7 @@ from vocadapt.text.words import Splitter
 from vocadapt.training.finetune.settings import training_preset
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import pretraining_preset
+from vocadapt.ui.jobs.results import PLACES
 from vocadapt.ui.state.pages import PARTS
 from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
@@ -63,10 +64,13 @@ def test_a_step_is_registered_once_under_its_own_name():
         register_step(STEPS["corpus"])
 
 
-def test_a_step_names_a_command_and_a_part_that_exist():
-    for step in STEPS.values():
-        assert " ".join(step.command) in COMMANDS
-        assert step.part in ("", *PARTS)
+def test_a_step_names_a_command_that_exists():
+    assert all(" ".join(step.command) in COMMANDS for step in STEPS.values())
+
+
+def test_what_a_step_makes_is_shown_on_a_part_that_exists():
+    assert set(PLACES) <= set(STEPS)
+    assert {place.part for place in PLACES.values()} <= set(PARTS)
 
 
 def test_vectors_are_trained_in_the_models_words_and_width(vectors):

@@ -18,6 +18,7 @@ from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.ui.components import pickers
 from vocadapt.ui.jobs import results
+from vocadapt.ui.jobs.results import PLACES
 from vocadapt.ui.state.pages import PARTS
 
 
@@ -60,8 +61,9 @@ def test_every_step_has_a_way_to_its_result(tmp_path, name):
     own = [key for key in query if key.startswith(f"{part}_")]
     assert own and len(own) == len(query)
     assert set(own) <= keys or part == "jobs"
-    if step.selected_by:
-        assert query[step.selected_by] == "mine" and step.selected_by.startswith(f"{part}_")
+    place = PLACES.get(step.name)
+    if place is not None and place.selected_by:
+        assert query[place.selected_by] == "mine" and place.selected_by.startswith(f"{part}_")
     elif step.part:
         assert step.name in results.SELECTIONS and all(query.values())
 

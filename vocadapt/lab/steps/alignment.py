@@ -283,7 +283,6 @@ STEP = Step(
     needs=(VECTORS, MODEL),
     libraries=("numpy", "scipy", "tokenizers", "safetensors"),
     command=("align",),
-    part="alignment",
     out="--save",
     express=express_choice,
     own_arguments=name_default_method,

@@ -336,8 +336,6 @@ STEP = Step(
     libraries=("numpy", "tokenizers", "safetensors"),
     command=("change",),
     own_arguments=build_training_arguments,
-    part="change",
-    selected_by="change_comparison",
     start_up=3.0,
     estimate=estimate_comparison,
 )

@@ -324,7 +324,5 @@ STEP = Step(
     ),
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
     command=("initializers",),
-    part="initializers",
-    selected_by="initializers_board",
     seed="leaderboard.seed",
 )

@@ -132,8 +132,6 @@ STEP = Step(
         " every command that takes vectors or a model reads from the model, without a text."
     ),
     command=("vectors", "contextual"),
-    part="vectors",
-    selected_by="vectors_vectors",
     start_up=11.0,
     estimate=estimate_reading,
     seed="contextual.seed",

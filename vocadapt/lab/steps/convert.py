@@ -35,8 +35,6 @@ STEP = Step(
     makes="models",
     needs=(replace(MODEL, flag="", help="model folder (or hub name) with pytorch_model.bin"),),
     command=("convert",),
-    part="lens",
-    selected_by="lens_models",
     writes=measure_model,
     libraries=("torch", "safetensors"),
 )

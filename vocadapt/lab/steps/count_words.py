@@ -43,7 +43,6 @@ STEP = Step(
     makes="word-counts",
     needs=(replace(TEXT, flag=""), replace(MODEL, bare=True)),
     command=("words", "count"),
-    part="text",
     out="",
     express=express_as_command,
     start_up=1.0,

@@ -475,7 +475,6 @@ STEP = Step(
     libraries=("numpy", "tokenizers", "safetensors", "torch", "transformers"),
     writes=measure_runs,
     command=("finetune",),
-    part="results",
     resumes=True,
     start_up=12.0,
     seed="seeds",

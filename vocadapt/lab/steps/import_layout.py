@@ -106,7 +106,5 @@ STEP = Step(
     writes=lambda spec: measure_files(spec.inputs["layout"]),
     keeps_inputs=lambda settings: True,
     command=("project",),
-    part="projection",
-    selected_by="projection_view",
     start_up=3.0,
 )

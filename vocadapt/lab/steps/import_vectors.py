@@ -128,6 +128,4 @@ STEP = Step(
     writes=lambda spec: measure_files(spec.inputs["file"]),
     keeps_inputs=lambda settings: True,
     command=("vectors", "import"),
-    part="vectors",
-    selected_by="vectors_vectors",
 )

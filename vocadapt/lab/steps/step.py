@@ -106,10 +106,6 @@ class Step:
     # (settings, output folder) → arguments of settings that are written another way than by a flag
     own_arguments: Callable[[Any, Path], list[str]] = lambda settings, folder: []
 
-    # Its part of the lab.
-    part: str = ""  # name; "": a form on the page Jobs, and the result there
-    selected_by: str = ""  # query parameter of the part that selects a result by its name
-
     # Its jobs.
     resumes: bool = False  # it leaves checkpoints in the folder that its StepContext names
     start_up: float = (

@@ -4,6 +4,7 @@ A job that ends while its part is open selects its result, and the page scrolls 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import streamlit as st
 
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.step import Step
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components import pickers
@@ -25,17 +27,34 @@ SPACE_ROLES = ("vectors", "target")  # inputs that embeddings of new tokens were
 Query = dict[str, str]  # query parameter -> value
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the pages show what a step made: the part, the query parameter that selects a result there
+    by its name ("": none), and what else must be selected to see it.
+    """
+
+    part: str
+    selected_by: str = ""
+    select_more: Callable[[queue.Job], Query] | None = None
+
+
 def find_result_part(job: queue.Job) -> tuple[str, Query]:
     """Return the part that shows the result of a finished job, and the query parameters that select
     it there.
     """
-    step = job.spec.declaration
-    if not step.part:
-        return "jobs", {STEP: step.about, RESULT: job.target.name}
-    query = {step.selected_by: job.target.name} if step.selected_by else {}
-    if step.name in SELECTIONS:
-        query |= SELECTIONS[step.name](job)
-    return step.part, query
+    part, query = find_artifact_part(job.spec.declaration, job.target.name)
+    place = PLACES.get(job.spec.step)
+    if place is not None and place.select_more is not None:
+        query |= place.select_more(job)
+    return part, query
+
+
+def find_artifact_part(step: Step, name: str) -> tuple[str, Query]:
+    """Return the part that shows what a step made, and the query parameters that select it there."""
+    place = PLACES.get(step.name)
+    if place is None:
+        return "jobs", {STEP: step.about, RESULT: name}
+    return place.part, {place.selected_by: name} if place.selected_by else {}
 
 
 def select_new_results(workspace: Workspace) -> None:
@@ -129,12 +148,24 @@ def _select_model(job: queue.Job, key: str) -> Query:
     return {key: label_of(model, models_of(job.workspace))} if model else {}
 
 
-# By step: what else must be selected on its page to see a result.
-SELECTIONS: dict[str, Callable[[queue.Job], Query]] = {
-    "corpus": partial(_select_model, key="text_model"),
-    "counts": _select_counted_text,
-    "alignment": _select_alignment,
-    "leaderboard": _select_leaderboard,
-    "finetune": _select_run,
-    "projection": _select_projection,
+# By step. The others have a form on the page Jobs, and their results there.
+PLACES: dict[str, Place] = {
+    "corpus": Place("text", "text_corpus", partial(_select_model, key="text_model")),
+    "counts": Place("text", "", _select_counted_text),
+    "vectors": Place("vectors", "vectors_vectors"),
+    "contextual": Place("vectors", "vectors_vectors"),
+    "import": Place("vectors", "vectors_vectors"),
+    "alignment": Place("alignment", "", _select_alignment),
+    "leaderboard": Place("initializers", "initializers_board", _select_leaderboard),
+    "model": Place("adapt", "adapt_adapted"),
+    "convert": Place("lens", "lens_models"),
+    "pretrain": Place("lens", "lens_models"),
+    "continued": Place("pretraining", "pretraining_pretrained"),
+    "projection": Place("projection", "projection_view", _select_projection),
+    "import-layout": Place("projection", "projection_view"),
+    "change": Place("change", "change_comparison"),
+    "finetune": Place("results", "", _select_run),
+    "study": Place("studies", "studies_study"),
+    "search": Place("search", "search_search"),
+    "seeds": Place("search", "search_search"),
 }

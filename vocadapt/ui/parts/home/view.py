@@ -28,7 +28,7 @@ from vocadapt.ui.components.blocks import (
     draw_task_remark,
 )
 from vocadapt.ui.components.pickers import label_difference
-from vocadapt.ui.jobs.results import RESULT, STEP
+from vocadapt.ui.jobs.results import find_artifact_part
 from vocadapt.ui.parts.adapt.model import describe_size
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import address, cache
@@ -350,12 +350,7 @@ def find_result_link(artifact: Artifact) -> tuple[str, dict[str, str]]:
     """Return the part that shows an artifact, and the query parameter that selects it."""
     makers = (step for step in STEPS.values() if step.makes == artifact.kind)
     step = STEPS.get(artifact.manifest.step) or next(makers)
-    if not step.part:  # a form on the page Jobs, and the result there
-        return "jobs", {STEP: step.about, RESULT: artifact.name}
-    query = {}
-    if step.selected_by:
-        query[step.selected_by] = artifact.name
-    return step.part, query
+    return find_artifact_part(step, artifact.name)
 
 
 def draw_beginning(workspace: Workspace) -> None:

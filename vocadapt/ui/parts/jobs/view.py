@@ -250,7 +250,7 @@ def draw_more_steps(workspace: Workspace) -> None:
     files of a result.
     """
     # 1. The steps without a page: those of vocabulary packs, and of extensions.
-    offered = {step.about: step for step in STEPS.values() if not step.part}
+    offered = {step.about: step for step in STEPS.values() if step.name not in results.PLACES}
     if not offered:
         return
     draw_heading("More steps", anchor=False)
