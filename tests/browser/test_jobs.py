@@ -127,12 +127,13 @@ def test_the_name_of_an_ended_job_is_not_cut_in_the_sidebar(
     page.goto(f"{serve(workspace.root)}/text")
     link = page.get_by_test_id("stSidebar").get_by_role("link", name=12 * "w" + "…" + 11 * "w")
     link.wait_for()
-    # No box around the name is narrower than its content.
-    assert link.evaluate(
-        "link => [link, ...link.querySelectorAll('*')].every(e => e.scrollWidth <= e.clientWidth"
-        " || getComputedStyle(e).overflowX === 'visible')"
+    # No box around the name is narrower than its content, once the sidebar has its width.
+    page.wait_for_function(
+        "link => link.scrollWidth <= link.clientWidth && [link, ...link.querySelectorAll('*')].every("
+        "e => e.scrollWidth <= e.clientWidth || getComputedStyle(e).overflowX === 'visible')",
+        arg=link.element_handle(),
+        timeout=10_000,
     )
-    assert link.evaluate("link => link.scrollWidth <= link.clientWidth")
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def test_every_artifact_that_a_lesson_needs_is_one_of_the_demo(tmp_path):
 @pytest.mark.parametrize(("lesson", "number"), STEPS, ids=IDS)
 def test_every_link_sets_keys_that_its_part_reads(lesson, number):
     step = lesson.steps[number - 1]
-    folder = ROOT / "vocadapt" / "ui" / FOLDERS.get(step.part, step.part)
+    folder = ROOT / "vocadapt" / "ui" / "parts" / FOLDERS.get(step.part, step.part)
     source = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     assert PAGE_OF_PART[step.part]
     for key in step.set:
