@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._shared_passages import collect_passages
 from vocadapt.cli import main as run_vocadapt
-from vocadapt.text.shared_passages import collect_passages
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data"
 WORDS = {"1m": 1_000_000, "15m": 10**12}  # name of a text: its words; the second is all of it

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._shared_passages import collect_passages
 from benchmarks.evidence import DATA, minilm, read_blocks, read_test_sentences
 from benchmarks.judges import BOOTSTRAPS
 from vocadapt.models.contextual.word_vectors import count_layers, iterate_batches, load_until_layer
@@ -39,7 +40,6 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix, normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
-from vocadapt.text.shared_passages import collect_passages
 from vocadapt.text.words import write_sentences
 from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.joined_states import PieceJoiner

@@ -49,13 +49,12 @@ from vocadapt.lab.steps.alignment import AlignmentStep, load_evaluation
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.progress import silent
 from vocadapt.spaces.alignment.anchors import find_anchors
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.neighbors.search import find_nearest
@@ -465,11 +464,11 @@ def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
     assert kept["verdict"] != "chance"
 
 
-def test_the_shipped_projection_has_the_anchors_of_its_inputs(tmp_path):
+def test_the_shipped_projection_has_the_anchors_of_its_inputs():
     folder = demo.DEMO.joinpath(*MAP)
     inputs = {"model": demo.DEMO.joinpath(*MODEL), "vectors": demo.DEMO.joinpath(*VECTORS)}
-    context = StepContext(Spec("alignment", AlignmentStep(), inputs), tmp_path, None, silent)
-    found = find_anchors(context.space, context.model.word_space, AlignmentSettings().anchors)
+    opened = Spec("alignment", AlignmentStep(), inputs).open_inputs()
+    found = find_anchors(opened.space, opened.model.word_space, AlignmentSettings().anchors)
     assert list(found.words) == [anchor.word for anchor in load_evaluation(folder).anchors]
     assert len(found.words) == Manifest.load(folder).numbers["anchors"] > 1000
 

@@ -24,12 +24,11 @@ from tests.material.architectures import (
 from tests.vocabulary.test_sentencepiece_bpe import build
 from vocadapt.errors import InputError
 from vocadapt.models.abilities import (
+    ABILITIES,
     ENCODERS,
     EXTENDABLE,
-    can_extend,
-    can_finetune,
-    can_pretrain_masked,
     check_ability,
+    explain_inability,
     has_masked_head,
 )
 from vocadapt.models.adapted_model import AdaptedModel, apply_plan
@@ -642,7 +641,7 @@ def test_every_encoder_gets_a_head_for_every_task(tmp_path: Path, name: str, hea
 @pytest.mark.parametrize("name", DECODERS)
 def test_what_a_decoder_cannot_do_is_refused_by_name(tmp_path: Path, name: str) -> None:
     model = open_model(build_tiny_model(name, tmp_path / "m"))
-    assert not (can_finetune(model) or can_pretrain_masked(model) or can_extend(model))
+    assert all(explain_inability(model, ability) for ability in ABILITIES)
     kind = ARCHITECTURES[name].network
     for ability in ("finetune", "pretrain", "extend"):
         with pytest.raises(InputError, match=kind):
@@ -653,14 +652,19 @@ def test_what_a_decoder_cannot_do_is_refused_by_name(tmp_path: Path, name: str) 
 
 def test_abilities_of_encoders(tmp_path: Path) -> None:
     found = {
-        name: (can_finetune(model), has_masked_head(model), can_extend(model))
+        name: (
+            not explain_inability(model, "finetune"),
+            has_masked_head(model),
+            not explain_inability(model, "extend"),
+        )
         for name in ENCODER_NAMES
         for model in [open_model(build_tiny_model(name, tmp_path / name))]
     }
     expected = dict.fromkeys(ENCODER_NAMES, (True, True, False)) | {"bert": (True, True, True)}
     assert found == expected
     detector = open_model(build_tiny_model("electra-discriminator", tmp_path / "detector"))
-    assert can_finetune(detector) and not can_pretrain_masked(detector)
+    assert not explain_inability(detector, "finetune")
+    assert explain_inability(detector, "pretrain")
 
 
 def test_the_listed_encoders_have_all_heads_in_transformers() -> None:

@@ -82,21 +82,6 @@ def has_masked_head(model: ModelFolder) -> bool:
     return is_pretrained and model.config.get("model_type") in MASKED_PRETRAINING
 
 
-def can_finetune(model: ModelFolder) -> bool:
-    """Return whether a model can be fine-tuned on a task."""
-    return not explain_inability(model, "finetune")
-
-
-def can_pretrain_masked(model: ModelFolder) -> bool:
-    """Return whether a model can be trained to predict masked tokens."""
-    return not explain_inability(model, "pretrain")
-
-
-def can_extend(model: ModelFolder) -> bool:
-    """Return whether extension modules (exBERT) can be added to a model."""
-    return not explain_inability(model, "extend")
-
-
 def explain_inability(model: ModelFolder, ability: str) -> str:
     """Return why a model does not support a step; "" if it does.
 

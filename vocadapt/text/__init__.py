@@ -7,8 +7,7 @@ held out), `shards` (counting by several processes), `keyword_in_context` (occur
 `pretoken_lines` (lines with some pre-tokens), `word_search` (the words that a search text matches:
 `spelling`, `patterns` and `formulas` do the work). Read the others when needed: `formats` (one
 reader per file format), `language` (filter for the main language of a corpus), `entities` (words of
-a labeled file), `glossary` (words with descriptions), `shared_passages` (lines that share a long
-word sequence with test data), `tokenization` (errors of the tokenizers library), `display` and
-`spreadsheet` (safe output of untrusted text), `summary` (how the main values show themselves in a
-notebook).
+a labeled file), `glossary` (words with descriptions), `tokenization` (errors of the tokenizers
+library), `display` and `spreadsheet` (safe output of untrusted text), `summary` (how the main
+values show themselves in a notebook).
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vocadapt.text.shared_passages import collect_passages
+from benchmarks._shared_passages import collect_passages
 
 TEN = "one two three four five six seven eight nine ten"
 
