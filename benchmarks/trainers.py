@@ -1,7 +1,6 @@
 """The trainer `blocks` against gensim: seconds and quality of word vectors, over several seeds.
 
     python -m benchmarks.trainers [--seeds 5] [--megabytes 30] [--dim 384] [--skip-gram] [--workers 2]
-                                  [--gpu]
 
 Both train on the same words with the same counts and settings; the seconds are those from the first
 update to the last. Target: a third of gensim's time at equal quality. Needs ../shared/data.
@@ -11,9 +10,6 @@ CSLS, all anchors are candidates), analogies, and Spearman's correlation with ju
 Each difference has a 95 % interval by a bootstrap over anchors, questions or pairs and over seeds.
 Equal means that the interval lies above -.01. gensim with other seeds stands beside it: a measure for
 which even that is not shown to be equal does not judge.
-
---gpu adds the trainer `blocks-gpu`. Without a GPU, torch runs its functions on the processor, so that
-its quality is measured; its seconds say nothing then.
 
 Limits of the machine: the memory bandwidth is that of copying 512 MB, the peak arithmetic that of a
 product of matrices in NumPy, both with as many threads. The traffic and the arithmetic of a training
@@ -160,19 +156,6 @@ def describe_limits(words: float, seconds: float, settings: Word2VecSettings) ->
     )
 
 
-def allow_processor() -> None:
-    """Let the trainer `blocks-gpu` run on the processor if there is no GPU."""
-    import torch
-
-    from vocadapt.spaces.word2vec import block_gpu
-
-    if torch.accelerator.is_available():
-        return
-    print("No GPU: blocks-gpu runs on the processor, and its seconds say nothing.")
-    block_gpu.select_device = lambda: torch.device("cpu")
-    block_gpu.check_memory = lambda device, words, settings: None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=5)
@@ -180,7 +163,6 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--skip-gram", action="store_true")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     settings = Word2VecSettings(
         dim=options.dim, skip_gram=options.skip_gram, workers=options.workers, epochs=5
@@ -191,9 +173,6 @@ def main() -> None:
         "again": [],
         "blocks": [],
     }
-    if options.gpu:
-        scores["blocks-gpu"] = []
-        allow_processor()
     seconds: dict[str, list[float]] = {name: [] for name in scores}
     with tempfile.TemporaryDirectory() as folder:
         text, words = Path(folder) / "text.txt", Path(folder) / "words.txt"

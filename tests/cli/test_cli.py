@@ -313,7 +313,7 @@ def test_align_filters_anchors(ask, vectors, tiny_bert):
         "--normalize",
         "--center",
         "--weights",
-        "log",
+        "reliability",
     )
     assert answer["anchors"] == 32  # "a" and "." are out
     assert ask(*arguments, "--min-count", 10_000)[0] == 2

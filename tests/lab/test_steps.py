@@ -475,7 +475,7 @@ SPECS = [
         "alignment",
         AlignmentStep(
             AlignmentSettings(
-                "ridge", True, True, 0.5, "log", AnchorFilter(True, True, True, 4), 8
+                "ridge", True, True, 0.5, "reliability", AnchorFilter(True, True, True, 4), 8
             ),
             5,
             True,

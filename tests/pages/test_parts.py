@@ -48,8 +48,8 @@ from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPla
             "Procrustes · normalized · centered",
         ),
         (
-            AlignmentSettings(method="ridge", ridge=0.1, weights="log"),
-            "Ridge · ridge 0.1 · log weights",
+            AlignmentSettings(method="ridge", ridge=0.1, weights="reliability"),
+            "Ridge · ridge 0.1 · reliability weights",
         ),
         (AlignmentSettings(anchors=AnchorFilter(digits=True)), "Least squares · no digits"),
         (

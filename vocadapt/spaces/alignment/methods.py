@@ -302,8 +302,6 @@ def _weigh_reliability(counts: FloatArray) -> FloatArray:
 
 WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "none": np.ones_like,
-    "log": np.log1p,
-    "sqrt": np.sqrt,
     "reliability": _weigh_reliability,
 }
 

@@ -1,7 +1,4 @@
-"""The plan of a training in blocks: sizes, probabilities of words, and random states.
-
-The compiled trainer (`block_kernel`) and the one on a GPU (`block_gpu`) share it.
-"""
+"""The plan of a training in blocks: sizes, probabilities of words, and random states."""
 
 import math
 from dataclasses import dataclass

@@ -14,13 +14,11 @@ subsampling, the distribution of negatives and the learning rate are as in word2
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
@@ -28,7 +26,6 @@ from vocadapt.spaces.neighbors.search import iterate_blocks
 from vocadapt.spaces.space import Matrix
 from vocadapt.spaces.word2vec.block_plan import (
     LINE_END,
-    Noise,
     compute_noise,
     derive_state,
     plan_shape,
@@ -43,20 +40,6 @@ INPUTS, OUTPUTS, STATE = "inputs.npy", "outputs.npy", "word2vec.json"  # files o
 MAPPED_FRACTION = 0.5  # fraction of the free memory: larger arrays are memory-mapped files
 
 
-@dataclass(frozen=True)
-class SliceTrainer:
-    """The arithmetic of a training, on the processor or on a GPU.
-
-    train: trains on the word ids of a slice, with the learning rates at its start and at its end,
-    and the state of the random generator. copy_vectors: writes the current vectors into the arrays
-    of the training. threads: number of slices that may be trained at the same time.
-    """
-
-    train: Callable[[NDArray[np.int32], tuple[float, float], NDArray[np.uint64]], None]
-    copy_vectors: Callable[[], None]
-    threads: int
-
-
 def train_in_blocks(
     sentences: Path,
     words: dict[str, int],
@@ -64,75 +47,15 @@ def train_in_blocks(
     progress: Progress,
     checkpoint: Path | None,
 ) -> tuple[Matrix, float]:
-    """Train vectors on a words file, on the processor; see `train_slices` for arguments and result.
-
-    Raises InputError if numba is not installed.
-    """
-    kernel = _import_kernel()
-    train = kernel.train_skip_gram if settings.skip_gram else kernel.train_cbow
-
-    def prepare(inputs: Matrix, outputs: Matrix, noise: Noise) -> SliceTrainer:
-        """Compile the trainer, or load it from the cache, by a call without words."""
-        shape = plan_shape(settings)
-
-        def train_slice(
-            text: NDArray[np.int32], rates: tuple[float, float], state: NDArray[np.uint64]
-        ) -> None:
-            """Change `inputs` and `outputs` in place."""
-            train(text, inputs, outputs, noise, shape, rates, state)
-
-        train_slice(np.zeros(0, np.int32), (0.0, 0.0), derive_state(0, 0))
-        return SliceTrainer(train_slice, lambda: None, settings.threads)
-
-    return train_slices(sentences, words, settings, progress, checkpoint, prepare)
-
-
-def train_in_blocks_on_gpu(
-    sentences: Path,
-    words: dict[str, int],
-    settings: TrainingSettings,
-    progress: Progress,
-    checkpoint: Path | None,
-) -> tuple[Matrix, float]:
-    """Train vectors on a words file, on a GPU; see `train_slices` for arguments and result.
-
-    Raises InputError if torch finds no GPU, and if the vectors do not fit into its memory.
-    """
-    from vocadapt.spaces.word2vec.block_gpu import (
-        GpuTrainer,
-        check_memory,
-        plan_blocks_per_step,
-        select_device,
-    )
-
-    device = select_device()
-    check_memory(device, len(words), settings)
-
-    def prepare(inputs: Matrix, outputs: Matrix, noise: Noise) -> SliceTrainer:
-        """Copy the vectors to the GPU, which trains one slice at a time."""
-        blocks = plan_blocks_per_step(np.array([*words.values()], np.float64), noise.keep)
-        trainer = GpuTrainer(inputs, outputs, noise, settings, device, blocks)
-        return SliceTrainer(trainer.train, trainer.copy_vectors, threads=1)
-
-    return train_slices(sentences, words, settings, progress, checkpoint, prepare)
-
-
-def train_slices(
-    sentences: Path,
-    words: dict[str, int],
-    settings: TrainingSettings,
-    progress: Progress,
-    checkpoint: Path | None,
-    prepare: Callable[[Matrix, Matrix, Noise], SliceTrainer],
-) -> tuple[Matrix, float]:
     """Train vectors on a words file, slice by slice, with checkpoints.
 
     words: the words to train, with their counts. checkpoint: a folder for checkpoints, at most one
     per epoch and every five minutes; a second call with the same folder, text and settings resumes.
-    prepare: returns the arithmetic for input and output vectors (words, dim) and the distribution
-    of negatives. Returns the vectors (words, dim) float32, and the seconds from the first update to
-    the last.
+    Returns the vectors (words, dim) float32, and the seconds from the first update to the last.
+    Raises InputError if numba is not installed.
     """
+    kernel = _import_kernel()
+    train = kernel.train_skip_gram if settings.skip_gram else kernel.train_cbow
     # 1. Write the text as word ids.
     ids_file, inputs_file, outputs_file = (
         sentences.with_name(f"{sentences.name}.{name}") for name in ("ids", "inputs", "outputs")
@@ -149,7 +72,10 @@ def train_slices(
         if not done:
             initialize(inputs, settings.seed)
         noise = compute_noise(np.array(list(words.values()), dtype=np.float64), settings.sample)
-        trainer = prepare(inputs, outputs, noise)
+        # Compile the kernel, or load it from the cache, by a call without words.
+        shape = plan_shape(settings)
+        nothing = np.zeros(0, np.int32)
+        train(nothing, inputs, outputs, noise, shape, (0.0, 0.0), derive_state(0, 0))
 
         # 3. Train epoch by epoch; the learning rate falls evenly over all slices.
         n_slices = max(1, len(slices)) * settings.epochs
@@ -159,19 +85,17 @@ def train_slices(
             """Train on one slice, with its own learning rates and random numbers."""
             text = ids[part.offset : part.offset + part.size]
             rates = (settings.alpha + decay * number, settings.alpha + decay * (number + 1))
-            trainer.train(text, rates, derive_state(settings.seed, number))
+            state_of_slice = derive_state(settings.seed, number)
+            train(text, inputs, outputs, noise, shape, rates, state_of_slice)
 
-        by_thread = replace(settings, workers=trainer.threads)
         saved = time.perf_counter()
         start = saved - seconds
         for epoch in range(done, settings.epochs):
-            train_in_threads(train_slice, slices, by_thread, progress, range(epoch, epoch + 1))
+            train_in_threads(train_slice, slices, settings, progress, range(epoch, epoch + 1))
             if checkpoint and time.perf_counter() - saved > SAVE_SECONDS:
-                trainer.copy_vectors()
                 saved = time.perf_counter()
                 progressed = {"epochs": epoch + 1, "seconds": saved - start}
                 _save(checkpoint, {**state, **progressed}, inputs, outputs)
-        trainer.copy_vectors()
         return inputs, time.perf_counter() - start
     finally:
         # What is mapped from a deleted file stays readable.

@@ -15,7 +15,7 @@ from vocadapt.settings import get_settings, setting
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
 from vocadapt.spaces.word2vec import counted_trainer
 from vocadapt.spaces.word2vec.block_plan import count_shared_negatives
-from vocadapt.spaces.word2vec.block_trainer import train_in_blocks, train_in_blocks_on_gpu
+from vocadapt.spaces.word2vec.block_trainer import train_in_blocks
 from vocadapt.spaces.word2vec.counted_trainer import PairCounter, train_counted
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
@@ -109,12 +109,6 @@ TRAINERS: dict[str, Trainer] = {
         train_in_blocks,
         "trains blocks of tokens at once, resumes from the last epoch, needs numba",
         _estimate_blocks,
-        count_matrix_bytes,
-    ),
-    "blocks-gpu": Trainer(
-        train_in_blocks_on_gpu,
-        "the same on a GPU, many blocks at once; not bit-reproducible there",
-        _estimate_blocks,  # an upper bound: not measured on a GPU
         count_matrix_bytes,
     ),
     "counts": Trainer(
