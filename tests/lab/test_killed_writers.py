@@ -271,25 +271,29 @@ PUTS = {
 }
 # A step writes into the draft that `run_step` puts in place, so its own functions are not writers.
 INTO_DRAFTS = {
-    "lab/artifacts/corpora.py": {"write_corpus", "write_counts"},
+    "lab/inputs/corpora.py": {"write_corpus", "write_counts"},
     "lab/reports/zero_shot.py": {"run_zero_shot"},
 }
 # These write the file or folder that the user names, as a writer of an export does.
 OUTSIDE = {
-    "lab/artifacts/projection_files.py": {"export_projection"},
-    "lab/studies/report.py": {"write_report"},
+    "lab/results/projection_files.py": {"export_projection"},
+    "lab/experiments/studies/report.py": {"write_report"},
 }
 # Killed in other tests, or of one run only: a file that is lost is written again by the next run.
 KILLED_ELSEWHERE = {
-    "lab/artifacts/tasks.py": {"fetch_benchmark"},  # needs a network; open_draft as import_task
+    "lab/inputs/tasks.py": {"fetch_benchmark"},  # needs a network; open_draft as import_task
     "lab/demo.py": {"open_demo", "_update_inputs", "_copy_word_counts"},  # tests/lab/test_demo.py
     "lab/jobs/watchdog.py": {"_write_failure"},  # tests/lab/test_watchdog.py
     "lab/jobs/worker.py": {"change"},  # tests/lab/test_killed_jobs.py
     "lab/jobs/status.py": {"__init__", "add"},  # after 2,000 lines, or a torn one
-    "lab/published/trainings.py": {"write_file"},  # the study that `reproduce` runs
-    "lab/studies/cell_worker.py": {"_record_loss"},  # tests/lab/studies/test_study_survives.py
-    "lab/studies/ray_pool.py": {"_record_failure"},  # tests/lab/studies/test_ray_pool.py
-    "lab/studies/runner.py": {"handle_end"},  # tests/lab/studies/test_study_survives.py
+    "lab/experiments/published/trainings.py": {"write_file"},  # the study that `reproduce` runs
+    "lab/experiments/studies/cell_worker.py": {
+        "_record_loss"
+    },  # tests/lab/studies/test_study_survives.py
+    "lab/experiments/studies/ray_pool.py": {
+        "_record_failure"
+    },  # tests/lab/studies/test_ray_pool.py
+    "lab/experiments/studies/runner.py": {"handle_end"},  # tests/lab/studies/test_study_survives.py
     "lab/workspace/visitors.py": {"remove_unused_folders"},  # tests/lab/test_visitors.py
     "lab/reports/growth_curves.py": {
         "load_or_measure_growth_curves"

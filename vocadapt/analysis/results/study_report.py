@@ -48,7 +48,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class ReportRow:
-    """A line of the study's table; see `lab.studies.table.Row`."""
+    """A line of the study's table; see `lab.experiments.studies.table.Row`."""
 
     variant: str
     task: str

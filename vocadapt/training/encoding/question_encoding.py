@@ -2,7 +2,7 @@
 context.
 
 For prediction, a context is encoded in the windows of Poerner et al. 2020
-(tasks/context_windows.py), and each wordpiece is scored once. For training, it is divided into
+(training/examples/context_windows.py), and each wordpiece is scored once. For training, it is divided into
 chunks of whole words that fit under every tokenizer; each chunk begins in the middle of the
 previous one.
 """

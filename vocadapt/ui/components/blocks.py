@@ -102,7 +102,7 @@ def draw_link(
     icon: str = ":material/arrow_forward:",
     **query: QueryValue,
 ) -> None:
-    """Draw a link to a part of the lab (`frame.pages`), with query parameters, in the same
+    """Draw a link to a part of the lab (`state.pages`), with query parameters, in the same
     workspace.
     """
     page, parameters = find_link(part, **query)

@@ -16,9 +16,7 @@ from vocadapt.lab.jobs.queue import list_living_jobs, list_promised_names
 from vocadapt.lab.results.runs import RunSet, describe_unreadable
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
-from vocadapt.models.language_model import HUB_NAME
 from vocadapt.settings import get_settings
-from vocadapt.system.files import expand_path
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS, TaskKind
@@ -267,12 +265,10 @@ def _draw_path_field(key: str, select: Callable[[str], object]) -> None:
 
     def take() -> None:
         typed = str(st.session_state[field]).strip()
-        if typed and (expand_path(typed).exists() or HUB_NAME.fullmatch(typed)):
+        if typed:
             st.session_state[key] = select(typed)
 
-    typed = st.text_input("Path or name", key=field, on_change=take, help=PATH_HELP).strip()
-    if typed and not HUB_NAME.fullmatch(typed) and not expand_path(typed).exists():
-        st.error(f"{plain(typed)}: no such file or folder. Check the spelling.")
+    st.text_input("Path or name", key=field, on_change=take, help=PATH_HELP)
 
 
 def _open_choice(

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import vocadapt.lab.experiments  # noqa: F401  a job may be one of any step
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.trash import finish_moves
 from vocadapt.lab.jobs.queue import remove_remains

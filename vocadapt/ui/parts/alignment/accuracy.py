@@ -55,12 +55,14 @@ def draw_accuracy(
             draw_note(about, column)
     draw_note(NEW_WORDS)
     if stacked is not None:
-        expected = stacked["reweighted"]
+        expected, forecast = stacked["reweighted"], ""
+        if expected["new_words"]:
+            new_words = count_noun(expected["new_words"], "new word")
+            forecast = f"; expected for {new_words}: {fraction(expected['p@5'])}"
         draw_note(
             "The embeddings of new words also use their pieces. Stacked embeddings: P@5"
             f" {fraction(stacked['p@5'])} among all {count(stacked['candidates'])} wordpieces on"
-            f" held-out words, n = {count(stacked['anchors'])}; expected for"
-            f" {count_noun(expected['new_words'], 'new word')}: {fraction(expected['p@5'])}."
+            f" held-out words, n = {count(stacked['anchors'])}{forecast}."
         )
 
 
