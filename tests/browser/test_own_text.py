@@ -58,6 +58,7 @@ def test_ones_own_text_becomes_a_model_to_try(serve, page, tmp_path, own_text):
 
     # 3. The advice; word vectors are trained from there, and aligned by a second job.
     page.get_by_role("link", name=re.compile("Next: .*Advice")).click()
+    page.get_by_text("Only a measurement shows").wait_for()
     adapt = page.get_by_role("button", name=ADAPT)
     page.get_by_role("button", name="Train word vectors").wait_for()
     assert adapt.count() == 0

@@ -67,6 +67,7 @@ from vocadapt.spaces.alignment.cross_space import (
     resolve_word,
 )
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.methods import METHODS
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import NeighborList
@@ -379,7 +380,7 @@ def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:
             title = f"{typed}: {form}"
         shown.append(_render_lists(title, found[typed]))
     shown.append(
-        f"Scores: {settings.measure}. *: in more than one list. Alignment: {alignment.settings.method}."
+        f"Alignment: {describe_method(chosen)}. Scores: {settings.measure}. *: in more than one list."
     )
     shown[-1] += f"\n{_describe_accuracy(options, target, alignment.settings, settings)}"
     return Answer(found, "\n\n".join(shown))

@@ -63,7 +63,7 @@ TERMS = {
         "Additional training of a pretrained model on unlabeled text with its pretraining objective."
     ),
     "counted vectors": (
-        "Word vectors computed from the counts of pairs of near words, by a truncated singular value"
+        "Word vectors computed from counts of which words occur together, by a truncated singular value"
         " decomposition; nothing is trained."
     ),
     "CSLS": (
