@@ -69,7 +69,8 @@ def run_step(
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
         progress = _poll_with(meter, progress)
-        inputs = spec.open_inputs().record(root)
+        opened_inputs = spec.open_inputs()
+        inputs = opened_inputs.record(root)
         checkpoint = None
         if job:
             checkpoint = _prepare_job_checkpoint(job, inputs)
@@ -79,7 +80,7 @@ def run_step(
         # 2. The step.
         if grows:
             _begin_to_grow(draft, spec, folder.name, inputs)
-        context = StepContext(spec, draft, root, progress, checkpoint)
+        context = StepContext(spec, opened_inputs, draft, root, progress, checkpoint)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
         if context.used:

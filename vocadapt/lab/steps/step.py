@@ -347,24 +347,20 @@ class PlannedStep:
 
 @dataclass(frozen=True, eq=False)
 class StepContext:
-    """What a step works with: its spec, the folder to fill, the workspace (None if outside),
-    progress.
+    """What a step works with: its spec, its inputs as they were recorded, the folder to fill, the
+    workspace (None if outside), progress.
 
     `checkpoint`: a folder that survives a killed process, for a job that is resumed; None outside a
     job. `used`: the settings that the manifest records, if the step chose some of them itself.
     """
 
     spec: Spec
+    inputs: OpenedInputs
     draft: Path
     root: Path | None
     progress: Progress
     checkpoint: Path | None = None
     used: list[Any] = field(default_factory=list)
-
-    @cached_property
-    def inputs(self) -> OpenedInputs:
-        """The inputs, opened."""
-        return self.spec.open_inputs()
 
 
 def summarize_space(space: EmbeddingSpace) -> SpaceNumbers:
