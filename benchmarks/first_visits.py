@@ -84,7 +84,7 @@ def prepare(workspace: Workspace) -> None:
     open_demo(workspace)
     model, root = str(DEMO / "models" / "demo-bert"), str(workspace.root)
     inputs = {"text": (str(find_news_text()),), "model": (model,)}
-    run_step(Spec("corpus", CorpusStep(copy=True), inputs), workspace.folder("corpora", "news"))
+    run_step(Spec(CorpusStep(copy=True), inputs), workspace.folder("corpora", "news"))
     file = str(write_conll(workspace.root / "ner.txt", sentences(20)))
     tune = [
         "finetune",

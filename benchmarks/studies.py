@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 from vocadapt.lab.demo import DEMO, MODEL, TASK  # noqa: E402
 from vocadapt.lab.experiments.studies.grid import expand  # noqa: E402
-from vocadapt.lab.experiments.studies.study import StudyRun  # noqa: E402
+from vocadapt.lab.experiments.studies.study import StudyStep  # noqa: E402
 from vocadapt.lab.experiments.studies.study_file import read_study  # noqa: E402
 from vocadapt.lab.steps.run import run_step  # noqa: E402
 from vocadapt.lab.steps.step import Spec  # noqa: E402
@@ -138,7 +138,7 @@ def read_training_seconds(run: Path) -> float:
 
 
 def run_study(file: Path, out: Path) -> None:
-    run_step(Spec("study", StudyRun(workers=1), {"file": str(file)}), out)
+    run_step(Spec(StudyStep(workers=1), {"file": str(file)}), out)
 
 
 def measure_expansion(folder: Path, cells: int) -> None:

@@ -265,9 +265,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def vectors(tmp_path_factory: pytest.TempPathFactory, text: Path, tiny_bert: Path) -> Path:
     """Folder of word vectors (width 16) trained on that text; read only."""
-    spec = Spec(
-        "vectors", VectorsStep(word2vec=QUICK), {"text": str(text), "model": str(tiny_bert)}
-    )
+    spec = Spec(VectorsStep(word2vec=QUICK), {"text": str(text), "model": str(tiny_bert)})
     return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 

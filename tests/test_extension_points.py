@@ -175,7 +175,7 @@ def test_a_page_shows_why_an_extension_was_not_loaded(load_in_this_process, monk
 def test_a_job_fails_with_the_reason_why_an_extension_was_not_loaded(text, tmp_path, monkeypatch):
     monkeypatch.setenv("VOCADAPT_EXTENSIONS", str(tmp_path / "missing.py"))
     workspace = Workspace(tmp_path / "w")
-    job = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(text),)}), "c")
+    job = queue.start(workspace, Spec(CorpusStep(), {"text": (str(text),)}), "c")
     status = wait_for(job, "failed")
     assert "missing.py" in status.error and "Traceback" not in job.log()
 
@@ -236,9 +236,9 @@ def check_initializer(model: Path, vectors: Path, workspace: Path) -> None:
     given, out = ("--model", model, "--vectors", vectors, "--offline"), workspace / "models" / "m"
     chosen = ("--initializer", "constant", "--constant-value", 0.25)
     run_command("adapt", *given, *chosen, "--no-certificate", "--out", out)
-    assert "[rows.options.constant]\nvalue = 0.25" in (out / "recipe.toml").read_text()
+    assert "[initializer.options.constant]\nvalue = 0.25" in (out / "recipe.toml").read_text()
     settings = json.loads((out / "manifest.json").read_text())["settings"]
-    assert settings["recipe"]["rows"]["options"] == {"constant": {"value": 0.25}}
+    assert settings["recipe"]["initializer"]["options"] == {"constant": {"value": 0.25}}
     assert "constant 0.25" in (out / "vocadapt.json").read_text()
     assert (open_model(out).space["aspirin"] == 0.25).all()
 
@@ -252,7 +252,7 @@ def check_initializer(model: Path, vectors: Path, workspace: Path) -> None:
             run_command("adapt", *given, *wrong, "--out", workspace / "models" / "wrong")
 
     # 3. The comparison of initializers, and its command line from its spec.
-    board = workspace / "leaderboards" / "board"
+    board = workspace / "initializers" / "board"
     compared = ("--methods", "constant", "--held-out", 5, *chosen[2:])
     answer = json.loads(run_command("initializers", *given, *compared, "--json", "--out", board))
     assert "constant" in {row["initializer"] for row in answer["rows"]}
@@ -260,7 +260,7 @@ def check_initializer(model: Path, vectors: Path, workspace: Path) -> None:
     assert "--constant-value 0.25" in manifest["command"]
     inputs = {"model": (str(model),), "vectors": (str(vectors),)}
     spec = Spec.from_dict(
-        {"step": "leaderboard", "settings": manifest["settings"], "inputs": inputs}
+        {"step": "initializers", "settings": manifest["settings"], "inputs": inputs}
     )
     assert "--constant-value 0.25" in build_command(spec, board)
 
@@ -293,7 +293,7 @@ def check_alignment_method(model: Path, vectors: Path, out: Path) -> None:
     found = json.loads(run_command(*given, "--method", "zero", "--save", out))
     assert found["method"] == "zero" and found["held_out"]["cosine"] == 0
     every = json.loads(run_command(*given, "--all"))
-    assert "zero" in {one["method"] for one in every["maps"]}
+    assert "zero" in {one["method"] for one in every["alignments"]}
 
 
 def test_an_alignment_method(in_extended_process, tiny_bert, vectors, tmp_path):
@@ -344,7 +344,7 @@ def check_step(text: Path, folder: Path) -> None:
     # 3. A spec survives JSON; it runs as a job, in another process.
     workspace = Workspace(folder / "trials")
     settings = STEPS["letters"].settings(top=1)
-    spec = Spec("letters", settings, {"text": text})
+    spec = Spec(settings, {"text": text})
     assert Spec.from_json(spec.to_json()) == spec
     job = queue.start(workspace, spec, "mine")
     assert job.wait(120).state == "done", job.log()
@@ -360,7 +360,7 @@ def test_a_step(in_extended_process, tmp_path):
 
 def check_form_of_step(text: Path, folder: Path) -> None:
     workspace = Workspace(folder / "trials")
-    run_step(Spec("corpus", CorpusStep(), {"text": text}), workspace.folder("corpora", "short"))
+    run_step(Spec(CorpusStep(), {"text": text}), workspace.folder("corpora", "short"))
     page = draw_part("jobs", workspace.root)
     assert "Count letters" in page.selectbox(key="jobs_step").options
     page.selectbox(key="jobs_step").set_value("Count letters").run()
@@ -408,7 +408,7 @@ def check_menus(workspace: Path) -> None:
 def test_the_menus_of_the_pages(in_extended_process, text, tiny_bert, vectors, tmp_path):
     workspace = Workspace(tmp_path / "trials")
     run_step(
-        Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)}),
+        Spec(CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)}),
         workspace.folder("corpora", "trials"),
     )
     shutil.copytree(vectors, workspace.folder("vectors", "mine"))

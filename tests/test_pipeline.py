@@ -21,7 +21,7 @@ from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation
 from vocadapt.vocabulary.plan.tokenizer import count_departures
 
 NEW = ("tachycardia", "euthymia", "hypertension")
-UNTRAINED = [name for name, recipe in PRESETS.items() if not recipe.further.stage]
+UNTRAINED = [name for name, recipe in PRESETS.items() if not recipe.pretraining.stage]
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +118,8 @@ def test_a_recipe_with_continued_pretraining_runs_to_the_end(
     tiny_bert: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
     recipe = small(get_preset("green-bert+mlm"))
-    training = replace(recipe.further.training, tokens=256, length=16, batch=8, lr=0.01)
-    recipe = replace(recipe, further=replace(recipe.further, training=training))
+    training = replace(recipe.pretraining.training, tokens=256, length=16, batch=8, lr=0.01)
+    recipe = replace(recipe, pretraining=replace(recipe.pretraining, training=training))
     model, seen = open_model(tiny_bert), [0.0]
     adapted = adapt(
         recipe,
@@ -142,4 +142,6 @@ def test_a_recipe_with_continued_pretraining_runs_to_the_end(
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in UNTRAINED])
 def test_a_preset_with_continued_pretraining_is_another_one_and_more(name: str) -> None:
     recipe, plain = get_preset(name), get_preset(name.removesuffix("+mlm"))
-    assert replace(recipe, name=plain.name, about=plain.about, further=plain.further) == plain
+    assert (
+        replace(recipe, name=plain.name, about=plain.about, pretraining=plain.pretraining) == plain
+    )

@@ -136,7 +136,7 @@ def test_every_entry_of_a_registry_has_a_sentence(registry: Mapping[str, Any]) -
 
 def test_a_changed_preset_is_not_called_by_its_bare_name():
     plain = get_preset("green-bert")
-    changed = replace(plain, rows=replace(plain.rows, method="semantic"))
+    changed = replace(plain, initializer=replace(plain.initializer, method="semantic"))
     assert (format_recipe_name(plain), format_recipe_name(changed)) == (
         "green-bert",
         "green-bert, changed",

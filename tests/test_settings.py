@@ -225,7 +225,7 @@ def test_a_recipe_is_checked_by_the_same_bounds(tmp_path, name, value):
     "value", ["9" * 30, "9" * 5000, "1e400", "NaN", "true", '"3"', "[1]", "-1"], ids=range(8)
 )
 def test_a_spec_in_json_is_checked_by_the_same_bounds(value):
-    whole = Spec("vectors", STEPS["vectors"].settings(), {"text": "t", "model": "m"}).to_dict()
+    whole = Spec(STEPS["vectors"].settings(), {"text": "t", "model": "m"}).to_dict()
     whole["settings"]["word2vec"]["epochs"] = "HERE"
     with pytest.raises(InputError) as refused:
         Spec.from_json(json.dumps(whole).replace('"HERE"', value), "spec")

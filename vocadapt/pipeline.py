@@ -93,7 +93,7 @@ def adapt(
     5. Apply plan and embeddings to the model.
     6. Continue pretraining, if the recipe includes it.
     """
-    check_adaptable(model, recipe.module, recipe.further)
+    check_adaptable(model, recipe.module, recipe.pretraining)
     # The part of the progress bar of each stage.
     stages = parts(
         progress, weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
@@ -127,10 +127,12 @@ def adapt(
     )
 
     # 6. Continued pretraining.
-    if not recipe.further.stage:
+    if not recipe.pretraining.stage:
         return adapted
     corpus = require_corpus(recipe, sources, "a text to continue pretraining on")
-    return continue_adaptation(adapted, corpus, recipe.further, checkpoint, stages["pretraining"])
+    return continue_adaptation(
+        adapted, corpus, recipe.pretraining, checkpoint, stages["pretraining"]
+    )
 
 
 def train_domain_space(
@@ -251,7 +253,7 @@ def compute_embeddings(
     materials = Materials(
         plan, model.space, domain, alignment, target, distiller, progress, joiner, grounder
     )
-    return initialize(materials, recipe.rows)
+    return initialize(materials, recipe.initializer)
 
 
 def require_corpus(recipe: Recipe, sources: Sources, what: str) -> Corpus:
@@ -277,6 +279,6 @@ def weigh_stages(recipe: Recipe, has_vectors: bool, has_bare_target: bool) -> di
         weights["target"] = WORD_VECTORS
     if recipe.trains_embeddings:
         weights["embeddings"] = DISTILLATION
-    if recipe.further.stage:
+    if recipe.pretraining.stage:
         weights["pretraining"] = PRETRAINING
     return weights

@@ -25,7 +25,7 @@ def _build_transfer(how: str, method: str, title: str, about: str, renew: bool =
         f"{about} (Fast 2023, section 4.4.5)",
         title=f"Another model's vocabulary, {title}",
         vocabulary=PlanSettings("transfer", renew=renew),
-        rows=InitializerSettings(method),
+        initializer=InitializerSettings(method),
         tokenizer="replacement",
     )
 
@@ -34,10 +34,10 @@ def build_title(plan: PlanSettings) -> str:
     """Return the title of a recipe that removes or adds tokens by heuristics."""
     percent = f"{100 * plan.removed:g} %"
     if plan.kind == "reduce":
-        return f"Smaller vocabulary: {percent} removed by {plan.cut}"
+        return f"Smaller vocabulary: {percent} removed by {plan.remove_by}"
     if plan.kind == "extend":
-        return f"Larger vocabulary: tokens added by {plan.refill}"
-    return f"{percent} of the vocabulary exchanged, removed by {plan.cut}, added by {plan.refill}"
+        return f"Larger vocabulary: tokens added by {plan.add_by}"
+    return f"{percent} of the vocabulary exchanged, removed by {plan.remove_by}, added by {plan.add_by}"
 
 
 def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
@@ -49,7 +49,7 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
     30,522 tokens with ##, 8,512 without. Table 6.10 removes 75 %, which keeps 7,630 tokens:
     possible only with ##. Without a preset, ## does not count.
     """
-    plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
+    plan = PlanSettings("reduce", remove_by=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
         f"reduced-{heuristic}-{percent:g}",
         f"removes {percent:g} % of the vocabulary by the heuristic {heuristic}; the remaining"
@@ -110,7 +110,7 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
 
     Lengths include the ##, as in `build_reduction_preset`.
     """
-    plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
+    plan = PlanSettings("combined", remove_by=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(
         f"combined-{heuristic}-{percent}",
         f"replaces {percent} % of the vocabulary, removed by the heuristic {heuristic}, by the"
@@ -118,7 +118,7 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
         " (Fast 2023, section 4.4.6)",
         title=build_title(plan),
         vocabulary=plan,
-        rows=InitializerSettings("syntactic"),
+        initializer=InitializerSettings("syntactic"),
         tokenizer="replacement",
     )
 
@@ -133,7 +133,7 @@ def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
         name=f"{recipe.name}+mlm",
         about=f"{recipe.about}; then continued pretraining on the text: of the new embeddings, or"
         " of all parameters (stage continued)",
-        further=ContinuedSettings(stage),
+        pretraining=ContinuedSettings(stage),
         title=f"{recipe.title}, then pretraining",
     )
 
@@ -144,14 +144,14 @@ def _build_exbert(
     """Return an exBERT preset: `exbert-s3` appends wordpieces trained on the text, with random
     embeddings, and adds an extension module to every layer.
     """
-    plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
+    plan = vocabulary or PlanSettings("extend", add_by="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"
     return Recipe(
         f"exbert-{name}",
         f"{about} (Tai et al. 2020)",
         title=title,
         vocabulary=plan,
-        rows=InitializerSettings("random-normal"),
+        initializer=InitializerSettings("random-normal"),
         tokenizer=mode,
         module=ModuleSettings(size),
     )
@@ -163,7 +163,7 @@ NEW_WORDS = Recipe(
     " pieces (stacked), by word vectors whose trainer fits the size of the text",
     title="New words from context and form",
     vectors=Word2VecSettings(),
-    rows=InitializerSettings("stacked"),
+    initializer=InitializerSettings("stacked"),
     # Of the initializer aligned, if that is chosen instead.
     alignment=AlignmentSettings(
         "ridge", unit=True, center=True, ridge=1.0, vector_length="frequency"
@@ -190,13 +190,13 @@ PRESETS: dict[str, Recipe] = {
         Recipe(
             "green-bert-identity",
             "green-bert without an alignment, W = I (an ablation of Poerner et al. 2020)",
-            rows=InitializerSettings("identity"),
+            initializer=InitializerSettings("identity"),
             title="New words from word vectors, without an alignment",
         ),
         Recipe(
             "green-bert-random",
             "green-bert with random embeddings (an ablation of Poerner et al. 2020)",
-            rows=InitializerSettings("random-normal"),
+            initializer=InitializerSettings("random-normal"),
             title="New words with random embeddings",
         ),
         Recipe(
@@ -210,14 +210,14 @@ PRESETS: dict[str, Recipe] = {
             "reinit-normal",
             "the same vocabulary, every embedding drawn from a normal distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
-            rows=InitializerSettings("random-normal"),
+            initializer=InitializerSettings("random-normal"),
             title="Same vocabulary, random embeddings (normal)",
         ),
         Recipe(
             "reinit-uniform",
             "the same vocabulary, every embedding drawn from a uniform distribution (Fast 2023, section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
-            rows=InitializerSettings("random-uniform"),
+            initializer=InitializerSettings("random-uniform"),
             title="Same vocabulary, random embeddings (uniform)",
         ),
         _build_transfer(

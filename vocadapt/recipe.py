@@ -24,9 +24,9 @@ PUBLISHED_VECTORS = Word2VecSettings(trainer="gensim", epochs=5)
 class Recipe:
     """All settings of an adaptation, one group for each stage.
 
-    title: its display name; "" if it has only a name. rows: how the embeddings of new tokens are
-    initialized. module: exBERT's extension modules, if any.
-    further: continued pretraining; disabled if its stage is "".
+    title: its display name; "" if it has only a name. initializer: how the embeddings of new
+    tokens are initialized. module: exBERT's extension modules, if any.
+    pretraining: continued pretraining; disabled if its stage is "".
     """
 
     name: str = "green-bert"
@@ -34,7 +34,7 @@ class Recipe:
     vectors: Word2VecSettings = field(default_factory=lambda: PUBLISHED_VECTORS)
     vocabulary: PlanSettings = field(default_factory=PlanSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
-    rows: InitializerSettings = field(default_factory=InitializerSettings)
+    initializer: InitializerSettings = field(default_factory=InitializerSettings)
     tokenizer: str = setting(
         "exact-word",
         "how the tokenizer uses new tokens",
@@ -43,7 +43,7 @@ class Recipe:
         flag="--tokenizer-mode",
     )
     module: ModuleSettings = field(default_factory=ModuleSettings)
-    further: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
+    pretraining: ContinuedSettings = field(default_factory=lambda: ContinuedSettings(stage=""))
     # Not compared: recipes that were saved before there were titles still equal their preset.
     title: str = field(default="", compare=False)
 
@@ -64,12 +64,12 @@ class Recipe:
     @property
     def needs_alignment(self) -> bool:
         """Whether the initializer needs a fitted alignment."""
-        return self.makes_embeddings and INITIALIZERS[self.rows.method].needs_alignment
+        return self.makes_embeddings and INITIALIZERS[self.initializer.method].needs_alignment
 
     @property
     def needs_similar_tokens(self) -> bool:
         """Whether the initializer looks up similar tokens in the embeddings of a target."""
-        return self.makes_embeddings and INITIALIZERS[self.rows.method].needs in (
+        return self.makes_embeddings and INITIALIZERS[self.initializer.method].needs in (
             "target",
             "similar",
         )
@@ -77,12 +77,12 @@ class Recipe:
     @property
     def distills(self) -> bool:
         """Whether the embeddings are trained on the text, which takes long."""
-        return self.makes_embeddings and INITIALIZERS[self.rows.method].needs == "text"
+        return self.makes_embeddings and INITIALIZERS[self.initializer.method].needs == "text"
 
     @property
     def trains_embeddings(self) -> bool:
         """Whether the embeddings are trained through the network, on a text or a glossary."""
-        needs = INITIALIZERS[self.rows.method].needs
+        needs = INITIALIZERS[self.initializer.method].needs
         return self.makes_embeddings and needs in ("text", "glossary")
 
     @property
@@ -97,15 +97,15 @@ class Recipe:
         """
         # What the plan needs, what the initializer needs, and the text of the pretraining.
         plan = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
-        rows = self._find_initializer_inputs(plan) if self.makes_embeddings else set[str]()
-        return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
+        own = self._find_initializer_inputs(plan) if self.makes_embeddings else set[str]()
+        return frozenset(plan | own | ({"text"} if self.pretraining.stage else set()))
 
     def _find_initializer_inputs(self, plan: set[str]) -> set[str]:
         """Return the sources that the initializer needs.
 
         "similar" is satisfied by the target if the plan has one, and by the word vectors otherwise.
         """
-        need = INITIALIZERS[self.rows.method].needs
+        need = INITIALIZERS[self.initializer.method].needs
         alike = "target" if "target" in plan else "vectors"
         return {
             "": set[str](),

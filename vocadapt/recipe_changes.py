@@ -33,7 +33,7 @@ BUDGET = ("epochs", "tokens", "hours")  # settings of pretraining of which one i
 PRETRAINING = (*BUDGET, "length", "batch", "lr")
 CHANGED: tuple[tuple[type, tuple[str, ...] | None], ...] = (  # settings (None: all) that are read
     (Recipe, ("tokenizer",)),
-    (PlanSettings, ("cut", "removed", "refill", *PLAN)),
+    (PlanSettings, ("remove_by", "removed", "add_by", *PLAN)),
     (InitializerSettings, ("method",)),
     (ModuleSettings, ("gate",)),
     (AlignmentSettings, None),
@@ -88,16 +88,19 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
 
     # 2. Build the recipe; a reduction has no initializer of its own.
     percentage = f"{100 * removed:g}" if removed else ""
-    rows = recipe.rows if recipe.makes_embeddings else InitializerSettings("syntactic")
+    initializer = (
+        recipe.initializer if recipe.makes_embeddings else InitializerSettings("syntactic")
+    )
     vectors = recipe.vectors
     is_named = given.get("preset") or given.get("recipe")
     if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
-        rows, vectors = NEW_WORDS.rows, NEW_WORDS.vectors
+        initializer = NEW_WORDS.initializer
+        vectors = NEW_WORDS.vectors
     plan = replace(
         recipe.vocabulary,
         kind=kind,
-        cut=remove_by or "last",
-        refill=add_by or "target",
+        remove_by=remove_by or "last",
+        add_by=add_by or "target",
         removed=removed,
         count_marks=count_marks,
     )
@@ -111,7 +114,7 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         title=title,
         vectors=vectors,
         vocabulary=plan,
-        rows=rows,
+        initializer=initializer,
         tokenizer=mode,
     )
 
@@ -121,7 +124,7 @@ def _choose_mode(recipe: Recipe, given: Given, add_by: str | None) -> str:
     heuristic.
     """
     is_named = given.get("preset") or given.get("recipe")
-    if is_named and recipe.vocabulary.kind == "extend" and add_by == recipe.vocabulary.refill:
+    if is_named and recipe.vocabulary.kind == "extend" and add_by == recipe.vocabulary.add_by:
         return recipe.tokenizer
     return find_mode_of_heuristic(add_by)
 
@@ -137,9 +140,9 @@ def find_mode_of_heuristic(add_by: str | None) -> str:
 
 def change_heuristic(recipe: Recipe, add_by: str) -> Recipe:
     """Return a recipe that appends tokens with another heuristic, and with its tokenizer mode."""
-    if add_by == recipe.vocabulary.refill:
+    if add_by == recipe.vocabulary.add_by:
         return recipe
-    plan = replace(recipe.vocabulary, refill=add_by)
+    plan = replace(recipe.vocabulary, add_by=add_by)
     return replace(recipe, vocabulary=plan, tokenizer=find_mode_of_heuristic(add_by))
 
 
@@ -157,10 +160,10 @@ def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | No
         )
     if not (given.get("preset") or given.get("recipe")):
         return remove_by, add_by, False
-    if "cut" in recipe.kind.settings:
-        remove_by = remove_by or plan.cut
-    if "refill" in recipe.kind.settings:
-        add_by = add_by or plan.refill
+    if "remove_by" in recipe.kind.settings:
+        remove_by = remove_by or plan.remove_by
+    if "add_by" in recipe.kind.settings:
+        add_by = add_by or plan.add_by
     return remove_by, add_by, plan.count_marks
 
 
@@ -170,9 +173,9 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
     """
     # 1. The settings that were given.
     plan = replace(recipe.vocabulary, **read_given(given, PlanSettings, PLAN))
-    rows = replace(recipe.rows, **read_given(given, InitializerSettings, ("method",)))
+    initializer = replace(recipe.initializer, **read_given(given, InitializerSettings, ("method",)))
     module = replace(recipe.module, **read_given(given, ModuleSettings, ("gate",)))
-    recipe = replace(recipe, vocabulary=plan, rows=rows, module=module)
+    recipe = replace(recipe, vocabulary=plan, initializer=initializer, module=module)
 
     # 2. Refuse settings that would have no effect.
     for setting, was_given, is_used, problem in (
@@ -209,8 +212,8 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
             )
 
     # 3. Settings of the initializer and of the alignment.
-    used = [rows.method] if recipe.makes_embeddings else []
-    recipe = replace(recipe, rows=read_initializer_settings(given, rows, used))
+    used = [initializer.method] if recipe.makes_embeddings else []
+    recipe = replace(recipe, initializer=read_initializer_settings(given, initializer, used))
     alignment = read_given(given, AlignmentSettings)
     if alignment and not given.get("method"):
         raise InputError(
@@ -229,40 +232,42 @@ def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
     # Settings without a stage are refused, because they would have no effect.
     changes = read_given(given, MaskedSettings, PRETRAINING)
     own = read_given(given, ContinuedSettings, ("trained",))
-    stage = given.get("stage") or recipe.further.stage
+    stage = given.get("stage") or recipe.pretraining.stage
     if (changes or own) and not stage:
         raise InputError(
             "This setting applies to continued pretraining, which was not requested.",
             "Give its stage.",
             next(iter([*changes, *own])),
         )
-    if not changes and not own and stage == recipe.further.stage:
+    if not changes and not own and stage == recipe.pretraining.stage:
         return recipe
-    training = recipe.further.training.with_changes(**changes)
-    return replace(recipe, further=replace(recipe.further, stage=stage, training=training, **own))
+    training = recipe.pretraining.training.with_changes(**changes)
+    return replace(
+        recipe, pretraining=replace(recipe.pretraining, stage=stage, training=training, **own)
+    )
 
 
 def read_initializer_settings(
-    given: Given, rows: InitializerSettings, used: Collection[str]
+    given: Given, initializer: InitializerSettings, used: Collection[str]
 ) -> InitializerSettings:
     """Return the settings with those that were given for single initializers.
 
     used: names of the initializers that will run. Raises InputError for a setting of another one.
     """
     # Options of other initializers are refused, because they would have no effect.
-    own = dict(rows.options)
-    for name, initializer in INITIALIZERS.items():
-        if initializer.settings is None:
+    own = dict(initializer.options)
+    for name, declared in INITIALIZERS.items():
+        if declared.settings is None:
             continue
-        changes = read_given(given, initializer.settings, prefix=f"{name}-")
+        changes = read_given(given, declared.settings, prefix=f"{name}-")
         if changes and name not in used:
             raise InputError(
                 f"Settings of {name} were given, but this initializer is not used.",
                 f"Choose the initializer {name}, or leave its settings out.",
             )
         if changes:
-            own[name] = replace(own.get(name) or initializer.settings(), **changes)
-    return replace(rows, options=own)
+            own[name] = replace(own.get(name) or declared.settings(), **changes)
+    return replace(initializer, options=own)
 
 
 def check_budget(given: Given) -> None:

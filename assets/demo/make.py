@@ -46,7 +46,7 @@ def main(model: Path, biomedical: Path, vectors: Path) -> None:
     _vectors(vectors.resolve())
     os.chdir(HERE)  # so that the command in the manifest names paths inside the demo
     inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
-    made = run_step(Spec("alignment", AlignmentStep(compare=True), inputs), Path(*MAP))
+    made = run_step(Spec(AlignmentStep(compare=True), inputs), Path(*MAP))
     sys.stdout.write(f"{made.manifest.numbers}\n")
 
 

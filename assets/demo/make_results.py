@@ -51,14 +51,14 @@ from vocadapt.lab.demo import (
     list_demo_jobs,
 )
 from vocadapt.lab.experiments.studies.saved import FILE
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.inputs.corpora import build_counts_path, read_corpus, write_counts
 from vocadapt.lab.inputs.tasks import import_task
 from vocadapt.lab.steps.alignment import AlignmentStep
-from vocadapt.lab.steps.compare_initializers import BOARD as BOARD_FILE
-from vocadapt.lab.steps.compare_initializers import LeaderboardStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
+from vocadapt.lab.steps.initializers import BOARD as BOARD_FILE
+from vocadapt.lab.steps.initializers import InitializersStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import open_draft
@@ -98,11 +98,11 @@ def make_alignment() -> None:
     """Compare all alignments, and fit the one with the best held-out P@5."""
     inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
     step = AlignmentStep(compare=True, folds=10)
-    run_step(Spec("alignment", step, inputs), Path(*MAP), overwrite=True)
+    run_step(Spec(step, inputs), Path(*MAP), overwrite=True)
     best = Workspace(DEMO).artifact(*MAP).manifest.numbers["best"]
     settings = build_settings(AlignmentSettings, best, "demo-map")
     shutil.rmtree(Path(*BEST), ignore_errors=True)
-    run_step(Spec("alignment", AlignmentStep(settings), inputs), Path(*BEST))
+    run_step(Spec(AlignmentStep(settings), inputs), Path(*BEST))
 
 
 def make_corpora(*texts: str) -> None:
@@ -112,7 +112,7 @@ def make_corpora(*texts: str) -> None:
     shutil.rmtree("corpora", ignore_errors=True)
     shutil.rmtree("counts", ignore_errors=True)
     inputs = {"text": ("notes.txt",), "model": (str(Path(*MODEL)),)}
-    run_step(Spec("corpus", CorpusStep(copy=True), inputs), Path(*NOTES))
+    run_step(Spec(CorpusStep(copy=True), inputs), Path(*NOTES))
     manifest = Manifest.load(Path(*NOTES))  # without its inputs: the text is a copy
     replace(manifest, inputs={}, command="").save(Path(*NOTES))
     assert build_counts_path(Path(), read_corpus([Path(*NOTES)]), splitter).is_file()
@@ -173,7 +173,7 @@ def finetune_models(
     # 2. The runs.
     for model, place in ((MODEL, base), (ADAPTED, adapted)):
         inputs = {"task": (str(Path(*task)),), "model": (str(Path(*model)),)}
-        spec, folder = Spec("finetune", step, inputs), Path(*place)
+        spec, folder = Spec(step, inputs), Path(*place)
         run_step(spec, folder, overwrite=True, keep=Path(checkpoints, place[1]))
         remove_weights(folder)
     forget_stamp(Path(*adapted))
@@ -185,7 +185,7 @@ def make_board(*texts: str) -> None:
     inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
     with TemporaryDirectory() as folder:
         made = Path(folder) / BOARD[1]
-        run_step(Spec("leaderboard", LeaderboardStep(), {**inputs, "held_out": texts}), made)
+        run_step(Spec(InitializersStep(), {**inputs, "held_out": texts}), made)
         manifest = Manifest.load(made)
         kept = {role: replace(manifest.inputs[role], paths=paths) for role, paths in inputs.items()}
         shutil.rmtree(Path(*BOARD), ignore_errors=True)
@@ -202,7 +202,7 @@ def make_study(place: Place = STUDY) -> None:
     (folder / MANIFEST).unlink(missing_ok=True)
     # Only an artifact may hold more than the study fills in itself.
     Manifest(*place, {}).save(folder, lists_files=False)
-    made = run_step(Spec("study", StudyRun(workers=2), {"file": (str(folder / FILE),)}), folder)
+    made = run_step(Spec(StudyStep(workers=2), {"file": (str(folder / FILE),)}), folder)
     replace(made.manifest, command="").save(folder, lists_files=False)
     for kind in ("models", "jobs"):
         shutil.rmtree(folder / kind)

@@ -376,12 +376,13 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     assert main(["results", *folders, "--baseline", "base", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (
-        answer["tasks"][0]["baseline"] == {"run": "base", "cut": "base"} and answer["groups"] == {}
+        answer["tasks"][0]["baseline"] == {"run": "base", "tokenization": "base"}
+        and answer["groups"] == {}
     )
     top = answer["tasks"][0]["standings"][0]
     assert (
         top["run"] == "green"
-        and top["cut"] == "pooled"
+        and top["tokenization"] == "pooled"
         and top["verdict"] in (BETTER, "p ≥ .05: no claim")
     )
     twin = write_run(workspace.root / "elsewhere" / "base", GOLD, {"base": said(10)})
@@ -390,7 +391,7 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     )  # two are called base
     assert json.loads(capsys.readouterr().out)["tasks"][0]["baseline"] == {
         "run": "elsewhere/base",
-        "cut": "base",
+        "tokenization": "base",
     }
     assert top["test"]["rounds"] == 1000 and top["figures"]["f1"]["values"] == pytest.approx(
         [f1(8), f1(9), 1.0]

@@ -63,7 +63,7 @@ def test_each_slice_holds_what_its_words_say():
     assert held == {
         ALL: ["tachycardia", "fever", "anaemia", "common"],
         "new-token": ["tachycardia"],
-        "other-cut": ["tachycardia"],
+        "other-tokenization": ["tachycardia"],
         "pieces": ["tachycardia"],
         "suffix": ["tachycardia", "anaemia"],
         "unseen": ["tachycardia"],

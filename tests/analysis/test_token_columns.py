@@ -40,7 +40,7 @@ def test_origin_by_the_plan():
     assert token_columns.build_origin_column(["sepsis"], plan | {"kind": "transfer"}).words == (
         "target",
     )
-    combined = plan | {"kind": "combined", "settings": {"refill": "corpus-words"}}
+    combined = plan | {"kind": "combined", "settings": {"add_by": "corpus-words"}}
     assert token_columns.build_origin_column(["sepsis"], combined).words == ("added",)
     assert token_columns.build_origin_column(["sepsis", "the"], plan).categories == (
         "source",

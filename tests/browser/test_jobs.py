@@ -33,7 +33,7 @@ def workspace(tmp_path, page):
 def start_endless(workspace: Workspace, model: Path) -> queue.Job:
     text = write_text(workspace.root.parent / "long.txt", lines=4000)
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
-    return queue.start(workspace, Spec("vectors", settings, {"text": text, "model": model}), "long")
+    return queue.start(workspace, Spec(settings, {"text": text, "model": model}), "long")
 
 
 def in_state(page, state):
@@ -48,7 +48,7 @@ def in_state(page, state):
 def test_a_job_is_started_seen_found_again_canceled_and_resumed(serve, page, workspace, tiny_bert):
     text = write_text(workspace.root.parent / "long.txt", lines=60_000)
     run_step(
-        Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}),
+        Spec(CorpusStep(), {"text": text, "model": tiny_bert}),
         workspace.folder("corpora", "long"),
     )
     page.goto(f"{serve(workspace.root)}/vectors")
@@ -120,7 +120,7 @@ def test_the_name_of_an_ended_job_is_not_cut_in_the_sidebar(
     serve, page, workspace, tiny_bert, width
 ):
     text = write_text(workspace.root.parent / "short.txt", lines=20)
-    spec = Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert})
+    spec = Spec(CorpusStep(), {"text": text, "model": tiny_bert})
     job = queue.start(workspace, spec, "w" * 40)  # of wide letters
     assert job.wait(120).state == "done"
     page.set_viewport_size({"width": width, "height": 900})

@@ -25,7 +25,7 @@ def test_a_click_after_a_link_to_another_tab_works_on_what_is_shown(
             "text": (str(write_text(tmp_path / f"{name}.txt", lines=60)),),
             "model": (str(tiny_bert),),
         }
-        run_step(Spec("corpus", CorpusStep(), inputs), workspace.folder("corpora", name))
+        run_step(Spec(CorpusStep(), inputs), workspace.folder("corpora", name))
     text = page.get_by_role("combobox", name=re.compile("^Text"))
     # 1. The advice for the first text, chosen by hand, so that the server writes it into the address.
     page.goto(f"{serve(workspace.root)}/text?text_tab=Advice&advise_corpus=second")

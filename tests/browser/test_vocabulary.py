@@ -31,11 +31,11 @@ def root(tmp_path: Path, make_bert) -> Path:
     with text.open("a", encoding="utf-8") as lines:
         lines.writelines(f"{word} follows the patient\n" for word in WORDS)
     run_step(
-        Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(model),)}),
+        Spec(CorpusStep(), {"text": (str(text),), "model": (str(model),)}),
         workspace.folder("corpora", "trials"),
     )
     training = VectorsStep(word2vec=Word2VecSettings(epochs=2, min_count=2, workers=1))
-    spec = Spec("vectors", training, inputs(workspace, model, text="corpora/trials"))
+    spec = Spec(training, inputs(workspace, model, text="corpora/trials"))
     run_step(spec, workspace.folder("vectors", "trials-vectors"))
     return workspace.root
 

@@ -39,7 +39,7 @@ KEYS = {
     "recommended",
     "recipes",
     "first",
-    "cut_words",
+    "split_words",
     "lines",
     "lines_read",
     "measured_gains",
@@ -70,8 +70,8 @@ def test_the_shape_of_the_answer(ask, tiny_bert, tmp_path):
     assert answer["verdict"] == "keep" and answer["recipes"] == [] and answer["first"] is None
     assert (answer["lines"], answer["lines_read"], answer["counts"]) == (300, 300, "counted")
     assert answer["task_file"] == {"entities": 1, "sentences": 1, "tokens": 2}
-    assert answer["task"]["cut"] == 1 and answer["width"] == 16
-    assert len(answer["corpus"]["pieces"]) == 6 and 0 < answer["corpus"]["cut"] < 1
+    assert answer["task"]["split"] == 1 and answer["width"] == 16
+    assert len(answer["corpus"]["pieces"]) == 6 and 0 < answer["corpus"]["split"] < 1
     assert answer["added"][0]["words"] == 5 and answer["added"][0]["model_share"] > 0
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []  # nothing is written
 
@@ -89,7 +89,7 @@ def test_the_recommended_recipe_is_written_and_adapts_with_equal_numbers(
     plan = recipe.vocabulary
     assert (plan.max_added, plan.min_count) == (recommended["max_added"], recommended["min_count"])
     assert recommended["min_count"] == 20 and recommended["max_added"] == 5
-    assert recipe.rows.method == "stacked"
+    assert recipe.initializer.method == "stacked"
     out = tmp_path / "adapted"
     given = ("--recipe", file, "--vectors", workspace.root / vectors, "--model", tiny_bert)
     assert main(["adapt", *map(str, given), "--out", str(out)]) == 0
@@ -133,7 +133,7 @@ def test_a_bare_vocabulary_will_do(ask, tiny_bert, tmp_path):
 def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
     workspace, text = Workspace(tmp_path / "w"), write_text(tmp_path / "text.txt")
     folder = workspace.folder("corpora", "trials")
-    run_step(Spec("corpus", CorpusStep(), {"text": (str(text),)}), folder)  # taken in, not counted
+    run_step(Spec(CorpusStep(), {"text": (str(text),)}), folder)  # taken in, not counted
     assert ask(folder, "--model", tiny_bert)["counts"] == "counted"
     assert not (workspace.root / "counts").exists()
     model, corpus = open_model(tiny_bert), read_corpus([folder])
@@ -213,7 +213,7 @@ def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     )
     assert time.perf_counter() - start < 30
     assert answer["verdict"] == "adapt" and len(answer["recipes"]) == 3
-    assert answer["task"]["cut"] > 4 * answer["corpus"]["cut"]
+    assert answer["task"]["split"] > 4 * answer["corpus"]["split"]
     # Measured: benchmarks/advise.json.
     assert answer["expected"]["low"] < 0.557 < answer["expected"]["high"]
 

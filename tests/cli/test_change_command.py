@@ -132,7 +132,7 @@ def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert
 
     pair = train_noise_baseline(open_artifact(vectors))
     other = VectorsStep(word2vec=replace(QUICK, seed=2))
-    again = run_step(Spec("vectors", other, {"text": text, "model": tiny_bert}), tmp_path / "again")
+    again = run_step(Spec(other, {"text": text, "model": tiny_bert}), tmp_path / "again")
     assert (
         pair.second.matrix == load_space(again.folder).matrix
     ).all() and pair.second.name == "v again (seed 2)"
@@ -156,7 +156,6 @@ def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert
     made = [
         run_step(
             Spec(
-                "vectors",
                 VectorsStep(word2vec=QUICK, resample=n),
                 {"text": text, "model": tiny_bert},
             ),
@@ -185,7 +184,7 @@ def test_the_two_baseline_runs_differ_only_in_the_seed(tmp_path, tiny_bert):
         lines = CorpusSettings(
             seed=word2vec.seed
         )  # all of them: --seed says that too, and it does nothing
-        spec = Spec("vectors", VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
+        spec = Spec(VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
         run_step(spec, workspace.folder("vectors", name))
     a, b, c = (workspace.artifact("vectors", name) for name in "abc")
     assert [twin.name for twin in find_other_seeds(a, workspace)] == ["b"] and [
@@ -324,7 +323,7 @@ def test_requested_words_are_reported(ask, text, tiny_bert, tmp_path):
 
 def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path):
     step = ContextualStep(contextual=ContextualSettings(length=64))
-    made = run_step(Spec("contextual", step, {"text": text, "model": tiny_bert}), tmp_path / "c")
+    made = run_step(Spec(step, {"text": text, "model": tiny_bert}), tmp_path / "c")
     with pytest.raises(InputError, match="lines that can be resampled"):
         train_noise_baseline(made, BOOTSTRAP)
     assert made.manifest.seed == 1
@@ -332,7 +331,7 @@ def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path)
 
 def test_counted_vectors_are_the_same_with_every_seed(text, tiny_bert, tmp_path):
     step = VectorsStep(word2vec=Word2VecSettings(min_count=1))
-    made = run_step(Spec("vectors", step, {"text": text, "model": tiny_bert}), tmp_path / "v")
+    made = run_step(Spec(step, {"text": text, "model": tiny_bert}), tmp_path / "v")
     assert made.manifest.settings["word2vec"]["trainer"] == "counts"
     assert "--trainer counts" in made.manifest.command
     with pytest.raises(InputError, match="v was counted, not trained"):

@@ -334,7 +334,7 @@ def test_align_saves_the_alignment_and_shows_all_methods(ask, vectors, tiny_bert
     )
     _, answer = ask(*arguments)
     assert {"least-squares", "ridge", "procrustes", "identity", "random"} <= {
-        row["method"] for row in answer["maps"]
+        row["method"] for row in answer["alignments"]
     }
     assert (tmp_path / "a" / "alignment.safetensors").is_file()
     assert Path(answer["manifest"]).is_file() and answer["out"] == str(tmp_path / "a")
@@ -347,7 +347,7 @@ def test_align_saves_the_alignment_and_shows_all_methods(ask, vectors, tiny_bert
 def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, tiny_bert):
     arguments = ("align", "--vectors", vectors, "--model", tiny_bert, "--all", "--method", "ridge")
     code, answer = ask(*arguments, "--folds", 2, "--anchors-without", "single-characters")
-    assert code == 0 and {row["anchors"] for row in answer["maps"]} == {32}
+    assert code == 0 and {row["anchors"] for row in answer["alignments"]} == {32}
     assert all("--iterative" in reason for reason in answer["left_out"].values())
 
 
@@ -359,17 +359,17 @@ def test_align_all_evaluates_feasible_methods_and_reports_the_others(
     )
     arguments = ("align", "--vectors", tmp_path / "v", "--model", tiny_bert, "--folds", 3)
     code, answer = ask(*arguments, "--all", "--save", tmp_path / "a")
-    assert code == 0 and answer["method"] == answer["maps"][0]["method"] == "ridge"
+    assert code == 0 and answer["method"] == answer["alignments"][0]["method"] == "ridge"
     infeasible = {
         "least-squares": "22 of 34 anchors to fit on in each of 3 folds, for 24 dimensions",
         "identity": "the vectors have 24 dimensions, the model 16",
     }
     slow = {name for name, method in METHODS.items() if method.iterative}
-    evaluated = {row["method"] for row in answer["maps"]}
+    evaluated = {row["method"] for row in answer["alignments"]}
     assert evaluated == {*METHODS} - {*infeasible} - slow
     assert answer["left_out"] == infeasible | dict.fromkeys(slow, "takes minutes: add --iterative")
     every = ask(*arguments, "--all", "--iterative")[1]
-    assert {row["method"] for row in every["maps"]} == {*METHODS} - {*infeasible}
+    assert {row["method"] for row in every["alignments"]} == {*METHODS} - {*infeasible}
     assert every["left_out"] == infeasible
     assert (
         json.loads((tmp_path / "a" / "alignment.json").read_text())["settings"]["method"] == "ridge"
@@ -451,7 +451,7 @@ def test_neighbors_take_their_accuracy_from_the_saved_evaluation(
     assert ask(program, *words)[0] == 0 and measured
     measured.clear()
     table = json.loads((tmp_path / "w/alignments/v-ridge/heldout.json").read_text())
-    held_out, anchors = table["maps"][0]["held_out"], table["maps"][0]["anchors"]
+    held_out, anchors = table["alignments"][0]["held_out"], table["alignments"][0]["anchors"]
     everything = ("--csls", "--among", "all wordpieces")
     for more, scores in (((), held_out), (everything, held_out["csls"]["all_pieces"])):
         line = ask(*arguments, *settings, *more, json_wanted=False)[1].splitlines()[-1]
@@ -528,7 +528,9 @@ def test_a_failing_certificate_is_exit_1(ask, adapted, tiny_bert, tmp_path):
 
 def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_path):
     recipe = tmp_path / "mine.toml"
-    recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random-normal"\n')
+    recipe.write_text(
+        '[vectors]\nepochs = 1\nmin_count = 1\n[initializer]\nmethod = "random-normal"\n'
+    )
     arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
     given = ("adapt", "--model", tiny_bert, "--vectors", vectors, "--out")
     published = ("--preset", "green-bert")
@@ -547,7 +549,9 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
     code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
     assert code == 0 and answer["numbers"]["added"] == 5
     assert (
-        json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["rows"]["method"]
+        json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["initializer"][
+            "method"
+        ]
         == "random-normal"
     )
 
@@ -599,7 +603,8 @@ def test_a_preset_printed_as_toml_is_a_recipe(ask, text, tiny_bert, tmp_path):
     code, printed, _ = ask("presets", "--toml", "green-bert-random", json_wanted=False)
     assert (
         code == 0
-        and ask("presets", "--toml", "green-bert-random")[1]["rows"]["method"] == "random-normal"
+        and ask("presets", "--toml", "green-bert-random")[1]["initializer"]["method"]
+        == "random-normal"
     )
     (tmp_path / "mine.toml").write_text(printed)
     assert read_recipe(tmp_path / "mine.toml") == PRESETS["green-bert-random"]

@@ -48,7 +48,9 @@ def ask(capsys):
 
 def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
     found = ask(files / "a", files / "b")
-    assert set(found) >= {"a", "b", "cuts", "test", "fates", "ledger"} and found["cuts"] == [
+    assert set(found) >= {"a", "b", "tokenizations", "test", "fates", "ledger"} and found[
+        "tokenizations"
+    ] == [
         "base",
         "pooled",
     ]
@@ -60,7 +62,9 @@ def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
         "boundary → right",
         "right → missed",
     ]
-    assert book["entries"][0]["cuts"]["base"]["error"] == "missed" and set(book["by_cut"]) == {
+    assert book["entries"][0]["tokenizations"]["base"]["error"] == "missed" and set(
+        book["by_tokenization"]
+    ) == {
         "base",
         "adapted",
         "pooled",
@@ -68,9 +72,9 @@ def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
 
 
 def test_a_single_run_compares_its_tokenizations(files, ask):
-    assert ask(files / "b")["cuts"] == ["base", "pooled"]
+    assert ask(files / "b")["tokenizations"] == ["base", "pooled"]
     assert ask(files / "b", "--tokenization", "adapted", "base")["ledger"]["counts"]["broken"] == 2
-    assert ask(files / "b", "--tokenization", "adapted")["cuts"] == ["base", "adapted"]
+    assert ask(files / "b", "--tokenization", "adapted")["tokenizations"] == ["base", "adapted"]
 
 
 def test_predictions_of_others(files, ask):
@@ -110,17 +114,17 @@ def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suf
     rightly.
     """
     of_all = ask(files / "b")["ledger"]
-    assert of_all["by_cut"]["base"] == pytest.approx(
+    assert of_all["by_tokenization"]["base"] == pytest.approx(
         {"precision": 1 / 2, "recall": 1 / 3, "f1": 2 / 5}
     )
-    assert of_all["by_cut_of"] == "everything"
+    assert of_all["by_tokenization_of"] == "everything"
     html = tmp_path / "e.html"
     found = ask(files / "b", "--suffix", "ia", "--html", html)["ledger"]
-    assert found["by_cut_of"] == "ends in -ia"
-    assert found["by_cut"]["base"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert found["by_tokenization_of"] == "ends in -ia"
+    assert found["by_tokenization"]["base"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
     assert (
-        found["by_cut"]["adapted"]
-        == found["by_cut"]["pooled"]
+        found["by_tokenization"]["adapted"]
+        == found["by_tokenization"]["pooled"]
         == {
             "precision": 1.0,
             "recall": 1.0,

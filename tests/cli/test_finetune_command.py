@@ -111,7 +111,7 @@ def test_finetune_reports_every_seed_and_tokenization_and_their_mean(runs, files
     assert (
         answer["seconds"] > 0
         and answer["examples_per_second"] > 0
-        and answer["tokenization"] == "mixed"
+        and answer["trained_on"] == "mixed"
     )
     assert all(seed["findings"] == [] for seed in answer["seeds"])
     kept = ask("evaluate", "--run", files / "two")
@@ -180,7 +180,7 @@ def test_predictions_can_be_scored(runs, files, ask, tmp_path):
     answer = ask(
         "predict", "--model", files / "one", files / "bare.txt", "--out", tmp_path / "bare.jsonl"
     )
-    assert answer["examples"] == 5 and answer["cut"] == "base"
+    assert answer["examples"] == 5 and answer["tokenization"] == "base"
     lines = [
         json.loads(line)
         for line in (tmp_path / "bare.jsonl").read_text(encoding="utf-8").splitlines()
@@ -283,7 +283,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         "base",
         "adapted",
     )
-    assert tokenizations["cuts"] == ["base", "adapted"]
+    assert tokenizations["tokenizations"] == ["base", "adapted"]
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def test_a_limit_draws_alike_and_keeps_the_order():
 @pytest.mark.slow
 def test_several_seeds_of_a_job_take_over_what_is_finished(files, tmp_path):
     given = {"model": str(files / "before"), "task": str(files / "task.toml")}
-    spec = Spec("finetune", FinetuneStep(FinetuneSettings(epochs=1, batch=5), seeds=(1, 2)), given)
+    spec = Spec(FinetuneStep(FinetuneSettings(epochs=1, batch=5), seeds=(1, 2)), given)
     whole = run_step(spec, tmp_path / "whole")
     job = tmp_path / "job"
 

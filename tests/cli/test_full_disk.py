@@ -196,7 +196,7 @@ def places(disk, sources, tmp_path, monkeypatch) -> dict[str, object]:
         save_note(workspace, f"models/{name}", "a note")
     job = workspace.root / "jobs" / JOB
     job.mkdir(parents=True)
-    spec = Spec("corpus", CorpusStep(), {"text": str(sources["text"])})
+    spec = Spec(CorpusStep(), {"text": str(sources["text"])})
     order = {"spec": spec.to_dict(), "target": "corpora/none", "overwrite": False}
     strict_json.write(job / "spec.json", order)
     write_status(job, Status(state="failed", queued=1, updated=1))

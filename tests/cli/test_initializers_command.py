@@ -13,7 +13,7 @@ from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps import compare_initializers
-from vocadapt.lab.steps.compare_initializers import LeaderboardStep, load_comparison
+from vocadapt.lab.steps.initializers import InitializersStep, load_comparison
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import open_artifact
@@ -174,7 +174,7 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
     kept = open_artifact(tmp_path / "kept")
     assert (
         load_comparison(kept.folder).to_dict().items() <= answer.items()
-        and kept.kind == "leaderboards"
+        and kept.kind == "initializers"
     )
     assert (kept.manifest.numbers["held_out"], kept.manifest.seed) == (8, 1)
     line = shlex.split(kept.manifest.command)[3:]
@@ -232,10 +232,8 @@ def test_embeddings_are_not_fitted_to_the_lines_of_the_loss(ask, tiny_bert, tmp_
 def test_progress_never_runs_backwards_where_rows_are_distilled(tiny_bert, vectors, tmp_path):
     seen = []
     text = write_text(tmp_path / "text.txt", lines=30)
-    asked = LeaderboardStep(LeaderboardSettings(methods=("distilled", "syntactic"), held_out=8))
-    spec = Spec(
-        "leaderboard", asked, {"model": str(tiny_bert), "vectors": str(vectors), "text": str(text)}
-    )
+    asked = InitializersStep(LeaderboardSettings(methods=("distilled", "syntactic"), held_out=8))
+    spec = Spec(asked, {"model": str(tiny_bert), "vectors": str(vectors), "text": str(text)})
     run_step(
         spec, tmp_path / "board", lambda fraction, message="": seen.append((fraction, message))
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.material import counting_step
-from tests.material.counting_step import CountStep
+from tests.material.counting_step import WordCountsStep
 from tests.material.lab import write_text
 from vocadapt.cli import main
 from vocadapt.lab.jobs.queue import list_jobs, start
@@ -62,7 +62,7 @@ def ask(capsys, workspace):
 
 
 def started(workspace, text, name="n", numbers=2000):
-    job = start(workspace, Spec("count", CountStep(numbers), {"text": text}), name)
+    job = start(workspace, Spec("count", WordCountsStep(numbers), {"text": text}), name)
     end = time.monotonic() + LONG
     while not (job.status().fraction and read_metrics(job.folder)):
         assert time.monotonic() < end and job.status().alive, job.log()
@@ -78,7 +78,7 @@ def test_an_empty_workspace_has_no_jobs(ask, workspace):
 
 def test_the_list_shows_the_state_of_each_job(ask, workspace, text):
     job = started(workspace, text)
-    waiting = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "later")
+    waiting = start(workspace, Spec(CorpusStep(), {"text": text}), "later")
     code, answer = ask("list")
     assert code == 0 and [line["id"] for line in answer["jobs"]] == [waiting.id, job.id]
     later, running = answer["jobs"]
@@ -136,7 +136,7 @@ def test_a_job_is_canceled_and_resumed(ask, workspace, text):
 @pytest.mark.slow
 def test_resume_with_wait_reports_the_final_state(ask, workspace, text):
     text.write_text("")
-    job = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "n")
+    job = start(workspace, Spec(CorpusStep(), {"text": text}), "n")
     assert job.wait(LONG).state == "failed"
     code, said = ask("resume", job.id, "--wait", as_json=False)
     assert (

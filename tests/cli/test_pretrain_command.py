@@ -62,7 +62,7 @@ def test_its_command_line_is_the_step(text):
         layers=2, trainer="wordpiece-score", cased=True, training=MaskedSettings(hours=0.5)
     )
     arguments = build_arguments(
-        Spec("pretrain", PretrainStep(scratch=scratch, half=True), {"text": str(text)}),
+        Spec(PretrainStep(scratch=scratch, half=True), {"text": str(text)}),
         text.parent / "m",
     )
     assert arguments[3:] == [

@@ -344,7 +344,7 @@ def test_a_line_above_the_limit_is_refused_and_the_limit_can_be_raised(refused, 
 
 def test_the_limit_of_a_line_is_in_the_command_of_a_step(tmp_path):
     settings = VectorsStep(corpus=CorpusSettings(max_line_mb=3))
-    spec = Spec("vectors", settings, {"text": "a.txt", "model": "m"})
+    spec = Spec(settings, {"text": "a.txt", "model": "m"})
     assert "--max-line-mb 3" in build_command(spec, tmp_path / "v")
     assert Spec.from_json(spec.to_json()) == spec
 

@@ -149,7 +149,7 @@ def test_a_mistyped_path_is_not_sent_to_the_hub(name, online, monkeypatch, tmp_p
     with pytest.raises(InputError):
         convert(name, tmp_path / "out")
     # A job has another working folder, in which no folder `models` is.
-    spec = Spec("corpus", CorpusStep(), {"text": ("t",), "model": (name,)}).absolute()
+    spec = Spec(CorpusStep(), {"text": ("t",), "model": (name,)}).absolute()
     monkeypatch.chdir("/")
     with pytest.raises(InputError, match="no such file or folder"):
         open_model(spec.inputs["model"][0])
@@ -171,7 +171,7 @@ def test_a_benchmark_is_downloaded_on_request(online, capsys):
 @pytest.mark.slow
 def test_a_job_downloads_the_model_that_it_was_given(online, make_workspace, text):
     """A control: what a job does with sockets is seen."""
-    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": ("nobody/nothing",)})
+    spec = Spec(CorpusStep(), {"text": (str(text),), "model": ("nobody/nothing",)})
     job = start(make_workspace("w"), spec, "c")
     assert "could not be downloaded" in wait_for(job, "failed").error
     attempts = take_attempts()

@@ -25,7 +25,7 @@ NOBODY = "~no-such-user-4711/model"
         open_model,
         open_space,
         lambda name: convert(name, Path("out"), True),
-        lambda name: Spec("corpus", CorpusStep(), {"text": name}).absolute(),
+        lambda name: Spec(CorpusStep(), {"text": name}).absolute(),
     ],
     ids=["model", "space", "convert", "spec"],
 )
@@ -55,4 +55,4 @@ def test_a_link_that_leads_nowhere_takes_no_room(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "pytorch_model.bin").symlink_to(tmp_path / "blobs" / "gone")
     (folder / "model.safetensors").write_bytes(bytes(1000))
-    assert Spec("convert", ConvertStep(), {"model": str(folder)}).estimate_bytes() >= 1000
+    assert Spec(ConvertStep(), {"model": str(folder)}).estimate_bytes() >= 1000

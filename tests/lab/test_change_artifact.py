@@ -30,7 +30,7 @@ FIVE = ChangeStep(ChangeSettings(5))
 
 
 def spec(before, after, settings=FIVE, **more):
-    return Spec("change", settings, {"before": before, "after": after, **more})
+    return Spec(settings, {"before": before, "after": after, **more})
 
 
 def same(one, other):

@@ -203,7 +203,7 @@ def plan_one_quick_job(word):
 
     def plan(workspace):
         step = ProjectionStep(TokenChoice(around=word, nearest=10))
-        spec = Spec("projection", step, {"space": (str(workspace.folder(*MODEL)),)})
+        spec = Spec(step, {"space": (str(workspace.folder(*MODEL)),)})
         return [DemoJob(PROJECTION, "projection", spec, 1.0)]
 
     return plan
@@ -353,11 +353,11 @@ def small_demo(tmp_path_factory):
     scratch = ScratchSettings(layers=1, hidden=32, training=training)
     for place, size in ((MODEL, 80), (BIOMEDICAL, 70)):
         step = PretrainStep(scratch=replace(scratch, vocabulary=size))
-        run_step(Spec("pretrain", step, {"text": str(text)}), root.joinpath(*place))
+        run_step(Spec(step, {"text": str(text)}), root.joinpath(*place))
     word2vec = Word2VecSettings(dim=4, min_count=2, epochs=1, workers=1)
     model = str(root.joinpath(*MODEL))
     run_step(
-        Spec("vectors", VectorsStep(word2vec=word2vec), {"text": str(text), "model": model}),
+        Spec(VectorsStep(word2vec=word2vec), {"text": str(text), "model": model}),
         root.joinpath(*VECTORS),
     )
     return root
@@ -455,9 +455,7 @@ def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
         role: str(demo.DEMO.joinpath(*place))
         for role, place in (("model", MODEL), ("vectors", VECTORS))
     }
-    made = run_step(
-        Spec("alignment", AlignmentStep(folds=10), inputs), tmp_path / "map"
-    ).manifest.numbers
+    made = run_step(Spec(AlignmentStep(folds=10), inputs), tmp_path / "map").manifest.numbers
     assert made["anchors"] == kept["anchors"] and made["p@5"] == pytest.approx(
         kept["p@5"], abs=0.002
     )
@@ -467,7 +465,7 @@ def test_the_shipped_projection_is_reproduced_from_its_inputs(tmp_path):
 def test_the_shipped_projection_has_the_anchors_of_its_inputs():
     folder = demo.DEMO.joinpath(*MAP)
     inputs = {"model": demo.DEMO.joinpath(*MODEL), "vectors": demo.DEMO.joinpath(*VECTORS)}
-    opened = Spec("alignment", AlignmentStep(), inputs).open_inputs()
+    opened = Spec(AlignmentStep(), inputs).open_inputs()
     found = find_anchors(opened.space, opened.model.word_space, AlignmentSettings().anchors)
     assert list(found.words) == [anchor.word for anchor in load_evaluation(folder).anchors]
     assert len(found.words) == Manifest.load(folder).numbers["anchors"] > 1000

@@ -11,11 +11,11 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -62,16 +62,16 @@ def test_what_a_step_writes(tiny_bert, tmp_path):
     (text / "more" / "b.txt").write_bytes(b"b" * 500)
     weights = (tiny_bert / "model.safetensors").stat().st_size
     given = {"text": str(text), "model": str(tiny_bert)}
-    assert Spec("corpus", CorpusStep(copy=True), {"text": str(text)}).estimate_bytes() == 1_500
-    assert Spec("corpus", CorpusStep(), {"text": str(text)}).estimate_bytes() == 0
-    assert Spec("convert", ConvertStep(), {"model": str(tiny_bert)}).estimate_bytes() == weights
-    assert Spec("model", ModelStep(), {"model": "a/hub-name"}).estimate_bytes() == 0
-    runs = Spec("finetune", FinetuneStep(seeds=(1, 2, 3)), {"model": str(tiny_bert), "task": "t"})
+    assert Spec(CorpusStep(copy=True), {"text": str(text)}).estimate_bytes() == 1_500
+    assert Spec(CorpusStep(), {"text": str(text)}).estimate_bytes() == 0
+    assert Spec(ConvertStep(), {"model": str(tiny_bert)}).estimate_bytes() == weights
+    assert Spec(AdaptStep(), {"model": "a/hub-name"}).estimate_bytes() == 0
+    runs = Spec(FinetuneStep(seeds=(1, 2, 3)), {"model": str(tiny_bert), "task": "t"})
     assert runs.estimate_bytes() == 3 * weights
-    vectors = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=10)), given)
+    vectors = Spec(VectorsStep(word2vec=Word2VecSettings(dim=10)), given)
     assert vectors.estimate_bytes() == int(30 * (1_500 / 6) ** 0.5) * 10 * 4
-    assert Spec("import", ImportStep(), {"file": str(text / "a.txt")}).estimate_bytes() == 1_000
-    assert Spec("projection", ProjectionStep(), {"space": "x"}).estimate_bytes() == 0
+    assert Spec(ImportVectorsStep(), {"file": str(text / "a.txt")}).estimate_bytes() == 1_000
+    assert Spec(ProjectionStep(), {"space": "x"}).estimate_bytes() == 0
 
 
 def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):
@@ -87,7 +87,7 @@ def test_no_step_and_no_job_starts_without_room(disk, tmp_path):
     disk(FLOOR - 1)
     (tmp_path / "text.txt").write_text("the drug\n")
     workspace = Workspace(tmp_path / "w")
-    spec = Spec("corpus", CorpusStep(), {"text": str(tmp_path / "text.txt")})
+    spec = Spec(CorpusStep(), {"text": str(tmp_path / "text.txt")})
     for start in (
         lambda: run_step(spec, workspace.folder("corpora", "c")),
         lambda: queue.start(workspace, spec, "c"),

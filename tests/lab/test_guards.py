@@ -7,9 +7,9 @@ import pytest
 from tests.material.finetuning import sentences, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.lab.experiments import STEPS
-from vocadapt.lab.experiments.search.step import SearchStep, SeedStudyStep
-from vocadapt.lab.experiments.studies.study import StudyRun
-from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
+from vocadapt.lab.experiments.studies.study import StudyStep
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.finetune import FinetuneStep, judge_outcome
 from vocadapt.lab.steps.guards import LONG, apply_change, build_minutes_guard, is_change
 from vocadapt.lab.steps.step import Spec
@@ -38,7 +38,7 @@ def files(tmp_path_factory):
 def build_spec(files, model="adapted", **settings):
     inputs = {"model": str(files / model)}
     inputs |= {split: str(files / f"{split}.tsv") for split in ("train", "dev", "test")}
-    return Spec("finetune", FinetuneStep(kind="ner", **settings), inputs)
+    return Spec(FinetuneStep(kind="ner", **settings), inputs)
 
 
 def find(spec):
@@ -69,7 +69,7 @@ def test_the_test_file_as_training_file_is_seen(files):
     """Under the same path as under another name."""
     test = str(files / "test.tsv")
     inputs = {"model": str(files / "before"), "train": test, "test": test}
-    seen = find(Spec("finetune", FinetuneStep(kind="ner"), inputs))["seen"]
+    seen = find(Spec(FinetuneStep(kind="ner"), inputs))["seen"]
     assert seen.numbers == {"split": "test", "seen": 4, "of": 4} and seen.serious
 
 
@@ -80,14 +80,14 @@ def test_new_words_that_occur_in_the_task_are_counted(files, tmp_path):
     for split in ("train", "dev", "test"):
         write_conll(tmp_path / f"{split}.tsv", (Sentence(("heart", "was"), ("B-X", "O")),) * 2)
     inputs = {"model": str(files / "adapted"), "train": str(tmp_path / "train.tsv")}
-    none = find(Spec("finetune", FinetuneStep(kind="ner"), inputs))["new-words"]
+    none = find(Spec(FinetuneStep(kind="ner"), inputs))["new-words"]
     assert none.numbers["occurring"] == 0 and none.serious and not none.change
 
 
 def test_too_few_entities_of_all_are_repaired_by_more_epochs(files, tmp_path):
     write_conll(tmp_path / "train.tsv", sentences(5))
     inputs = {"model": str(files / "before"), "train": str(tmp_path / "train.tsv")}
-    spec = Spec("finetune", FinetuneStep(kind="ner"), inputs)
+    spec = Spec(FinetuneStep(kind="ner"), inputs)
     few = find(spec)["few-labels"]
     assert few.change == {"finetune.epochs": 15}
     assert apply_change(spec.settings, few.change).finetune.epochs == 15
@@ -95,7 +95,7 @@ def test_too_few_entities_of_all_are_repaired_by_more_epochs(files, tmp_path):
 
 def test_an_input_that_cannot_be_read_has_no_guards(files):
     spec = build_spec(files)
-    missing = Spec("finetune", spec.settings, {**spec.inputs, "train": (str(files / "none.tsv"),)})
+    missing = Spec(spec.settings, {**spec.inputs, "train": (str(files / "none.tsv"),)})
     assert missing.find_guards() == ()
 
 
@@ -110,11 +110,11 @@ def test_minutes_are_serious_above_an_hour_and_only_then_repaired():
 
 def test_a_search_has_the_guards_of_its_trainings_and_its_own_minutes(files):
     base = build_spec(files, limit=60)
-    search = Spec("search", SearchStep(training=base.settings), base.inputs)
+    search = Spec(SearchStep(training=base.settings), base.inputs)
     found = find(search)
     assert found["few-labels"].change == {"training.limit": 240}
     assert apply_change(search.settings, found["few-labels"].change).training.limit == 240
-    seeds = Spec("seeds", SeedStudyStep((1, 2), training=base.settings), base.inputs)
+    seeds = Spec(SeedsStep((1, 2), training=base.settings), base.inputs)
     one = find(base)["minutes"].numbers["seconds"]
     assert find(seeds)["minutes"].numbers["seconds"] > one
 
@@ -124,7 +124,7 @@ def test_a_study_has_the_guards_of_each_task(files):
     lines = ['name = "s"', "[[variants]]", 'name = "a"', 'model = "adapted"', "[[tasks]]"]
     lines += ['name = "t"', 'kind = "ner"', 'train = "train.tsv"', 'test = "test.tsv"']
     study.write_text("\n".join(lines))
-    found = find(Spec("study", StudyRun(), {"file": str(study)}))
+    found = find(Spec(StudyStep(), {"file": str(study)}))
     assert {"chunks", "seen", "new-words", "minutes"} <= set(found)
     assert found["seen"].sentence.startswith("t: ")
 
@@ -133,12 +133,10 @@ def test_pretraining_warns_of_a_batch_that_is_larger_than_the_text(files, tmp_pa
     (tmp_path / "text.txt").write_text("The heart was with placebo.\n" * 200)
     further = ContinuedSettings(stage="continued", training=MaskedSettings(batch=512))
     inputs = {"model": str(files / "before"), "text": str(tmp_path / "text.txt")}
-    spec = Spec("continued", ContinuedPretrainingStep(further=further), inputs)
+    spec = Spec(ContinuePretrainingStep(pretraining=further), inputs)
     large = find(spec)["large-batch"]
-    assert large.change == {"further.training.batch": large.numbers["blocks"]}
-    assert "large-batch" not in find(
-        Spec("continued", apply_change(spec.settings, large.change), inputs)
-    )
+    assert large.change == {"pretraining.training.batch": large.numbers["blocks"]}
+    assert "large-batch" not in find(Spec(apply_change(spec.settings, large.change), inputs))
 
 
 def test_the_command_prints_guards_under_one_key_and_on_stderr(files, tmp_path, capsys):
@@ -179,15 +177,15 @@ def test_classes_have_a_bound_and_one_that_the_sample_lacks_is_named(files, tmp_
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(rows), encoding="utf-8")
     inputs = {"model": str(files / "before"), "train": str(tmp_path / "train.tsv")}
     settings = FinetuneStep(kind="classification", limit=20)
-    few = find(Spec("finetune", settings, inputs))["few-labels"]
+    few = find(Spec(settings, inputs))["few-labels"]
     assert few.numbers["needed"] == 20 and len(few.numbers["labels"]) == 30
     assert min(few.numbers["labels"].values()) == 0
     assert few.change == {"limit": 80}  # each class once, and 20 of a: 40 would hold 11 of it
     # All examples: a larger limit does not help.
-    few = find(Spec("finetune", FinetuneStep(kind="classification"), inputs))["few-labels"]
+    few = find(Spec(FinetuneStep(kind="classification"), inputs))["few-labels"]
     assert len(few.numbers["labels"]) == 29 and few.change == {"finetune.epochs": 15}
     # No bound was measured for the labels of texts that may have several.
-    many = Spec("finetune", FinetuneStep(kind="multilabel"), inputs)
+    many = Spec(FinetuneStep(kind="multilabel"), inputs)
     assert "few-labels" not in find(many)
 
 

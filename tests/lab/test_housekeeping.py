@@ -33,8 +33,8 @@ from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.count_words import CountStep
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.word_counts import WordCountsStep
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.locks import hold_lock, is_locked
 from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
@@ -207,17 +207,17 @@ def test_jobs_that_used_or_made_a_renamed_artifact_know_its_new_name(tmp_path):
     workspace = Workspace(tmp_path / "w")
     text = tmp_path / "text.txt"
     text.write_text("the heart beats\n")
-    first = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": str(text)}), "a")
+    first = queue.start(workspace, Spec(CorpusStep(), {"text": str(text)}), "a")
     assert first.wait(60).state == "done"
     inputs = {"text": str(workspace.folder("corpora", "a")), "model": str(tmp_path / "none")}
-    second = queue.start(workspace, Spec("counts", CountStep(), inputs), "n")
+    second = queue.start(workspace, Spec(WordCountsStep(), inputs), "n")
     assert second.wait(60).state == "failed"
     renamed = rename_artifact(workspace, workspace.artifact("corpora", "a"), "b")
     first, second = (queue.find_job(workspace, job.id) for job in (first, second))
     assert first.finished and first.target == renamed.folder
     assert second.spec.one("text") == str(renamed.folder) and second.target.name == "n"
     # Another artifact of the first name is not that of the job.
-    queue.start(workspace, Spec("corpus", CorpusStep(), {"text": str(text)}), "a").wait(60)
+    queue.start(workspace, Spec(CorpusStep(), {"text": str(text)}), "a").wait(60)
     rename_artifact(workspace, workspace.artifact("corpora", "a"), "c")
     assert queue.find_job(workspace, first.id).target == renamed.folder
 
@@ -488,7 +488,7 @@ def job(tmp_path):
     """A finished job, which imported a text as `a`."""
     text = tmp_path / "text.txt"
     text.write_text("the heart beats\n")
-    spec = Spec("corpus", CorpusStep(), {"text": str(text)})
+    spec = Spec(CorpusStep(), {"text": str(text)})
     job = queue.start(Workspace(tmp_path / "w"), spec, "a")
     assert job.wait(60).state == "done"
     return job

@@ -25,10 +25,10 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.count_words import CountStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.word_counts import WordCountsStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
@@ -39,7 +39,7 @@ from vocadapt.spaces.projection.projection import estimate_projection_seconds
 def job(workspace, number, **status):
     folder = workspace.root / "jobs" / f"20260101-00000{number}-000000-finetune"
     folder.mkdir(parents=True)
-    spec = Spec("finetune", FinetuneStep(), {"model": "m"}).to_dict()
+    spec = Spec(FinetuneStep(), {"model": "m"}).to_dict()
     order = {"spec": spec, "target": "runs/x", "overwrite": False}
     (folder / "spec.json").write_text(json.dumps(order), encoding="utf-8")
     write_status(folder, Status(**{"state": "done", "started": 100.0, "updated": 200.0, **status}))
@@ -84,7 +84,7 @@ def projection(workspace, number, seconds, work=0.0, shown=4000, ordered=20.0, *
     folder = workspace.root / "jobs" / f"20260101-0000{number:02}-000000-projection"
     folder.mkdir(parents=True)
     order = {
-        "spec": Spec("projection", settings, {"space": "m"}).to_dict(),
+        "spec": Spec(settings, {"space": "m"}).to_dict(),
         "target": f"projections/{name}",
         "overwrite": False,
         "work": work,
@@ -120,11 +120,11 @@ def test_estimates_of_counting_follow_earlier_jobs(step, tmp_path, monkeypatch):
     strict_json.write(text / RECORD, {"files": [str(tmp_path / "long.txt")], "settings": {}})
     (tmp_path / "long.txt").write_text("abc\n" * 100)  # 4 s, as modeled
     inputs = {"text": Input(("corpora/text",), "")}
-    counted, spec = text, Spec("corpus", CorpusStep(), {"text": str(tmp_path / "long.txt")})
+    counted, spec = text, Spec(CorpusStep(), {"text": str(tmp_path / "long.txt")})
     if step == "counts":
         counted = workspace.folder("word-counts", "text")
         counted.mkdir(parents=True)
-        spec = Spec("counts", CountStep(), {"text": str(text), "model": "m"})
+        spec = Spec(WordCountsStep(), {"text": str(text), "model": "m"})
     folder = workspace.root / "jobs" / f"20260101-000000-000000-{step}"
     folder.mkdir(parents=True)
     order = {"spec": spec.to_dict(), "target": f"{spec.kind}/text", "overwrite": False}

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.material import counting_step
-from tests.material.counting_step import CountStep
+from tests.material.counting_step import WordCountsStep
 from tests.material.lab import LONG, wait_for, write_text
 from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
@@ -36,7 +36,7 @@ from vocadapt.lab.jobs.queue import (
 )
 from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -60,7 +60,7 @@ def text(tmp_path):
 
 @pytest.fixture
 def quick(text):
-    return Spec("corpus", CorpusStep(copy=True), {"text": text})
+    return Spec(CorpusStep(copy=True), {"text": text})
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def endless(text, tiny_bert):
     """A step that trains for many minutes."""
     write_text(text, lines=4000)
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
-    return Spec("vectors", settings, {"text": text, "model": tiny_bert})
+    return Spec(settings, {"text": text, "model": tiny_bert})
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def test_a_job_is_done_and_its_artifact_is_there(workspace, quick):
 
 def test_a_job_gives_the_same_bits_as_the_step(workspace, text, tiny_bert, tmp_path):
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=1, min_count=1, workers=1))
-    spec = Spec("vectors", settings, {"text": text, "model": tiny_bert})
+    spec = Spec(settings, {"text": text, "model": tiny_bert})
     job = start(workspace, spec, "v")
     run_step(spec, tmp_path / "v")
     assert job.wait(LONG).state == "done", job.log()
@@ -186,7 +186,7 @@ def test_a_job_names_the_canceled_job_whose_result_it_needs(workspace, endless, 
     wait_for(busy, "running")
     first = start(workspace, quick, "mine")
     settings = CorpusStep(copy=True)
-    needs = Spec("corpus", settings, {"text": workspace.folder("corpora", "mine")})
+    needs = Spec(settings, {"text": workspace.folder("corpora", "mine")})
     second = start(workspace, needs, "copy")
     first.cancel(grace=SOON)
     busy.cancel(grace=SOON)
@@ -547,7 +547,7 @@ def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
 
 def test_the_log_describes_the_job_and_its_step(workspace, text, monkeypatch):
     counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]))
-    job = start(workspace, Spec("count", CountStep(60, 0.03), {"text": text}), "n")
+    job = start(workspace, Spec("count", WordCountsStep(60, 0.03), {"text": text}), "n")
     assert job.wait(LONG).state == "done"
     log = job.log()
     assert all(
@@ -611,7 +611,7 @@ def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(
     counting_step.use(
         monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]), **{counting_step.FULL: str(flag)}
     )
-    job = start(workspace, Spec("count", CountStep(100, 0.03), {"text": text}), "n")
+    job = start(workspace, Spec("count", WordCountsStep(100, 0.03), {"text": text}), "n")
     wait_for(job, "running")
     flag.write_text("" if still_full_at_the_end else "status")
     time.sleep(1.5)
@@ -717,8 +717,8 @@ def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, ki
     upload.parent.mkdir(parents=True)
     upload.write_text(text.read_text() if kind == "corpora" else "aspirin 1 2\ndrug 3 4\n")
     spec = {
-        "corpora": Spec("corpus", CorpusStep(copy=True), {"text": upload, "model": tiny_bert}),
-        "vectors": Spec("import", ImportStep(), {"file": upload}),
+        "corpora": Spec(CorpusStep(copy=True), {"text": upload, "model": tiny_bert}),
+        "vectors": Spec(ImportVectorsStep(), {"file": upload}),
     }[kind]
     assert start(workspace, spec, "mine").wait(LONG).state == "done"
     assert left_in(upload.parent) == []
@@ -740,17 +740,15 @@ def test_an_upload_stays_until_it_is_taken_in_and_other_files_always(workspace, 
     upload.parent.mkdir(parents=True)
     upload.write_text("")
     assert (
-        start(workspace, Spec("corpus", CorpusStep(copy=True), {"text": upload}), "empty")
-        .wait(LONG)
-        .state
+        start(workspace, Spec(CorpusStep(copy=True), {"text": upload}), "empty").wait(LONG).state
         == "failed"
     )
     upload.write_text("the drug\n")
     by_name = Spec(
-        "corpus", CorpusStep(), {"text": upload}
+        CorpusStep(), {"text": upload}
     )  # refers to the file: the corpus is nothing without it
     assert start(workspace, by_name, "named").wait(LONG).state == "done"
-    elsewhere = Spec("corpus", CorpusStep(copy=True), {"text": text})
+    elsewhere = Spec(CorpusStep(copy=True), {"text": text})
     assert start(workspace, elsewhere, "elsewhere").wait(LONG).state == "done"
     assert upload.is_file() and text.is_file()
 

@@ -37,7 +37,7 @@ def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
     settings = FinetuneStep(
         FinetuneSettings(epochs=60, batch=4, lr=1e-3, save_minutes=1e-4), kind="ner"
     )  # 900 steps
-    spec = Spec("finetune", settings, {"model": model, "train": task, "test": task})
+    spec = Spec(settings, {"model": model, "train": task, "test": task})
     whole = start(workspace, spec, "whole")
     assert whole.wait(4 * LONG).state == "done", whole.log()
     job, rng = start(workspace, spec, "killed"), random.Random(3)

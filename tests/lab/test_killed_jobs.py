@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.material import counting_step
-from tests.material.counting_step import MOMENTS, RESULT, CountStep
+from tests.material.counting_step import MOMENTS, RESULT, WordCountsStep
 from tests.material.lab import write_text
 from vocadapt.lab.jobs.queue import find_job, list_jobs, remove_remains, resume, start
 from vocadapt.lab.jobs.status import read_status
@@ -39,7 +39,7 @@ def workspace(tmp_path, monkeypatch):
 
 @pytest.fixture
 def spec(tmp_path):
-    return Spec("count", CountStep(), {"text": write_text(tmp_path / "text.txt", lines=3)})
+    return Spec("count", WordCountsStep(), {"text": write_text(tmp_path / "text.txt", lines=3)})
 
 
 def kill(job):
@@ -79,7 +79,7 @@ def test_the_step_itself_is_right(workspace, spec, tmp_path):
 @pytest.mark.slow
 def test_twenty_random_moments_of_kill_9(workspace, spec):
     rng = random.Random(20)
-    old = Spec("count", CountStep(numbers=3, pause=0), spec.inputs)
+    old = Spec("count", WordCountsStep(numbers=3, pause=0), spec.inputs)
     run_step(old, workspace.folder("corpora", "finished"))
     began = time.monotonic()
     job = start(workspace, spec, "clean")
@@ -120,7 +120,7 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
     run_step(
-        Spec("count", CountStep(numbers=3, pause=0), spec.inputs),
+        Spec("count", WordCountsStep(numbers=3, pause=0), spec.inputs),
         workspace.folder("corpora", "mine"),
     )
     with monkeypatch.context() as patch:
@@ -150,7 +150,7 @@ def test_a_pretraining_killed_twice_goes_on_and_ends_as_one_that_was_not(workspa
     scratch = ScratchSettings(
         vocabulary=120, layers=1, hidden=32, random_rows=True, training=training
     )
-    spec = Spec("pretrain", PretrainStep(scratch=scratch), {"text": text})
+    spec = Spec(PretrainStep(scratch=scratch), {"text": text})
     whole, job = start(workspace, spec, "whole"), start(workspace, spec, "killed")
     end, reached = time.monotonic() + 4 * LONG, 0
     for _ in range(2):

@@ -89,7 +89,7 @@ def prepare(root: Path) -> None:
     save_progress(workspace, "lesson", LessonProgress(seen=2))
     job = workspace.root / "jobs" / JOB
     job.mkdir(parents=True)
-    spec = Spec("corpus", CorpusStep(), {"text": str(text)})
+    spec = Spec(CorpusStep(), {"text": str(text)})
     order = {"spec": spec.to_dict(), "target": "corpora/none", "overwrite": False}
     strict_json.write(job / "spec.json", order)
     write_status(job, Status(state="failed", error="none", queued=1, updated=1))
@@ -119,7 +119,7 @@ class Upload(io.BytesIO):
 
 def run_corpus(workspace: Workspace, job: Path | None = None, overwrite: bool = False) -> None:
     text = str(workspace.root.parent / "text.txt")
-    spec = Spec("corpus", CorpusStep(copy=True), {"text": text})
+    spec = Spec(CorpusStep(copy=True), {"text": text})
     run_step(spec, workspace.folder("corpora", "copied"), overwrite=overwrite, job=job)
 
 
@@ -137,7 +137,7 @@ def write_metrics(workspace: Workspace) -> None:
 def start_job(workspace: Workspace) -> None:
     """Start a job whose worker ends at once."""
     queue.WORKER = ("-c", "pass")
-    spec = Spec("corpus", CorpusStep(), {"text": str(workspace.root.parent / "text.txt")})
+    spec = Spec(CorpusStep(), {"text": str(workspace.root.parent / "text.txt")})
     queue.start(workspace, spec, "started")
 
 
@@ -160,7 +160,7 @@ def search(workspace: Workspace) -> None:
         "model": str(workspace.root / "models" / "first"),
         "task": f"{DEMO}/tasks/demo-diseases",
     }
-    save_search(Spec("search", SearchStep(), inputs), "searched", workspace)
+    save_search(Spec(SearchStep(), inputs), "searched", workspace)
 
 
 def predictions(workspace: Workspace) -> None:
@@ -187,9 +187,7 @@ WRITERS: dict[str, Callable[[Workspace], object]] = {
     "metrics": write_metrics,
     "a job": start_job,
     "a job resumed": resume_job,
-    "a cell": lambda w: queue.prepare_cell(
-        w, Spec("corpus", CorpusStep(), {"text": "x"}), "cell", 1
-    ),
+    "a cell": lambda w: queue.prepare_cell(w, Spec(CorpusStep(), {"text": "x"}), "cell", 1),
     "a renaming": lambda w: rename_artifact(w, w.artifact("vectors", "words"), "renamed"),
     "a job renamed": lambda w: rename(w, Job(w.root / "jobs" / JOB), "other"),
     "a deletion": lambda w: delete_artifact(w, w.artifact("vectors", "words")),

@@ -36,7 +36,7 @@ def trained(tmp_path_factory):
     given = {"model": str(folder / "adapted"), "train": str(train), "test": str(test)}
     settings = FinetuneStep(FinetuneSettings(epochs=2, batch=5, lr=5e-3), kind="ner", limit=15)
     with one_thread():
-        run_step(Spec("finetune", settings, given), folder / "runs" / "one")
+        run_step(Spec(settings, given), folder / "runs" / "one")
     return folder
 
 

@@ -11,7 +11,7 @@ import torch
 from tests.conftest import TINY_TOKENS
 from tests.material.lab import NEW
 from vocadapt.cli import main
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -31,7 +31,7 @@ QUICK = ["--tokens", "1024", "--length", "16", "--batch-size", "8", "--learning-
 @pytest.fixture(scope="module")
 def long_vectors(tmp_path_factory, tiny_bert, long_text):
     step = VectorsStep(word2vec=Word2VecSettings(epochs=1, workers=1))
-    spec = Spec("vectors", step, {"text": str(long_text), "model": str(tiny_bert)})
+    spec = Spec(step, {"text": str(long_text), "model": str(tiny_bert)})
     return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 
@@ -56,7 +56,11 @@ def test_green_bert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_pa
     answer = made(
         capsys, tmp_path / "b", "--preset", "green-bert+mlm", *given, *QUICK[2:], "--tokens", "5120"
     )
-    told, before, after = answer["numbers"]["further"], state(tmp_path / "a"), state(tmp_path / "b")
+    told, before, after = (
+        answer["numbers"]["pretraining"],
+        state(tmp_path / "a"),
+        state(tmp_path / "b"),
+    )
     assert (told["stage"], told["tokens"], told["steps"]) == ("embeddings", 5120, 40) and answer[
         "numbers"
     ]["certificate"] is True
@@ -102,7 +106,9 @@ def test_a_transfer_with_training_of_the_whole_model(
         *QUICK,
     )
     answer = made(capsys, tmp_path / "m", "--preset", "transfer-syntactic+mlm", *given)
-    assert answer["numbers"]["certificate"] is True and answer["numbers"]["further"]["frozen"] == 0
+    assert (
+        answer["numbers"]["certificate"] is True and answer["numbers"]["pretraining"]["frozen"] == 0
+    )
     record = json.loads((tmp_path / "m" / "vocadapt.json").read_text())
     assert record["certificate"]["passed"] and record["certified"] == "before the training"
     assert "**Certificate passed** before the training" in (tmp_path / "m" / "README.md").read_text(
@@ -141,7 +147,7 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
         *QUICK,
     )
     numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
-    assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
+    assert numbers["added"] >= len(NEW) and numbers["pretraining"]["tokens"] == 1024
     assert get_preset(name).needs == {"text", option.removeprefix("--")}
 
 
@@ -183,12 +189,12 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
     recipe = PRESETS["green-bert+mlm"]
     recipe = replace(
         recipe,
-        further=replace(
-            recipe.further, training=recipe.further.training.with_changes(tokens=5_000_000)
+        pretraining=replace(
+            recipe.pretraining, training=recipe.pretraining.training.with_changes(tokens=5_000_000)
         ),
     )
     options = Namespace(stage=None, num_epochs=3.0, learning_rate=None)
-    training = _change_pretraining(recipe, vars(options)).further.training
+    training = _change_pretraining(recipe, vars(options)).pretraining.training
     assert (training.budget, training.epochs, training.tokens, training.hours) == (
         "epochs",
         3.0,
@@ -196,7 +202,7 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
         0.0,
     )
     options.num_epochs, options.learning_rate = None, 2e-3
-    training = _change_pretraining(recipe, vars(options)).further.training
+    training = _change_pretraining(recipe, vars(options)).pretraining.training
     assert (training.budget, training.tokens, training.lr) == (
         "tokens",
         5_000_000,
@@ -225,10 +231,12 @@ def test_a_model_without_a_masked_word_head_is_refused_at_once(
 def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
     seen = []
     recipe = replace(get_preset("green-bert+mlm"), vectors=Word2VecSettings(epochs=1, workers=1))
-    training = replace(recipe.further.training, tokens=256, length=16, batch=8)
+    training = replace(recipe.pretraining.training, tokens=256, length=16, batch=8)
     for stage in ("embeddings", "continued"):
-        asked = replace(recipe, further=replace(recipe.further, stage=stage, training=training))
-        spec = Spec("model", ModelStep(asked), {"model": str(tiny_bert), "text": str(long_text)})
+        asked = replace(
+            recipe, pretraining=replace(recipe.pretraining, stage=stage, training=training)
+        )
+        spec = Spec(AdaptStep(asked), {"model": str(tiny_bert), "text": str(long_text)})
         run_step(spec, tmp_path / stage, lambda fraction, message="": seen.append(fraction or 0.0))
         assert seen == sorted(seen) and seen[-1] > 0.9
         seen.clear()
@@ -241,5 +249,6 @@ def test_every_such_preset_is_its_own_with_training_behind():
     for name in WITH_PRETRAINING:
         assert PRESETS[f"{name}+mlm"].needs == PRESETS[name].needs | {"text"}
         assert (
-            PRESETS[f"{name}+mlm"].further.stage == "embeddings" and not PRESETS[name].further.stage
+            PRESETS[f"{name}+mlm"].pretraining.stage == "embeddings"
+            and not PRESETS[name].pretraining.stage
         )

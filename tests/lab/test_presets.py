@@ -12,7 +12,7 @@ from tests.conftest import TINY_TOKENS
 from tests.vocabulary.test_removing_plans import HEADS
 from vocadapt.__main__ import main
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -48,9 +48,7 @@ def pair(make_bert: Callable[..., Path]) -> tuple[Path, Path]:
 
 
 def made(name: str, out: Path, source: Path, certify: bool = False, **inputs: object) -> Path:
-    spec = Spec(
-        "model", ModelStep(get_preset(name), certify=certify), {"model": str(source), **inputs}
-    )  # type: ignore[dict-item]
+    spec = Spec(AdaptStep(get_preset(name), certify=certify), {"model": str(source), **inputs})  # type: ignore[dict-item]
     return run_step(spec, out).folder
 
 
@@ -163,7 +161,7 @@ def test_a_cased_target_is_refused(make_bert: Callable[..., Path], tmp_path: Pat
 
 def test_families_of_presets() -> None:
     assert get_preset("reduced-longest-33").vocabulary.removed == 0.33
-    assert get_preset("combined-freq-50").vocabulary.cut == "freq"
+    assert get_preset("combined-freq-50").vocabulary.remove_by == "freq"
     assert is_preset(get_preset("reduced-cost-40")) and not is_preset(
         PRESETS["green-bert"].__class__("mine")
     )
@@ -171,8 +169,7 @@ def test_families_of_presets() -> None:
         with pytest.raises(InputError):
             get_preset(wrong)
     spec = Spec(
-        "model",
-        ModelStep(get_preset("combined-freq-50")),
+        AdaptStep(get_preset("combined-freq-50")),
         {"model": "a", "target": "b", "text": "t.txt"},
     )
     assert (
@@ -187,8 +184,7 @@ def test_the_casing_of_a_bare_target_can_be_given(pair: tuple[Path, Path], tmp_p
     bare.write_text("\n".join([*TARGET, ""]), encoding="utf-8")
     inputs = {"model": str(pair[0]), "target": str(bare)}
     spec = Spec(
-        "model",
-        ModelStep(get_preset("transfer-syntactic"), certify=False),
+        AdaptStep(get_preset("transfer-syntactic"), certify=False),
         inputs,
         casing="uncased",
     )  # type: ignore[arg-type]
@@ -201,8 +197,13 @@ def test_options_change_only_what_they_name_of_a_recipe() -> None:
     )
     recipe = _change_heuristics(get_preset("reduced-freq-25"), asked)
     plan = recipe.vocabulary
-    assert (plan.kind, plan.cut, plan.removed, plan.refill) == ("combined", "freq", 0.25, "savings")
-    assert recipe.rows.method == "syntactic" and recipe.needs == {"counts"}
+    assert (plan.kind, plan.remove_by, plan.removed, plan.add_by) == (
+        "combined",
+        "freq",
+        0.25,
+        "savings",
+    )
+    assert recipe.initializer.method == "syntactic" and recipe.needs == {"counts"}
     asked = dict(
         remove_by="last", add_by=None, removed=None, preset="combined-freq-50", recipe=None
     )

@@ -84,7 +84,7 @@ def test_a_projection_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, 
     workspace = Workspace(tmp_path / "ws")
     step = ProjectionStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
     made = run_step(
-        Spec("projection", step, {"space": tiny_bert, "other": vectors}),
+        Spec(step, {"space": tiny_bert, "other": vectors}),
         workspace.folder("projections", "m"),
     )
     assert [found.name for found in workspace.artifacts("projections")] == [
@@ -113,7 +113,7 @@ def test_a_projection_is_stale_if_its_space_was_rebuilt(vectors, tmp_path):
     copied.parent.mkdir(parents=True)
     shutil.copytree(vectors, copied)
     made = run_step(
-        Spec("projection", ProjectionStep(), {"space": copied}),
+        Spec(ProjectionStep(), {"space": copied}),
         workspace.folder("projections", "m"),
     )
     assert made.explain_staleness(workspace) == []
@@ -129,7 +129,7 @@ def test_a_canceled_projection_leaves_nothing(vectors, tmp_path):
 
     step = ProjectionStep(TokenChoice(min_length=0), ProjectionSettings("tsne", perplexity=3))
     with pytest.raises(Canceled):
-        run_step(Spec("projection", step, {"space": vectors}), tmp_path / "projections" / "m", stop)
+        run_step(Spec(step, {"space": vectors}), tmp_path / "projections" / "m", stop)
     assert not (tmp_path / "projections").exists() or not any((tmp_path / "projections").iterdir())
 
 
@@ -147,7 +147,7 @@ def test_a_canceled_projection_leaves_nothing(vectors, tmp_path):
 )
 def test_a_damaged_projection_is_reported(vectors, tmp_path, damage):
     made = run_step(
-        Spec("projection", ProjectionStep(TokenChoice(min_length=0)), {"space": vectors}),
+        Spec(ProjectionStep(TokenChoice(min_length=0)), {"space": vectors}),
         tmp_path / "m",
     )
     damage(made.folder)
@@ -336,5 +336,5 @@ def test_the_command_shows_listed_tokens(ask, vectors):
 
 def test_a_listed_token_that_looks_like_a_flag_stays_a_token():
     step = ProjectionStep(TokenChoice(tokens=("--model", "-x", "heart")))
-    command = build_command(Spec("projection", step, {"space": "m"}), Path("map.html"))
+    command = build_command(Spec(step, {"space": "m"}), Path("map.html"))
     assert "--tokens=--model --tokens=-x --tokens=heart" in command

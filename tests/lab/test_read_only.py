@@ -44,7 +44,7 @@ def upload(workspace: Workspace) -> object:
 
 
 def start_job(workspace: Workspace) -> object:
-    return queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (__file__,)}), "c")
+    return queue.start(workspace, Spec(CorpusStep(), {"text": (__file__,)}), "c")
 
 
 def find_model(workspace: Workspace) -> Artifact:

@@ -24,7 +24,7 @@ from vocadapt.lab.experiments.published.trainings import (
     score_trainings,
 )
 from vocadapt.lab.experiments.studies.grid import expand
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
@@ -404,7 +404,7 @@ def test_trainings_run_where_a_study_runs(data: Path, tiny_bert: Path) -> None:
     given = materials(data, tiny_bert)
     assert given.workspace is not None
     root = given.workspace.folder("studies", "s")
-    found = reproduce(find_table("fast-6.4"), given, TINY, root, StudyRun(on="slurm"))
+    found = reproduce(find_table("fast-6.4"), given, TINY, root, StudyStep(on="slurm"))
     assert found.computed == 0 and Path(found.script).is_file()
     assert str(root / "study.toml") in Path(found.script).read_text(encoding="utf-8")
 

@@ -14,15 +14,15 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.inputs.alignments import load_score_lines, load_table
 from vocadapt.lab.inputs.corpora import build_counts_path, load_or_count_words, read_corpus
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.alignment import RANKS, AlignmentStep, load_evaluation, save_evaluation
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.contextual import ContextualStep
-from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.finetune import FinetuneStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.packs import ApplyPackStep, MakePackStep, RemovePackStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
@@ -62,6 +62,19 @@ def test_a_step_is_registered_once_under_its_own_name():
     assert all(step.name == name for name, step in STEPS.items())
     with pytest.raises(InputError, match="already a step"):
         register_step(STEPS["corpus"])
+
+
+def test_a_step_its_settings_and_its_module_have_one_name():
+    for name, step in STEPS.items():
+        words = name.split("-")
+        assert step.settings.__name__ == "".join(map(str.capitalize, words)) + "Step"
+        module = step.settings.__module__.rpartition(".")[2]
+        assert module in ("_".join(words), "step", "packs"), name
+
+
+def test_settings_belong_to_one_step():
+    with pytest.raises(InputError, match="settings of the step corpus"):
+        register_step(replace(STEPS["corpus"], name="another"))
 
 
 def test_a_step_names_a_command_that_exists():
@@ -106,7 +119,7 @@ def test_the_manifest_is_complete(vectors, text, tiny_bert):
 def test_one_worker_gives_the_same_vectors_again(vectors, text, tiny_bert, tmp_path):
     np.random.seed(77)  # noqa: NPY002 - disturbed on purpose
     again = run_step(
-        Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert}),
+        Spec(VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert}),
         tmp_path / "again",
     )
     assert (again.folder / "vectors.safetensors").read_bytes() == (
@@ -122,7 +135,7 @@ def mean_over_folds(anchors, rank):
 
 
 def test_an_evaluation_of_an_earlier_version_has_only_the_first_rank(tmp_path):
-    (tmp_path / "heldout.json").write_text('{"maps": []}')
+    (tmp_path / "heldout.json").write_text('{"alignments": []}')
     lines = "word\tfold\tcosine\trandom_cosine\trank\nheart\t0\t0.5\t0.1\t3\n"
     (tmp_path / "anchors.tsv").write_text(lines)
     (anchor,) = load_evaluation(tmp_path).anchors
@@ -152,9 +165,9 @@ def test_the_table_of_an_alignment_is_read_without_its_anchors(tmp_path):
     saved = Artifact(tmp_path, Manifest("alignments", "a", {}), "")
     with pytest.raises(InputError, match=r"expected an evaluated alignment, heldout\.json is"):
         load_table(saved)
-    (tmp_path / "heldout.json").write_text('{"maps": [{"method": "ridge", "settings": {}}]}')
+    (tmp_path / "heldout.json").write_text('{"alignments": [{"method": "ridge", "settings": {}}]}')
     assert load_table(saved) == [{"method": "ridge", "settings": {}}]
-    (tmp_path / "heldout.json").write_text('{"maps": [{"method": "ridge"}]}')
+    (tmp_path / "heldout.json").write_text('{"alignments": [{"method": "ridge"}]}')
     with pytest.raises(InputError, match=r"heldout\.json is missing or damaged"):
         load_table(saved)
     (tmp_path / "heldout.json").write_text('{"other": []}')
@@ -165,18 +178,19 @@ def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
     vectors, tiny_bert, tmp_path
 ):
     step = AlignmentStep(AlignmentSettings("ridge"), folds=3, compare=True)
-    made = run_step(
-        Spec("alignment", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "a"
-    )
+    made = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "a")
     assert Alignment.load(made.folder).settings == AlignmentSettings("ridge")
     judged = load_evaluation(made.folder)
-    assert judged.maps[0]["method"] == "ridge"
-    assert {row["method"] for row in judged.maps} >= {"least-squares", "identity", "random"}
-    assert sum(row["best"] for row in judged.maps) == 1
-    assert judged.maps[0]["against_first"] is None and judged.maps[1]["against_first"]["folds"] == 3
+    assert judged.alignments[0]["method"] == "ridge"
+    assert {row["method"] for row in judged.alignments} >= {"least-squares", "identity", "random"}
+    assert sum(row["best"] for row in judged.alignments) == 1
+    assert (
+        judged.alignments[0]["against_first"] is None
+        and judged.alignments[1]["against_first"]["folds"] == 3
+    )
     assert len(judged.anchors) == made.manifest.numbers["anchors"] == 34
     assert {anchor.word for anchor in judged.anchors} == {*KNOWN, "."}
-    held = judged.maps[0]["held_out"]
+    held = judged.alignments[0]["held_out"]
     csls, pieces = held["csls"], held["all_pieces"]
     # P@5 is the mean over folds; the ranks of the anchors give the same.
     assert mean_over_folds(judged.anchors, "rank") == pytest.approx(held["p@5"])
@@ -194,9 +208,7 @@ def test_a_model_is_adapted_certified_and_keeps_its_recipe(
 ):
     recipe = replace(PRESETS["green-bert"], vectors=QUICK)
     source = {"vectors": vectors.folder} if given == "vectors" else {"text": text}
-    made = run_step(
-        Spec("model", ModelStep(recipe), {"model": tiny_bert, **source}), tmp_path / "m"
-    )
+    made = run_step(Spec(AdaptStep(recipe), {"model": tiny_bert, **source}), tmp_path / "m")
     assert made.manifest.numbers["added"] == 5
     assert made.manifest.numbers["certificate"] is True
     record = json.loads((made.folder / "vocadapt.json").read_text())
@@ -214,17 +226,15 @@ def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_
         encoding="utf-8",
     )
     inputs = {"text": text, "model": tiny_bert}
-    vectors = run_step(Spec("vectors", VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
-    step = ModelStep(PRESETS["green-bert-random"], certify=False)
-    made = run_step(
-        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m"
-    )
+    vectors = run_step(Spec(VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
+    step = AdaptStep(PRESETS["green-bert-random"], certify=False)
+    made = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m")
     assert (
         made.manifest.numbers["departures"] == 1
     )  # sepsis does not fire beside the underscore; sepsis® is a word
     text.write_text("sepsis_x again, and this was not trained on\n", encoding="utf-8")
     edited = run_step(
-        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "edited"
+        Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "edited"
     )
     assert "departures" not in edited.manifest.numbers
     assert "has changed since" in edited.manifest.numbers["departures_not_counted"]
@@ -237,9 +247,7 @@ def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_
     )
     assert "departures_not_counted" not in made.manifest.numbers
     text.unlink()
-    gone = run_step(
-        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "gone"
-    )
+    gone = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "gone")
     assert "departures" not in gone.manifest.numbers
 
 
@@ -250,10 +258,8 @@ def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
         raise InputError("not UTF-8")
 
     monkeypatch.setattr("vocadapt.lab.steps.adapt.count_departures", unreadable)
-    step = ModelStep(PRESETS["green-bert-random"], certify=False)
-    made = run_step(
-        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m"
-    )
+    step = AdaptStep(PRESETS["green-bert-random"], certify=False)
+    made = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m")
     assert made.manifest.numbers["added"] == 5 and "departures" not in made.manifest.numbers
     assert "no longer be read" in made.manifest.numbers["departures_not_counted"]
 
@@ -266,13 +272,13 @@ def test_the_words_file_lies_in_the_draft_and_is_gone_in_the_end(
         {"text": text, "model": tiny_bert},
         replace(PRESETS["green-bert-random"], vectors=replace(QUICK, workers=0)),
     )
-    made = run_step(Spec("vectors", VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
+    made = run_step(Spec(VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
     assert {path.name for path in made.folder.iterdir()} == {
         "manifest.json",
         "vectors.safetensors",
         "words.txt",
     }
-    adapted = run_step(Spec("model", ModelStep(recipe, certify=False), inputs), tmp_path / "m")
+    adapted = run_step(Spec(AdaptStep(recipe, certify=False), inputs), tmp_path / "m")
     assert not [
         path
         for path in adapted.folder.rglob("*")
@@ -285,29 +291,27 @@ def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny
     file = tmp_path / "foreign.vec"
     file.write_text("3 2\nWarfarin 1 2\nParis 5 6\ndrug 7 8\n")
     inputs = {"file": file, "model": tiny_bert, "text": text}
-    made = run_step(Spec("import", ImportStep(fold=True), inputs), tmp_path / "v")
+    made = run_step(Spec(ImportVectorsStep(fold=True), inputs), tmp_path / "v")
     assert load_space(made.folder).words == ("warfarin", "drug")
     assert (
         "2 of 3 words occur in the text: the others are left out" in made.manifest.numbers["notes"]
     )
     file.write_text("1 2\nParis 5 6\n")
     with pytest.raises(InputError, match="None of the 1 words"):
-        run_step(Spec("import", ImportStep(fold=True), inputs), tmp_path / "none")
+        run_step(Spec(ImportVectorsStep(fold=True), inputs), tmp_path / "none")
 
 
 @pytest.mark.parametrize("given", ["vectors", "text"])
 def test_a_model_from_an_alignment_at_chance_is_marked(vectors, text, tiny_bert, tmp_path, given):
-    step = ModelStep(replace(PRESETS["green-bert"], vectors=QUICK), certify=False)
+    step = AdaptStep(replace(PRESETS["green-bert"], vectors=QUICK), certify=False)
     source = {"vectors": vectors.folder} if given == "vectors" else {"text": text}
-    numbers = run_step(
-        Spec("model", step, {**source, "model": tiny_bert}), tmp_path / "m"
-    ).manifest.numbers
+    numbers = run_step(Spec(step, {**source, "model": tiny_bert}), tmp_path / "m").manifest.numbers
     assert numbers["verdict"] == "chance"  # the tiny model's rows are random
     assert 0 <= numbers["p@5"] <= 1 and numbers["chance@5"] == pytest.approx(5 / 34)
 
 
 def test_what_others_put_into_an_artifact_is_never_overwritten(vectors, text, tiny_bert, tmp_path):
-    spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
+    spec = Spec(VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
     made = run_step(spec, tmp_path / "v")
     run_step(spec, tmp_path / "v", overwrite=True)
     (made.folder / "notes.txt").write_text("mine")
@@ -319,39 +323,37 @@ def test_what_others_put_into_an_artifact_is_never_overwritten(vectors, text, ti
 def test_adapting_needs_exactly_one_source(vectors, text, tiny_bert, tmp_path):
     for inputs in ({}, {"vectors": vectors.folder, "text": text}):
         with pytest.raises(InputError, match="needs word vectors or a text"):
-            run_step(Spec("model", ModelStep(), {"model": tiny_bert, **inputs}), tmp_path / "m")
+            run_step(Spec(AdaptStep(), {"model": tiny_bert, **inputs}), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_vectors_are_imported_limited_folded_and_filtered(text, tiny_bert, tmp_path):
     file = tmp_path / "foreign.vec"
     file.write_text("4 2\nAspirin 1 2\naspirin 3 4\nParis 5 6\ndrug 7 8\n")
-    plain = run_step(Spec("import", ImportStep(limit=2), {"file": file}), tmp_path / "plain")
+    plain = run_step(Spec(ImportVectorsStep(limit=2), {"file": file}), tmp_path / "plain")
     assert load_space(plain.folder).words == ("Aspirin", "aspirin")
     folded = run_step(
-        Spec("import", ImportStep(fold=True), {"file": file, "model": tiny_bert}),
+        Spec(ImportVectorsStep(fold=True), {"file": file, "model": tiny_bert}),
         tmp_path / "folded",
     )
     assert load_space(folded.folder).words == ("aspirin", "paris", "drug")
     assert folded.manifest.numbers["notes"]
     filtered = run_step(
-        Spec("import", ImportStep(), {"file": file, "model": tiny_bert, "text": text}),
+        Spec(ImportVectorsStep(), {"file": file, "model": tiny_bert, "text": text}),
         tmp_path / "filtered",
     )
     assert load_space(filtered.folder).words == ("aspirin", "drug")
     with pytest.raises(InputError, match="need a model"):
-        run_step(Spec("import", ImportStep(fold=True), {"file": file}), tmp_path / "x")
+        run_step(Spec(ImportVectorsStep(fold=True), {"file": file}), tmp_path / "x")
 
 
 def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, tmp_path):
     workspace = Workspace(tmp_path / "w")
     by_name = run_step(
-        Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}),
+        Spec(CorpusStep(), {"text": text, "model": tiny_bert}),
         workspace.folder("corpora", "a"),
     )
-    copied = run_step(
-        Spec("corpus", CorpusStep(copy=True), {"text": text}), workspace.folder("corpora", "b")
-    )
+    copied = run_step(Spec(CorpusStep(copy=True), {"text": text}), workspace.folder("corpora", "b"))
     assert read_corpus([by_name.folder]).files == (text,)
     assert read_corpus([copied.folder]).files == (copied.folder / "text" / "0000-text.txt",)
     assert list(read_corpus([copied.folder])) == list(read_corpus([text]))
@@ -367,7 +369,7 @@ def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, tmp_path):
 
 def test_a_corpus_brings_its_own_settings(text, tmp_path):
     settings = CorpusSettings(sample=0.1)
-    made = run_step(Spec("corpus", CorpusStep(corpus=settings), {"text": text}), tmp_path / "c")
+    made = run_step(Spec(CorpusStep(corpus=settings), {"text": text}), tmp_path / "c")
     assert read_corpus([made.folder]).settings == settings
     with pytest.raises(InputError, match="its own settings"):
         read_corpus([made.folder], CorpusSettings(sample=0.5))
@@ -382,12 +384,10 @@ def test_a_name_that_is_too_long_and_a_negative_seed_are_reported(text, tiny_ber
         CorpusSettings(seed=-1)
     for long in ("x" * 300, "x/" * 3000, "nothing"):
         with pytest.raises(InputError):
-            run_step(
-                Spec("vectors", VectorsStep(), {"text": long, "model": tiny_bert}), tmp_path / "v"
-            )
+            run_step(Spec(VectorsStep(), {"text": long, "model": tiny_bert}), tmp_path / "v")
         with pytest.raises(InputError):
             run_step(
-                Spec("alignment", AlignmentStep(), {"vectors": long, "model": tiny_bert}),
+                Spec(AlignmentStep(), {"vectors": long, "model": tiny_bert}),
                 tmp_path / "a",
             )
     assert list(tmp_path.iterdir()) == []
@@ -410,7 +410,7 @@ def test_a_step_that_fails_or_is_canceled_leaves_nothing(text, tiny_bert, tmp_pa
     def stop(fraction, message=""):
         raise Canceled
 
-    spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
+    spec = Spec(VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
     with pytest.raises(Canceled):
         run_step(spec, tmp_path / "w" / "v", stop)
     impossible = replace(QUICK, min_count=10_000)
@@ -425,20 +425,18 @@ def test_a_text_that_changes_during_the_step_makes_the_result_stale(tiny_bert, t
     def edit(fraction, message=""):
         text.write_text("another text")
 
-    spec = Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert})
+    spec = Spec(CorpusStep(), {"text": text, "model": tiny_bert})
     made = run_step(spec, workspace.folder("corpora", "c"), edit)
     assert made.explain_staleness(workspace) == ["text.txt was changed since"]
 
 
 SPECS = [
     Spec(
-        "corpus",
         CorpusStep(corpus=CorpusSettings("body", 5, 0.5, 7, True)),
         {"text": ["a.txt", "b.txt"], "model": "m"},
     ),
-    Spec("vectors", VectorsStep(), {"text": ["a b.txt"], "model": "m"}),
+    Spec(VectorsStep(), {"text": ["a b.txt"], "model": "m"}),
     Spec(
-        "vectors",
         VectorsStep(
             CorpusSettings(seed=3, sample=0.5),
             Word2VecSettings(7, 2, 3, 4, True, 0.05, 6, 1e-4, 9, 1),
@@ -447,15 +445,13 @@ SPECS = [
         offline=True,
     ),
     Spec(
-        "vectors",
         VectorsStep(word2vec=Word2VecSettings(dim=8)),
         {"text": ["a.txt"], "model": "vocab.txt"},
         casing="uncased",
     ),
-    Spec("vectors", VectorsStep(resample=3), {"text": ["a.txt"], "model": "m"}),
-    Spec("contextual", ContextualStep(), {"text": ["a.txt"], "model": "m"}),
+    Spec(VectorsStep(resample=3), {"text": ["a.txt"], "model": "m"}),
+    Spec(ContextualStep(), {"text": ["a.txt"], "model": "m"}),
     Spec(
-        "contextual",
         ContextualStep(
             CorpusSettings("b", 2, 0.5, 3, True),
             ContextualSettings(0, 7, 64, 8, "tokens", 2, 100, 9),
@@ -463,16 +459,14 @@ SPECS = [
         {"text": ["a.txt", "b c.txt"], "model": "m", "words": "w.txt"},
         offline=True,
     ),
-    Spec("import", ImportStep(fold=True), {"file": "x.vec", "model": "vocab.txt"}, casing="cased"),
-    Spec("import", ImportStep(), {"file": "x.vec"}),
+    Spec(ImportVectorsStep(fold=True), {"file": "x.vec", "model": "vocab.txt"}, casing="cased"),
+    Spec(ImportVectorsStep(), {"file": "x.vec"}),
     Spec(
-        "import",
-        ImportStep(10, True, "mean", CorpusSettings(field="x")),
+        ImportVectorsStep(10, True, "mean", CorpusSettings(field="x")),
         {"file": "f", "words": "w", "model": "m", "text": ["a", "b"]},
     ),
-    Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}),
+    Spec(AlignmentStep(), {"vectors": "v", "model": "m"}),
     Spec(
-        "alignment",
         AlignmentStep(
             AlignmentSettings(
                 "ridge", True, True, 0.5, "reliability", AnchorFilter(True, True, True, 4), 8
@@ -482,14 +476,12 @@ SPECS = [
         ),
         {"vectors": "v", "model": "m"},
     ),
-    Spec("model", ModelStep(), {"model": "m", "vectors": "v"}),
+    Spec(AdaptStep(), {"model": "m", "vectors": "v"}),
     Spec(
-        "model",
-        ModelStep(PRESETS["green-bert-replace"], CorpusSettings(seed=4), False),
+        AdaptStep(PRESETS["green-bert-replace"], CorpusSettings(seed=4), False),
         {"model": "m", "text": ["a", "b"]},
     ),
     Spec(
-        "finetune",
         FinetuneStep(
             training_preset("exbert", epochs=2, with_dev=True, ungrouped=True),
             "both",
@@ -500,10 +492,9 @@ SPECS = [
         ),
         {"model": "m", "train": "a.txt", "test": "b.txt"},
     ),
-    Spec("model", ModelStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
+    Spec(AdaptStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
     Spec(
-        "continued",
-        ContinuedPretrainingStep(
+        ContinuePretrainingStep(
             CorpusSettings(sample=0.05),
             ContinuedSettings(
                 "extension", True, keep_minutes=5.0, training=pretraining_preset("exbert", lr=2e-4)
@@ -513,27 +504,26 @@ SPECS = [
     ),
     *(
         Spec(
-            "continued",
-            ContinuedPretrainingStep(
-                further=ContinuedSettings("whole", training=pretraining_preset("exbert", **budget))
+            ContinuePretrainingStep(
+                pretraining=ContinuedSettings(
+                    "whole", training=pretraining_preset("exbert", **budget)
+                )
             ),
             {"model": "m", "text": ["a"]},
         )
         for budget in ({"hours": 1.5}, {"tokens": 5_000_000}, {"epochs": 1.0})
     ),
-    Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
-    Spec("make-pack", MakePackStep("my words"), {"model": "m", "adapted": "a"}),
-    Spec("apply-pack", ApplyPackStep(certify=False), {"model": "m", "pack": "p"}),
-    Spec("remove-pack", RemovePackStep("my words"), {"model": "m"}, offline=True),
-    Spec("projection", ProjectionStep(), {"space": "m"}),
+    Spec(ConvertStep(), {"model": "m"}, offline=True),
+    Spec(MakePackStep("my words"), {"model": "m", "adapted": "a"}),
+    Spec(ApplyPackStep(certify=False), {"model": "m", "pack": "p"}),
+    Spec(RemovePackStep("my words"), {"model": "m"}, offline=True),
+    Spec(ProjectionStep(), {"space": "m"}),
     Spec(
-        "projection",
         ProjectionStep(TokenChoice(around="--x $y$ <s>", search="-a")),
         {"space": "m", "other": "n"},
         offline=True,
     ),
     Spec(
-        "projection",
         ProjectionStep(
             TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
             ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8),
@@ -572,10 +562,8 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
 def test_a_recipe_of_the_user_is_repeated_from_the_file_beside_the_model(
     vectors, tiny_bert, tmp_path
 ):
-    recipe = Recipe("mine", rows=InitializerSettings("random-normal", 3))
-    spec = Spec(
-        "model", ModelStep(recipe, certify=False), {"model": tiny_bert, "vectors": vectors.folder}
-    )
+    recipe = Recipe("mine", initializer=InitializerSettings("random-normal", 3))
+    spec = Spec(AdaptStep(recipe, certify=False), {"model": tiny_bert, "vectors": vectors.folder})
     made = run_step(spec, tmp_path / "m")
     assert f"--recipe {tmp_path / 'm' / 'recipe.toml'} --no-certificate" in made.manifest.command
 
@@ -608,7 +596,7 @@ def test_a_recipe_of_the_user_is_repeated_from_the_file_beside_the_model(
             "Unknown casing 'camel'",
         ),
         (
-            {"step": "import", "inputs": {"file": "f"}, "casing": "cased"},
+            {"step": "import-vectors", "inputs": {"file": "f"}, "casing": "cased"},
             "bare vocab.txt, and none was given",
         ),
         ({}, "the step is missing"),
@@ -623,8 +611,8 @@ def test_a_bad_spec_says_what_is_wrong(values, said):
 def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_bert, above):
     place = tmp_path / "lib" / "model"
     recipe = get_preset("reduced-last-10")
-    made = run_step(Spec("model", ModelStep(recipe, certify=False), {"model": tiny_bert}), place)
-    again = Spec("model", ModelStep(recipe, certify=False), {"model": made.folder})
+    made = run_step(Spec(AdaptStep(recipe, certify=False), {"model": tiny_bert}), place)
+    again = Spec(AdaptStep(recipe, certify=False), {"model": made.folder})
     with pytest.raises(InputError, match="is, or contains, the model that it would be made from"):
         run_step(again, place.parent if above else place, overwrite=True)
     assert (place / "model.safetensors").is_file()
@@ -635,8 +623,8 @@ def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tin
     workspace.root.mkdir()
     rates = workspace.root / "footprint.toml"
     rates.write_text('country = "SWE"\nwatts_per_core = 100\npue = 2\n')
-    step = ModelStep(PRESETS["green-bert-random"], certify=False)
-    spec = Spec("model", step, {"model": tiny_bert, "vectors": vectors.folder})
+    step = AdaptStep(PRESETS["green-bert-random"], certify=False)
+    spec = Spec(step, {"model": tiny_bert, "vectors": vectors.folder})
     made = run_step(spec, workspace.folder("models", "m"))
     footprint = Footprint.from_dict(made.manifest.footprint)
     assert footprint is not None and (footprint.country, footprint.pue) == ("SWE", 2.0)
@@ -653,7 +641,7 @@ def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tin
 def test_a_model_and_its_base_must_differ_also_by_another_path(tmp_path, tiny_bert):
     link = tmp_path / "link"
     link.symlink_to(tiny_bert)
-    spec = Spec("make-pack", MakePackStep(), {"model": str(tiny_bert), "adapted": str(link)})
+    spec = Spec(MakePackStep(), {"model": str(tiny_bert), "adapted": str(link)})
     with pytest.raises(InputError, match="The base model and the adapted model are the same"):
         run_step(spec, tmp_path / "pack")
     assert not (tmp_path / "pack").exists()

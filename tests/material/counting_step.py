@@ -39,14 +39,14 @@ log = logging.getLogger("vocadapt.counting")
 
 
 @dataclass(frozen=True)
-class CountStep:
+class WordCountsStep:
     """How many squares are summed, and how long each takes, in seconds."""
 
     numbers: int = setting(40, "how many squares are summed")
     pause: float = setting(0.01, "seconds that each takes")
 
 
-def count(context: StepContext, settings: CountStep) -> Numbers:
+def count(context: StepContext, settings: WordCountsStep) -> Numbers:
     sums = kept(context)
     log.info("begins at %d", len(sums))
     while len(sums) < settings.numbers:
@@ -72,7 +72,7 @@ def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> Non
     step = Step(
         "count",
         "Sum squares",
-        CountStep,
+        WordCountsStep,
         count,
         "corpora",
         needs=(TEXT,),

@@ -47,7 +47,7 @@ def write_run(
         "rules": asdict(DEFAULT_RULES),
         "model": "base",
         "seed": seed,
-        "tokenization": "mixed" if len(said) > 1 else "base",
+        "trained_on": "mixed" if len(said) > 1 else "base",
         "settings": asdict(FinetuneSettings()),
         "scores": scores,
         "dev": [0.25, 0.5, 0.5],

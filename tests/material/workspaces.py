@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from tests.material.lab import KNOWN, NEW, write_text
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -37,20 +37,17 @@ def seed_workspace(root: Path, model: Path) -> Workspace:
     text = write_text(root.parent / "trials.txt", lines=1000)
     training = Word2VecSettings(epochs=2, min_count=2, workers=1)
     specs = {
-        "trials": Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(model),)}),
+        "trials": Spec(CorpusStep(), {"text": (str(text),), "model": (str(model),)}),
         "trials-vectors": Spec(
-            "vectors",
             VectorsStep(word2vec=training),
             inputs(workspace, model, text="corpora/trials"),
         ),
         "trials-map": Spec(
-            "alignment",
             AlignmentStep(AlignmentSettings(), folds=3, compare=True),
             inputs(workspace, model, vectors="vectors/trials-vectors"),
         ),
         "trials-model": Spec(
-            "model",
-            ModelStep(get_preset("green-bert")),
+            AdaptStep(get_preset("green-bert")),
             inputs(workspace, model, vectors="vectors/trials-vectors"),
         ),
     }
@@ -64,8 +61,7 @@ def seed_hostile(root: Path, model: Path) -> Workspace:
     workspace = Workspace(root)
     root.mkdir(parents=True)
     spec = Spec(
-        "import",
-        ImportStep(),
+        ImportVectorsStep(),
         {"file": (str(hostile_vectors(root.parent / "hostile.vec")),), "model": (str(model),)},
     )
     run_step(spec, workspace.folder("vectors", "hostile"))

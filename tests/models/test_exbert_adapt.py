@@ -13,7 +13,7 @@ from tests.material.lab import NEW, write_text
 from tests.models.test_certificate import change
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -47,9 +47,7 @@ def exbert(tmp_path_factory, tiny_bert):
 def made(name, out, model, text=None, **options):
     recipe = get_preset(name)
     inputs = {"model": str(model), **({"text": str(text)} if "counts" in recipe.needs else {})}
-    return run_step(
-        Spec("model", ModelStep(recipe, **{"certify": False, **options}), inputs), out
-    ).folder
+    return run_step(Spec(AdaptStep(recipe, **{"certify": False, **options}), inputs), out).folder
 
 
 def numbers_of(folder):
@@ -275,9 +273,7 @@ def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path
 
 
 def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
-    spec = Spec(
-        "model", ModelStep(get_preset("exbert-s2")), {"model": str(tiny_bert), "text": "t.txt"}
-    )
+    spec = Spec(AdaptStep(get_preset("exbert-s2")), {"model": str(tiny_bert), "text": "t.txt"})
     assert "--preset exbert-s2" in build_command(spec, tmp_path / "m")
 
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.material.architectures import LETTERS, TEXT, build_tiny_model
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.adapted_model import AdaptedModel
@@ -121,8 +121,8 @@ def test_the_size_is_that_of_the_stored_tensors(tmp_path: Path, tied: bool) -> N
 def test_the_step_reports_sizes_lines_and_limits(tmp_path: Path) -> None:
     folder = build_tiny_model("bert", tmp_path / "before")
     text = write_lines(tmp_path / "text.txt", *[TEXT[0]] * 3, "", "tachycardia", TEXT[1])
-    settings = ModelStep(build_trim(cover=0.9))
-    spec = Spec("model", settings, {"model": str(folder), "text": str(text)})
+    settings = AdaptStep(build_trim(cover=0.9))
+    spec = Spec(settings, {"model": str(folder), "text": str(text)})
     artifact = run_step(spec, tmp_path / "after")
     numbers = artifact.manifest.numbers
     assert numbers["certificate"] is True and numbers["kind"] == "trim"

@@ -58,7 +58,7 @@ def hostile_text(make_workspace, tmp_path, tiny_bert) -> Workspace:
     text = tmp_path / "hostile.txt"
     text.write_text(" ".join(HOSTILE * 30) + "\n", encoding="utf-8")
     workspace = make_workspace("hostile")
-    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
+    spec = Spec(CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
     run_step(spec, workspace.folder("corpora", "hostile"))
     return workspace
 

@@ -94,7 +94,7 @@ def test_a_heuristic_that_counts_needs_counted_text(open_page, seeded: Workspace
 def uncounted(tmp_path):
     """A workspace with a text whose words were never counted."""
     workspace = Workspace(tmp_path / "w")
-    spec = Spec("corpus", CorpusStep(copy=True), {"text": str(write_text(tmp_path / "text.txt"))})
+    spec = Spec(CorpusStep(copy=True), {"text": str(write_text(tmp_path / "text.txt"))})
     run_step(spec, workspace.folder("corpora", "trials"))
     return workspace
 
@@ -254,7 +254,7 @@ def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, m
     app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
-    assert started[0].settings.recipe.rows.method == "global-mean"
+    assert started[0].settings.recipe.initializer.method == "global-mean"
     # Another preset keeps its own initializer, and a reduction has none.
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-semantic")
     assert app.selectbox(key="initializer_transfer-semantic").value == "semantic"

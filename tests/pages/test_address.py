@@ -256,7 +256,7 @@ def test_a_copied_link_shows_the_same_when_newer_artifacts_are_there(
     newer = Workspace(root)
     training = VectorsStep(word2vec=Word2VecSettings(epochs=1, min_count=2, workers=1))
     given = inputs(newer, tiny_bert, text="corpora/trials")
-    run_step(Spec("vectors", training, given), newer.folder("vectors", "newer"))
+    run_step(Spec(training, given), newer.folder("vectors", "newer"))
     again = open_page(page, newer, **{name: value for name, value in link.items()})
     assert not again.exception
     assert own_of(again, page) == link

@@ -163,7 +163,7 @@ def test_the_score_of_the_best_alignment_is_the_one_that_selected_it(seeded, tin
     table = json.loads(
         (seeded.folder("alignments", "trials-map") / "heldout.json").read_text(encoding="utf-8")
     )
-    csls = [line["held_out"]["csls"]["p@5"] for line in table["maps"]]
+    csls = [line["held_out"]["csls"]["p@5"] for line in table["alignments"]]
     assert best is not None and best.compared == len(csls) > 1 and best.csls_p5 == max(csls)
     assert f"P@5 with CSLS {fraction(max(csls))}" in describe_alignment(best)
 

@@ -15,7 +15,7 @@ from vocadapt.analysis.figures.figures import plot_overlap_histogram
 from vocadapt.cli import main
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.change import ChangeStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.noise_baselines import rebuild_spec, resample_lines, use_next_seed
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -81,7 +81,7 @@ def compare(workspace, name, k=5, without=(), **more):
     )
     inputs = {"before": vectors.folder, "after": model.folder, **more}
     return run_step(
-        Spec("change", ChangeStep(ChangeSettings(k, without=without)), inputs),
+        Spec(ChangeStep(ChangeSettings(k, without=without)), inputs),
         workspace.folder("changes", name),
     )
 
@@ -288,7 +288,7 @@ def test_a_space_and_itself_is_a_message(open_page, seeded):
 
 def test_spaces_without_common_words_are_a_message(open_page, workspace, tmp_path):
     (tmp_path / "other.vec").write_text("qqq 1 2\nrrr 2 1\n")
-    spec = Spec("import", ImportStep(), {"file": (str(tmp_path / "other.vec"),)})
+    spec = Spec(ImportVectorsStep(), {"file": (str(tmp_path / "other.vec"),)})
     run_step(spec, workspace.folder("vectors", "other"))
     both = {"change_before": "word vectors · other", "change_after": "model · trials-model"}
     app = open_page(PAGE, workspace, **both)
@@ -315,7 +315,7 @@ def test_spaces_that_cannot_be_trained_again_say_what_would_do(open_page, worksp
         rows = np.random.default_rng(seed).normal(size=(30, 4))
         lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, rows, strict=True)]
         (tmp_path / f"{name}.vec").write_text("\n".join(lines))
-        spec = Spec("import", ImportStep(), {"file": (str(tmp_path / f"{name}.vec"),)})
+        spec = Spec(ImportVectorsStep(), {"file": (str(tmp_path / f"{name}.vec"),)})
         run_step(spec, workspace.folder("vectors", name))
     both = {"change_before": "word vectors · one", "change_after": "word vectors · two"}
     app = open_page(PAGE, workspace, **both)
@@ -346,7 +346,7 @@ def test_a_running_comparison_is_not_started_again(open_page, workspace, monkeyp
         workspace.root / "models" / "trials-model",
     )
     settings = ChangeStep(ChangeSettings(without=WHOLE_WORDS))
-    running = Spec("change", settings, {"before": vectors, "after": model}, offline=True)
+    running = Spec(settings, {"before": vectors, "after": model}, offline=True)
     (workspace.root / "jobs").mkdir(exist_ok=True)
     with hold_lock(workspace.root / "jobs"):  # it waits
         job = queue.start(workspace, running, "compared")

@@ -11,7 +11,7 @@ from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.diagnostics import diagnose
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -34,7 +34,7 @@ def plane(tmp_path, tiny_bert):
     file.write_text("a 2 0\nb 0 5\nc 1 1\nzero 0 0\n")
     workspace = Workspace(tmp_path / "plane")
     run_step(
-        Spec("import", ImportStep(), {"file": (str(file),)}), workspace.folder("vectors", "plane")
+        Spec(ImportVectorsStep(), {"file": (str(file),)}), workspace.folder("vectors", "plane")
     )
     return workspace
 
@@ -240,7 +240,7 @@ def test_one_word_is_too_little_to_say(open_page, tmp_path):
     (tmp_path / "one.vec").write_text("alone 1 2\n")
     workspace = Workspace(tmp_path / "one")
     run_step(
-        Spec("import", ImportStep(), {"file": (str(tmp_path / "one.vec"),)}),
+        Spec(ImportVectorsStep(), {"file": (str(tmp_path / "one.vec"),)}),
         workspace.folder("vectors", "one"),
     )
     app = open_page(PAGE, workspace)

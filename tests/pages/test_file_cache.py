@@ -91,7 +91,7 @@ def full(tmp_path) -> Workspace:
         Manifest("corpora", folder.name, {}, numbers={"words": number}).save(folder)
         job = workspace.root / "jobs" / f"20260101-0000{number:02d}-000000-corpus"
         job.mkdir(parents=True)
-        spec = Spec("corpus", CorpusStep(), {"text": ("/none.txt",)})
+        spec = Spec(CorpusStep(), {"text": ("/none.txt",)})
         strict_json.write(
             job / "spec.json",
             {"spec": spec.to_dict(), "target": f"corpora/j-{number}", "overwrite": False},

@@ -11,7 +11,7 @@ from tests.material.workspaces import seed_workspace
 from vocadapt.analysis.leaderboard import leaderboard
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.lab.jobs.queue import list_jobs
-from vocadapt.lab.steps.compare_initializers import LeaderboardStep
+from vocadapt.lab.steps.initializers import InitializersStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -102,8 +102,8 @@ def compared(tmp_path_factory, tiny_bert):
     [vectors] = workspace.artifacts("vectors")
     unseen = write_text(workspace.root.parent / "unseen.txt", seed=7)
     inputs = {"model": tiny_bert, "vectors": vectors.folder, "held_out": unseen}
-    step = LeaderboardStep(LeaderboardSettings(held_out=8, methods=("semantic", "focus")))
-    run_step(Spec("leaderboard", step, inputs), workspace.folder("leaderboards", "trials"))
+    step = InitializersStep(LeaderboardSettings(held_out=8, methods=("semantic", "focus")))
+    run_step(Spec(step, inputs), workspace.folder("initializers", "trials"))
     return workspace
 
 
@@ -134,7 +134,11 @@ def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
     asked = job.spec.settings.leaderboard
-    assert job.spec.step == "leaderboard" and asked.held_out == 8 and asked.rows.seed == asked.seed
+    assert (
+        job.spec.step == "initializers"
+        and asked.held_out == 8
+        and asked.initializer.seed == asked.seed
+    )
     wait_for(job, "done")
     app.run()
     assert not app.exception and len(app.dataframe[0].value) > 10

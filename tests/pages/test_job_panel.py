@@ -24,7 +24,7 @@ def failed(tmp_path):
     workspace = Workspace(tmp_path / "trials")
     empty = tmp_path / "empty.txt"
     empty.touch()
-    job = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(empty),)}), "trials")
+    job = queue.start(workspace, Spec(CorpusStep(), {"text": (str(empty),)}), "trials")
     assert job.wait(60).state == "failed"
     return workspace
 
@@ -88,7 +88,7 @@ def test_a_text_that_the_workspace_holds_is_named(open_page, tmp_path):
     for name in ("first.txt", "again.txt"):
         (tmp_path / name).write_text("the drug\n", encoding="utf-8")
     (tmp_path / "other.txt").write_text("the dose\n", encoding="utf-8")
-    spec = Spec("corpus", CorpusStep(copy=True), {"text": (str(tmp_path / "first.txt"),)})
+    spec = Spec(CorpusStep(copy=True), {"text": (str(tmp_path / "first.txt"),)})
     run_step(spec, workspace.folder("corpora", "contracts"))
     app = open_page(TEXT, workspace)
     for name, expected in (("again.txt", True), ("other.txt", False)):

@@ -27,9 +27,7 @@ def workspace(make_workspace):
 def take(workspace, tmp_path):
     def start(name="trials", content="a line\n"):
         (tmp_path / f"{name}.txt").write_text(content)
-        return queue.start(
-            workspace, Spec("corpus", CorpusStep(), {"text": tmp_path / f"{name}.txt"}), name
-        )
+        return queue.start(workspace, Spec(CorpusStep(), {"text": tmp_path / f"{name}.txt"}), name)
 
     return start
 
@@ -38,9 +36,7 @@ def take(workspace, tmp_path):
 def endless(workspace, tmp_path, tiny_bert):
     text = write_text(tmp_path / "long.txt", lines=4000)
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
-    return queue.start(
-        workspace, Spec("vectors", settings, {"text": text, "model": tiny_bert}), "long"
-    )
+    return queue.start(workspace, Spec(settings, {"text": text, "model": tiny_bert}), "long")
 
 
 def buttons(app):

@@ -225,7 +225,7 @@ def test_no_page_shows_the_folder_of_a_model_with_a_suggested_name(part, suggest
 def test_the_name_of_a_hostile_task_is_no_markdown_on_home(open_page, workspace):
     shutil.rmtree(workspace.root / "vectors")  # the fixture gives them no figures
     task = "a **b** :red[c]"
-    numbers = {"task": task, "mean": {"f1": 0.5}, "metric": "f1", "cut": "base"}
+    numbers = {"task": task, "mean": {"f1": 0.5}, "metric": "f1", "tokenization": "base"}
     name = simplify_name(f"{task}-demo-bert")
     make(workspace, name, "runs", numbers, model="models/demo-bert")
     app = open_page("home", workspace)

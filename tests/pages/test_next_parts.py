@@ -94,7 +94,7 @@ def with_text(tmp_path_factory, tiny_bert):
     (root / "text.txt").write_text(f"the drug {NEW[0]} of the patient\n" * 40, encoding="utf-8")
     workspace = Workspace(root / "w")
     inputs = {"text": (str(root / "text.txt"),), "model": (str(tiny_bert),)}
-    run_step(Spec("corpus", CorpusStep(copy=True), inputs), workspace.folder("corpora", "some"))
+    run_step(Spec(CorpusStep(copy=True), inputs), workspace.folder("corpora", "some"))
     return workspace
 
 

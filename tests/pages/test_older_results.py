@@ -21,7 +21,7 @@ def old(seeded, tmp_path) -> Workspace:
     workspace = Workspace(tmp_path / "old")
     for made in workspace.artifacts("alignments"):
         table = json.loads((made.folder / TABLE).read_text())
-        for line in table["maps"]:
+        for line in table["alignments"]:
             line["settings"]["centre"] = line["settings"].pop("center")
         (made.folder / TABLE).write_text(json.dumps(table))
     return workspace

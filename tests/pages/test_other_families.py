@@ -31,7 +31,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Workspac
         build_tiny_model(name, workspace.folder("models", name))
     text = str(write_text(workspace.root.parent / "text.txt"))
     corpus = workspace.folder("corpora", "trials")
-    run_step(Spec("corpus", CorpusStep(copy=True), {"text": (text,)}), corpus)
+    run_step(Spec(CorpusStep(copy=True), {"text": (text,)}), corpus)
     for name in ("bert", *OTHERS):
         folder = workspace.folder("models", name)
         Manifest("models", name, {}, step="convert").save(folder)

@@ -24,7 +24,7 @@ def models(make_workspace):
         ("base", "", {}),
         ("adapted", "base", {"kind": "append", "added": 3}),
         ("continued", "adapted", {"stage": "continued"}),
-        ("trained", "base", {"kind": "append", "added": 3, "further": {"stage": "continued"}}),
+        ("trained", "base", {"kind": "append", "added": 3, "pretraining": {"stage": "continued"}}),
         ("extended", "base", {"kind": "append", "added": 3, "module": {"gate": 1}}),
         ("replaced", "base", {"kind": "replace", "added": 3}),
     ):

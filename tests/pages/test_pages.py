@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.material.lab import KNOWN, NEW
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.alignment import AlignmentStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -406,7 +406,7 @@ def test_a_kernel_alignment_is_fitted_by_a_job_and_read_from_it(
     shutil.copytree(seeded.root, root)
     step = AlignmentStep(AlignmentSettings("kernel-ridge"), folds=3)
     given = {"vectors": (str(root / "vectors" / "trials-vectors"),), "model": (str(tiny_bert),)}
-    run_step(Spec("alignment", step, given), root / "alignments" / "kernel")
+    run_step(Spec(step, given), root / "alignments" / "kernel")
     app = open_page(ALIGNMENT, root)
     app.selectbox(key="alignment_method").select("Kernel ridge").run()
     assert not app.exception and not any("is not fitted yet" in text for text in texts(app))
@@ -424,7 +424,7 @@ def test_each_score_is_compared_with_the_same_score_of_the_default_alignment(ope
     assert not own["Held-out P@5"].delta and not own["With CSLS"].delta
     table = json.loads(
         (seeded.root / "alignments" / "trials-map" / "heldout.json").read_text(encoding="utf-8")
-    )["maps"]
+    )["alignments"]
     judged = {
         methods.describe_method(build_settings(AlignmentSettings, row["settings"])): row["held_out"]
         for row in table
@@ -447,7 +447,7 @@ def test_alignments_at_chance_are_marked(open_page, seeded, tmp_path):
     shutil.copytree(seeded.root, root)
     file = root / "alignments" / "trials-map" / "heldout.json"
     table = json.loads(file.read_text(encoding="utf-8"))
-    table["maps"][0]["held_out"]["verdict"] = "chance"
+    table["alignments"][0]["held_out"]["verdict"] = "chance"
     file.write_text(json.dumps(table), encoding="utf-8")
     app = open_page(ALIGNMENT, root)
     assert any("At chance" in warning.value for warning in app.warning)
@@ -545,7 +545,7 @@ def few_anchors(root, model, words):
     file.write_text(
         "".join(f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=16))}\n" for word in words)
     )
-    spec = Spec("import", ImportStep(), {"file": (str(file),), "model": (str(model),)})
+    spec = Spec(ImportVectorsStep(), {"file": (str(file),), "model": (str(model),)})
     run_step(spec, Workspace(root).folder("vectors", "few"))
     return Workspace(root)
 

@@ -187,7 +187,7 @@ def test_uploads_older_than_a_day_go_when_nothing_names_them(tmp_path):
     young.parent.mkdir(parents=True)
     for file in (old, named, young):
         file.write_text("the drug\n")
-    run_step(Spec("corpus", CorpusStep(), {"text": named}), workspace.folder("corpora", "refers"))
+    run_step(Spec(CorpusStep(), {"text": named}), workspace.folder("corpora", "refers"))
     for file in (old, named):
         os.utime(file, (1, 1))
     intake.save_uploads([upload(b"new")], workspace)
@@ -308,9 +308,9 @@ def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        (Spec("corpus", CorpusStep(), {"text": "t"}), "20 s, about 20 s left"),
+        (Spec(CorpusStep(), {"text": "t"}), "20 s, about 20 s left"),
         (
-            Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}),
+            Spec(AlignmentStep(), {"vectors": "v", "model": "m"}),
             "20 s, about 20 s left",
         ),
     ],

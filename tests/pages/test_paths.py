@@ -117,14 +117,14 @@ def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(ser
     workspace = paths.workspace()
     for path in ("/etc/passwd", "../x", "~/x"):
         with pytest.raises(InputError, match="this path cannot be opened"):
-            panel.launch(workspace, Spec("corpus", CorpusStep(), {"text": (path,)}), "c")
+            panel.launch(workspace, Spec(CorpusStep(), {"text": (path,)}), "c")
     assert not (workspace.root / "jobs").exists()
     paths.check_model("bert-base-uncased")
     paths.check_model("allenai/scibert_scivocab_uncased")
 
 
 def test_guards_of_a_page_read_no_other_path(served, tmp_path, long_text):
-    spec = Spec("pretrain", PretrainStep(), {"text": (str(long_text),)})
+    spec = Spec(PretrainStep(), {"text": (str(long_text),)})
     served("127.0.0.1")
     assert guards.find_guards(Workspace(tmp_path / "w"), spec)
     served("0.0.0.0")

@@ -22,7 +22,7 @@ from vocadapt.lab.reports.pretraining import (
     list_pretrained_models,
     list_stages,
 )
-from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.pretraining_guards import build_large_batch_guard
 from vocadapt.lab.steps.run import run_step
@@ -58,7 +58,7 @@ def pretrained(tmp_path_factory, tiny_bert):
     corpus = workspace.folder("corpora", "trials")
     with one_thread():
         run_step(
-            Spec("corpus", CorpusStep(copy=True), {"text": str(text), "model": str(tiny_bert)}),
+            Spec(CorpusStep(copy=True), {"text": str(text), "model": str(tiny_bert)}),
             corpus,
         )
         exbert = made("exbert-s3", workspace.folder("models", "exbert"), tiny_bert, corpus)
@@ -66,11 +66,11 @@ def pretrained(tmp_path_factory, tiny_bert):
             ("x-ext", exbert, "extension"),
             ("x-cont", tiny_bert, "continued"),
         ):
-            step = ContinuedPretrainingStep(
-                further=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6)
+            step = ContinuePretrainingStep(
+                pretraining=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6)
             )
             run_step(
-                Spec("continued", step, {"model": str(model), "text": str(corpus)}),
+                Spec(step, {"model": str(model), "text": str(corpus)}),
                 workspace.folder("models", name),
             )
     return workspace
@@ -123,10 +123,14 @@ def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
     shutil.copytree(pretrained.root, root)
     file = root / "models" / "x-ext" / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
-    manifest["numbers"] = {"preset": "exbert-s3+mlm", "added": 5, "further": manifest["numbers"]}
+    manifest["numbers"] = {
+        "preset": "exbert-s3+mlm",
+        "added": 5,
+        "pretraining": manifest["numbers"],
+    }
     manifest["settings"] = {
         "corpus": manifest["settings"]["corpus"],
-        "recipe": {"further": manifest["settings"]["further"]},
+        "recipe": {"pretraining": manifest["settings"]["pretraining"]},
     }
     file.write_text(json.dumps(manifest), encoding="utf-8")
     before = {one.name: one for one in list_pretrained_models(pretrained)}
@@ -303,7 +307,7 @@ def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkey
     monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
     fill_in(open_page, pretrained).button(key="start_pretraining").click().run()
     (spec,) = started
-    further = spec.settings.further
+    further = spec.settings.pretraining
     assert further.training.epochs == 30 and further.stage == "extension"
 
 
@@ -320,8 +324,8 @@ def test_a_job_is_started_canceled_and_resumed_from_the_page(
     job = list_jobs(workspace)[0]
     try:
         assert (
-            job.spec.settings.further.training.epochs == 30
-            and job.spec.settings.further.stage == "extension"
+            job.spec.settings.pretraining.training.epochs == 30
+            and job.spec.settings.pretraining.stage == "extension"
         )
         wait_for(job, "running", LONG)
         job.cancel(grace=LONG)
@@ -362,7 +366,7 @@ def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_i
     )
     (corpus,) = pretrained.artifacts("corpora")
     made = [one for one in list_pretrained_models(pretrained) if one.name == "x-cont"]
-    request = PretrainingRequest("tiny", str(tiny_bert), corpus, made[0].further)
+    request = PretrainingRequest("tiny", str(tiny_bert), corpus, made[0].pretraining)
 
     def estimated(request=request, **numbers):
         one = replace(made[0])
@@ -373,8 +377,8 @@ def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_i
     speed, found = estimated(**timed)
     assert speed == pytest.approx(600) and found.startswith("scaled from 1 pretraining")
     # Steps of one block are modeled as slower than the measured ones of 8 blocks.
-    training = replace(request.further.training, batch=1)
-    smaller = replace(request, further=replace(request.further, training=training))
+    training = replace(request.pretraining.training, batch=1)
+    smaller = replace(request, pretraining=replace(request.pretraining, training=training))
     config = read_config(tiny_bert)
     ratio = estimate_pretraining_speed(config, "continued", training)
     ratio /= estimate_pretraining_speed(config, "continued", QUICK)
@@ -390,9 +394,9 @@ def test_a_batch_that_is_larger_than_the_text_is_reported():
     settings = MaskedSettings(length=128, batch=16)
     found = estimate_pretraining_cost(1489, settings, 100.0, "")
     assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
-    guard = build_large_batch_guard(found, settings, "further.training")
+    guard = build_large_batch_guard(found, settings, "pretraining.training")
     assert guard.numbers == {"batch": 16, "blocks": 11, "epochs_per_step": 1.45}
-    assert guard.change == {"further.training.batch": 11}
+    assert guard.change == {"pretraining.training.batch": 11}
     smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")
     assert (smaller.steps, smaller.epochs) == (1, 1.0)
 

@@ -232,7 +232,7 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
         TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250)
     )
     run_step(
-        Spec("projection", settings, {"space": str(own.folder("vectors", "trials-vectors"))}),
+        Spec(settings, {"space": str(own.folder("vectors", "trials-vectors"))}),
         own.folder("projections", "mine"),
     )
     app = open_page(PROJECTION, own, projection_space=VECTORS)
@@ -257,7 +257,7 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     if others:
         given["other"] = str(own.folder("models", model))
     settings = ProjectionStep(TokenChoice(first=60), ProjectionSettings("pca"))
-    run_step(Spec("projection", settings, given), own.folder("projections", "mine"))
+    run_step(Spec(settings, given), own.folder("projections", "mine"))
     app = open_page(PROJECTION, own)
     assert not app.exception and not app.error
     assert (
@@ -523,7 +523,7 @@ def test_an_imported_layout_is_shown_with_where_it_comes_from(open_page, own):
     path = own.root / "points.csv"
     path.write_text("token,x,y\naspirin,0,1\nsepsis,1,0\nheart,1,1\nnosuch,2,2\n", encoding="utf-8")
     inputs = {"space": str(own.folder("vectors", "trials-vectors")), "layout": str(path)}
-    run_step(Spec("import-layout", ImportLayoutStep(), inputs), own.folder("projections", "mine"))
+    run_step(Spec(ImportLayoutStep(), inputs), own.folder("projections", "mine"))
     app = open_page(PROJECTION, own, projection_space=VECTORS)
     assert not app.exception and not app.error
     assert app.selectbox(key="projection_view").value == "mine"

@@ -90,7 +90,7 @@ def test_a_button_that_would_write_says_so_calmly(read_only, open_page):
 def test_a_job_is_refused_before_anything_is_written(read_only):
     before = stamp_tree(read_only.root)
     with pytest.raises(ReadOnlyError, match="read-only"):
-        queue.start(read_only, Spec("corpus", CorpusStep(), {"text": (__file__,)}), "c")
+        queue.start(read_only, Spec(CorpusStep(), {"text": (__file__,)}), "c")
     assert stamp_tree(read_only.root) == before
 
 

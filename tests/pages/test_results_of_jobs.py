@@ -35,7 +35,7 @@ def order(workspace, spec, name):
 
 
 def spec_of(step, **inputs):
-    return Spec(step.name, step.settings(), {role.name: ("x",) for role in step.needs} | inputs)
+    return Spec(step.settings(), {role.name: ("x",) for role in step.needs} | inputs)
 
 
 def find_job_of(workspace, part):

@@ -26,7 +26,7 @@ def workspace(tmp_path, tiny_bert):
     """A workspace with a text; its jobs are canceled after the test."""
     found = Workspace(tmp_path / "trials")
     text = write_text(tmp_path / "long.txt", lines=400)
-    spec = Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
+    spec = Spec(CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
     run_step(spec, found.folder("corpora", "long"))
     yield found
     for job in queue.list_jobs(found):
@@ -90,7 +90,7 @@ def test_the_first_text_is_no_missing_text_while_it_is_imported(open_page, tmp_p
     text = write_text(tmp_path / "long.txt", lines=40)
     (workspace.root / "jobs").mkdir(parents=True)
     with hold_lock(workspace.root / "jobs"):  # the job waits
-        job = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(text),)}), "long")
+        job = queue.start(workspace, Spec(CorpusStep(), {"text": (str(text),)}), "long")
         app = open_page("text", workspace)
         assert "There is no text" not in read_text(app) and "Import and count" not in list_buttons(
             app
@@ -103,7 +103,7 @@ def test_the_first_text_is_no_missing_text_while_it_is_imported(open_page, tmp_p
 def test_a_part_that_needs_what_a_job_is_making_says_so(open_page, workspace, tiny_bert):
     inputs = {"text": (str(workspace.folder("corpora", "long")),), "model": (str(tiny_bert),)}
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=1000))
-    queue.start(workspace, Spec("vectors", settings, inputs), "long")
+    queue.start(workspace, Spec(settings, inputs), "long")
     app = open_page("alignment", workspace)
     assert "There are no word vectors" not in read_text(app)
     assert "Train word vectors · long" in read_text(app)
@@ -134,10 +134,10 @@ def test_what_is_made_already_is_no_longer_the_blue_button(open_page, workspace)
 
 def test_two_orders_of_the_same_are_one_job(workspace, tiny_bert):
     inputs = {"text": (str(workspace.folder("corpora", "long")),), "model": (str(tiny_bert),)}
-    spec = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(epochs=1000)), inputs)
+    spec = Spec(VectorsStep(word2vec=Word2VecSettings(epochs=1000)), inputs)
     job = queue.start(workspace, spec, "a")
     assert queue.start(workspace, spec, "b", once=True).id == job.id
-    other = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(epochs=999)), inputs)
+    other = Spec(VectorsStep(word2vec=Word2VecSettings(epochs=999)), inputs)
     assert queue.start(workspace, other, "c", once=True).id != job.id
     job.cancel(grace=2)
     assert queue.start(workspace, spec, "b", once=True).id != job.id
@@ -146,19 +146,19 @@ def test_two_orders_of_the_same_are_one_job(workspace, tiny_bert):
 def test_settings_with_several_values_are_compared_as_values(workspace, tiny_bert):
     """In the file of a job, a tuple is a list."""
     inputs = {"model": (str(tiny_bert),), "task": (str(workspace.root / "none"),)}
-    spec = Spec("finetune", FinetuneStep(seeds=(1, 2)), inputs)
+    spec = Spec(FinetuneStep(seeds=(1, 2)), inputs)
     (workspace.root / "jobs").mkdir(exist_ok=True)
     with hold_lock(workspace.root / "jobs"):  # it waits
         job = queue.start(workspace, spec, "a")
         assert queue.find_same_job(workspace, spec).id == job.id
-        other = Spec("finetune", FinetuneStep(seeds=(1, 3)), inputs)
+        other = Spec(FinetuneStep(seeds=(1, 3)), inputs)
         assert queue.find_same_job(workspace, other) is None
         job.cancel(grace=2)
 
 
 def test_living_jobs_are_found_without_a_look_at_ended_ones(workspace, tiny_bert, monkeypatch):
     inputs = {"text": (str(workspace.folder("corpora", "long")),), "model": (str(tiny_bert),)}
-    job = queue.start(workspace, Spec("vectors", VectorsStep(), inputs), "a")
+    job = queue.start(workspace, Spec(VectorsStep(), inputs), "a")
     assert [one.id for one in queue.list_living_jobs(workspace)] == [job.id]
     for number in range(20):
         (workspace.root / "jobs" / f"20200101-000000-0000{number:02}-corpus").mkdir()

@@ -11,7 +11,7 @@ from vocadapt.lab.demo import DEMO, MODEL, TASK
 from vocadapt.lab.experiments.search.estimates import draw_settings, estimate_search
 from vocadapt.lab.experiments.search.saved import read_spec, save_search
 from vocadapt.lab.experiments.search.space import Range, Space, find_thesis_choices, parse_space
-from vocadapt.lab.experiments.search.step import SearchStep, SeedStudyStep
+from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
 from vocadapt.lab.experiments.search.trials import prepare_trials
 from vocadapt.lab.experiments.studies.estimates import START_UP
 from vocadapt.lab.steps.finetune import FinetuneStep
@@ -48,8 +48,7 @@ def own(tmp_path) -> Workspace:
 def make_spec(workspace: Workspace, settings=None) -> Spec:
     inputs = {"model": (str(workspace.folder(*MODEL)),), "task": (str(workspace.folder(*TASK)),)}
     settings = settings or SearchStep(trials=4, seeds=(1, 2))
-    step = "search" if isinstance(settings, SearchStep) else "seeds"
-    return Spec(step, settings, inputs)
+    return Spec(settings, inputs)
 
 
 def finish(workspace: Workspace, spec: Spec, numbers: dict) -> None:
@@ -142,7 +141,7 @@ def test_seeds_are_compared_by_epoch(open_page, own):
     ]
     numbers = {"metric": "f1", "rows": rows, "seeds": [1, 2], "collapsed": [2]}
     numbers |= {"best_epoch": [2, 1], "failures": []}
-    finish(own, make_spec(own, SeedStudyStep((1, 2))), numbers)
+    finish(own, make_spec(own, SeedsStep((1, 2))), numbers)
     app = open_page("search", own)
     assert not app.exception and not app.error, [one.value for one in app.text]
     table = next(one.value for one in app.dataframe if "epoch" in one.value)

@@ -190,7 +190,7 @@ def test_an_upload_in_use_is_not_offered_for_deletion(seeded, tmp_path):
     (workspace.root / "uploads").mkdir(parents=True)
     for name in ("used", "unused"):
         (workspace.root / "uploads" / f"{name}.txt").write_text("a line of text\n")
-    spec = Spec("corpus", CorpusStep(), {"text": (str(workspace.root / "uploads" / "used.txt"),)})
+    spec = Spec(CorpusStep(), {"text": (str(workspace.root / "uploads" / "used.txt"),)})
     run_step(spec, workspace.folder("corpora", "c"))
     assert [file.name for file in list_unused_uploads(workspace)] == ["unused.txt"]
 

@@ -10,9 +10,9 @@ from tests.pages.test_pages import markup, texts
 from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
-from vocadapt.lab.steps.count_words import CountStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.word_counts import WordCountsStep
 from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
@@ -105,7 +105,7 @@ def test_while_a_job_counts_the_words_the_page_says_so(open_page, seeded, tmp_pa
     model = model_behind(corpus, workspace)
     inputs = {"text": (str(corpus.folder),), "model": (model,)}
     with hold_lock(root / "jobs"):  # it waits
-        job = queue.start(workspace, Spec("counts", CountStep(), inputs), "counted")
+        job = queue.start(workspace, Spec(WordCountsStep(), inputs), "counted")
         app.run()
         assert not app.exception and any("waiting" in text for text in texts(app))
         assert not [button for button in app.button if button.key == "count"]
@@ -186,7 +186,7 @@ def test_copies_are_counted_and_can_be_left_out(
     text.write_text("the <b>heart</b>\n\nanother line\nthe <b>heart</b>\nthe <b>heart</b>\n")
     workspace = make_workspace("copies")
     inputs = {"text": (str(text),), "model": (str(tiny_bert),)}
-    run_step(Spec("corpus", CorpusStep(), inputs), workspace.folder("corpora", "copies"))
+    run_step(Spec(CorpusStep(), inputs), workspace.folder("corpora", "copies"))
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.start", lambda _, spec, name, **more: started.append((spec, name))

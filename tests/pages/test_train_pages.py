@@ -361,7 +361,7 @@ def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(task
         file = folder / "manifest.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"job": job}))
         if job:
-            spec = Spec("finetune", FinetuneStep(), {"model": "m"}).to_dict()
+            spec = Spec(FinetuneStep(), {"model": "m"}).to_dict()
             order = {"spec": spec, "target": f"runs/{name}", "slowdown": 3.0, "overwrite": False}
             tasked.folder("jobs", job).mkdir(parents=True)
             strict_json.write(tasked.folder("jobs", job) / "spec.json", order)
@@ -614,7 +614,7 @@ def test_a_running_job_has_a_color_that_no_earlier_run_has(open_page, tasked, ti
     inputs = {"model": (str(tiny_bert),), "task": (str(task),)}
     (tasked.root / "jobs").mkdir()
     with hold_lock(tasked.root / "jobs"):  # the job waits
-        job = start(tasked, Spec("finetune", FinetuneStep(seeds=(1, 2)), inputs), "new")
+        job = start(tasked, Spec(FinetuneStep(seeds=(1, 2)), inputs), "new")
         for seed in (1, 2):
             folder = job.folder / CHECKPOINT / f"seed-{seed}"
             folder.mkdir(parents=True)

@@ -114,7 +114,7 @@ def test_a_reduction_keeps_order_special_tokens_and_size(
     name: str, heuristic: str, removed: float, seed: int, found
 ) -> None:
     tokenizer = TOKENIZERS[name]
-    settings = PlanSettings("reduce", cut=heuristic, removed=removed, seed=seed)
+    settings = PlanSettings("reduce", remove_by=heuristic, removed=removed, seed=seed)
     plan = plan_for(tokenizer, settings, found)
     check_plan(plan)
     assert not plan.added
@@ -128,7 +128,7 @@ def test_a_reduction_keeps_order_special_tokens_and_size(
 @families
 @given(st.floats(0, 0.4), words)
 def test_a_combination_keeps_the_size_or_says_why_not(name: str, removed: float, found) -> None:
-    settings = PlanSettings("combined", removed=removed, refill="words")
+    settings = PlanSettings("combined", removed=removed, add_by="words")
     plan = plan_for(TOKENIZERS[name], settings, found)
     check_plan(plan)
     assert len(plan.tokens) <= len(plan.base)

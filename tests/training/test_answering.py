@@ -198,7 +198,7 @@ def test_the_command(folder, tmp_path, capsys):
     ]
     assert main([*ask, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["cut"] == "pooled" and len(found["answers"]) == 2
+    assert found["tokenization"] == "pooled" and len(found["answers"]) == 2
     first = found["answers"][0]
     assert (first["answer"], first["start"], first["end"]) == ("cancer", 14, 20) and first[
         "score"

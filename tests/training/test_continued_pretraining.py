@@ -16,7 +16,7 @@ from tests.models.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.command_lines import build_arguments
-from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
@@ -476,9 +476,7 @@ def test_its_command_line_is_the_step(tmp_path):
     further = ContinuedSettings(
         "whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0)
     )
-    spec = Spec(
-        "continued", ContinuedPretrainingStep(further=further), {"model": "m", "text": "t.txt"}
-    )
+    spec = Spec(ContinuePretrainingStep(pretraining=further), {"model": "m", "text": "t.txt"})
     arguments = build_arguments(spec, tmp_path / "m")
     assert arguments[3:] == [
         "pretrain",

@@ -15,7 +15,7 @@ from tests.material.lab import QUICK
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.language_model import open_model
@@ -254,9 +254,9 @@ def test_what_the_model_lacks_is_reported(settings, said, model, sentences):
 
 RECIPE = Recipe(
     "mine",
-    vocabulary=PlanSettings("extend", refill="words", max_added=2),
+    vocabulary=PlanSettings("extend", add_by="words", max_added=2),
     tokenizer="insertion",
-    rows=InitializerSettings("distilled", options={"distilled": SETTINGS}),
+    initializer=InitializerSettings("distilled", options={"distilled": SETTINGS}),
 )
 
 
@@ -300,8 +300,8 @@ def test_the_bar_of_the_step_with_and_without_vectors_and_training(
     vocabulary = PlanSettings(kind, max_added=2) if kind == "append" else RECIPE.vocabulary
     recipe = replace(RECIPE, vocabulary=vocabulary, vectors=QUICK)
     further = ContinuedSettings(stage, training=MaskedSettings(length=16, batch=8, tokens=256))
-    step = ModelStep(replace(recipe, further=further), certify=stage == "continued")
-    spec = Spec("model", step, {"model": str(tiny_bert), "text": str(text)})
+    step = AdaptStep(replace(recipe, pretraining=further), certify=stage == "continued")
+    spec = Spec(step, {"model": str(tiny_bert), "text": str(text)})
     bar = Bar()
     run_step(spec, tmp_path / "m", bar)
     steps = [

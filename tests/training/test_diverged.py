@@ -164,7 +164,7 @@ def queue(tmp_path, monkeypatch):
 def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
     training = replace(QUICK, lr=1e20)
     settings = PretrainStep(scratch=replace(SMALL, random_rows=True, training=training))
-    job, ending = queue(Spec("pretrain", settings, {"text": str(text)}), "m")
+    job, ending = queue(Spec(settings, {"text": str(text)}), "m")
     assert ending["state"] == "failed" and "the training diverged" in ending["error"]
     assert "Lower the learning rate" in ending["remedy"]
     assert read_status(job.folder).state == "failed"
@@ -176,7 +176,6 @@ def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged)
     settings = FinetuneStep(FinetuneSettings(epochs=1, batch=8, lr=1e20), kind="ner")
     job, ending = queue(
         Spec(
-            "finetune",
             settings,
             {"model": str(tiny_bert), "train": str(tagged), "test": str(tagged)},
         ),
@@ -195,10 +194,10 @@ def test_a_job_canceled_before_it_starts_does_not_run(queue, text, monkeypatch):
         return SimpleNamespace(manifest=SimpleNamespace(numbers={}))
 
     monkeypatch.setattr(worker, "run_step", run)
-    job, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "c", canceled=True)
+    job, ending = queue(Spec(CorpusStep(), {"text": str(text)}), "c", canceled=True)
     assert ending == {"state": "canceled"}
     assert not ran and not job.target.exists()
-    _, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "d")
+    _, ending = queue(Spec(CorpusStep(), {"text": str(text)}), "d")
     assert ending["state"] == "done" and len(ran) == 1
 
 

@@ -629,6 +629,4 @@ def test_the_record_is_strict_json(learned, tmp_path):
     record = json.loads(
         (tmp_path / "run" / "run.json").read_text(encoding="utf-8"), parse_constant=pytest.fail
     )
-    assert (
-        record["outputs"] == ["O", "B-Disease", "I-Disease"] and record["tokenization"] == "mixed"
-    )
+    assert record["outputs"] == ["O", "B-Disease", "I-Disease"] and record["trained_on"] == "mixed"

@@ -173,10 +173,10 @@ def test_a_task_without_folds_has_no_all(model, tmp_path, ask):
 
 
 def test_all_folds_as_a_command_line(tmp_path):
-    spec = Spec("finetune", FinetuneStep(fold=ALL_FOLDS), {"model": "m", "task": "t.toml"})
+    spec = Spec(FinetuneStep(fold=ALL_FOLDS), {"model": "m", "task": "t.toml"})
     assert "--fold all" in build_command(spec, tmp_path / "out")
     assert "--fold 2" in build_command(
-        Spec("finetune", FinetuneStep(fold=2), {"model": "m", "task": "t.toml"}), tmp_path / "out"
+        Spec(FinetuneStep(fold=2), {"model": "m", "task": "t.toml"}), tmp_path / "out"
     )
 
 

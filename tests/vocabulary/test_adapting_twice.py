@@ -34,10 +34,10 @@ def after(recipe: Recipe, model: LanguageModel, sources: Sources, out: Path) -> 
     return made
 
 
-def refill(heuristic: str) -> Recipe:
-    plan = PlanSettings("combined", cut="random", removed=0.05, refill=heuristic)
+def add_by(heuristic: str) -> Recipe:
+    plan = PlanSettings("combined", remove_by="random", removed=0.05, add_by=heuristic)
     return Recipe(
-        "r", vocabulary=plan, rows=InitializerSettings("syntactic"), tokenizer="replacement"
+        "r", vocabulary=plan, initializer=InitializerSettings("syntactic"), tokenizer="replacement"
     )
 
 
@@ -46,7 +46,7 @@ def test_new_wordpieces_come_before_exact_words_and_every_id_is_the_plans(
     tiny_bert: Path, tmp_path: Path, heuristic: str
 ) -> None:
     once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
-    made = after(refill(heuristic), once, Sources(counts=COUNTS), tmp_path / "twice")
+    made = after(add_by(heuristic), once, Sources(counts=COUNTS), tmp_path / "twice")
     word = sorted(made.vocabulary.whole)[0]
     assert made.fast_tokenizer.encode(word, add_special_tokens=False).tokens == [word]
     assert (
@@ -56,17 +56,20 @@ def test_new_wordpieces_come_before_exact_words_and_every_id_is_the_plans(
 
 def test_no_wordpieces_are_inserted_behind_exact_words(tiny_bert: Path, tmp_path: Path) -> None:
     once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
-    plan = PlanSettings("extend", refill="words")
+    plan = PlanSettings("extend", add_by="words")
     with pytest.raises(InputError, match="exact-word tokens"):
         adapt(
             Recipe(
-                "r", vocabulary=plan, rows=InitializerSettings("syntactic"), tokenizer="insertion"
+                "r",
+                vocabulary=plan,
+                initializer=InitializerSettings("syntactic"),
+                tokenizer="insertion",
             ),
             once,
             Sources(counts=COUNTS),
         )
     after(
-        Recipe("r", vocabulary=plan, rows=InitializerSettings("syntactic")),
+        Recipe("r", vocabulary=plan, initializer=InitializerSettings("syntactic")),
         once,
         Sources(counts=COUNTS),
         tmp_path / "twice",
@@ -131,6 +134,6 @@ def test_a_target_of_another_size_is_reported(
 
 def test_an_addition_that_runs_out_of_tokens_is_reported(tiny_bert: Path) -> None:
     summary = adapt(
-        refill("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
+        add_by("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
     ).plan.summary()
     assert "1 of the 8 tokens requested" in str(summary["note"]) and summary["tokens_after"] == 144

@@ -342,10 +342,10 @@ def test_the_first_reason_is_the_verdict_and_all_are_listed():
 def test_the_answer_is_strict_json_of_fractions():
     answer = advice_on(task=TASK).as_json()
     assert dumps(answer)
-    assert answer["corpus"]["cut"] == 39 / 101 and sum(answer["corpus"]["pieces"]) == pytest.approx(
-        1
-    )
-    assert answer["task"]["cut"] == 0.5 and answer["expected"]["words"] == 125
+    assert answer["corpus"]["split"] == 39 / 101 and sum(
+        answer["corpus"]["pieces"]
+    ) == pytest.approx(1)
+    assert answer["task"]["split"] == 0.5 and answer["expected"]["words"] == 125
     assert set(answer["reasons"][0]) == {"rule", "stops", "says", "why"}
     assert advice_on().as_json()["task"] is None
 

@@ -44,7 +44,7 @@ from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer, measure_pretoken
 TRAINER = "byte-level-bpe"
 FAMILY = FAMILIES[TRAINER]
 FEW = 5_000  # of GPT-2's merges, and of the pre-tokens, in tests that would take long with all
-BY_WORDS = {"kind": "extend", "refill": "words"}
+BY_WORDS = {"kind": "extend", "add_by": "words"}
 
 
 def count_few(shared: Path) -> dict[str, int]:
@@ -478,7 +478,7 @@ def test_insertion_of_2000_words(shared: Path) -> None:
 @pytest.mark.parametrize("heuristic", REDUCTIONS)
 def test_removal_of_a_quarter_leaves_every_token_reachable(shared: Path, heuristic: str) -> None:
     tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
-    plan = plan_for(tokenizer, counts, kind="reduce", cut=heuristic, removed=0.25)
+    plan = plan_for(tokenizer, counts, kind="reduce", remove_by=heuristic, removed=0.25)
     assert len(plan.tokens) == round(0.75 * len(plan.base))
     reduced = adapt_tokenizer(tokenizer, plan, "replacement")
     assert vocabulary_of(reduced).tokens == plan.tokens
@@ -487,7 +487,7 @@ def test_removal_of_a_quarter_leaves_every_token_reachable(shared: Path, heurist
 
 def test_a_combined_plan_keeps_the_size(shared: Path) -> None:
     tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
-    settings = {"kind": "combined", "cut": "freq", "removed": 0.1, "refill": TRAINER}
+    settings = {"kind": "combined", "remove_by": "freq", "removed": 0.1, "add_by": TRAINER}
     plan = plan_for(tokenizer, counts, **settings)
     adapted = adapt_tokenizer(tokenizer, plan, "replacement")
     assert len(vocabulary_of(adapted)) == len(plan.base)
@@ -498,7 +498,9 @@ def test_a_combined_plan_keeps_the_size(shared: Path) -> None:
 def test_a_combined_plan_adds_words_as_exact_words(shared: Path) -> None:
     """Merges would need further tokens, which no text has: these are all in the text."""
     tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
-    plan = plan_for(tokenizer, counts, kind="combined", cut="freq", removed=0.1, refill="words")
+    plan = plan_for(
+        tokenizer, counts, kind="combined", remove_by="freq", removed=0.1, add_by="words"
+    )
     adapted = adapt_tokenizer(tokenizer, plan, "replacement")
     after = vocabulary_of(adapted)
     assert after.tokens == plan.tokens and len(after) == len(plan.base)
@@ -516,7 +518,9 @@ def test_a_combined_plan_inserts_words_where_exact_words_would_change_others() -
     """Ġcough is an entry without merges, which ignore_merges would make one token."""
     tokenizer = build_tiny(entries=["Ġcough"])
     counts = {"Ġcough": 9, "Ġfever": 8, "Fever": 2}
-    plan = plan_for(tokenizer, counts, kind="combined", cut="last", removed=0.01, refill="words")
+    plan = plan_for(
+        tokenizer, counts, kind="combined", remove_by="last", removed=0.01, add_by="words"
+    )
     after = vocabulary_of(adapt_tokenizer(tokenizer, plan, "replacement"))
     assert len(plan.removed_tokens) == 3 and len(after) == len(plan.base)
     assert not after.ignore_merges and plan.forms == {}
@@ -527,7 +531,9 @@ def test_a_combined_plan_takes_a_removed_word_back() -> None:
     tokenizer = build_tiny([*TINY_MERGES, ("Ġhyp", "o")])
     counts = {"Ġhypo": 9, "Ġfever": 3, "Fever": 1}
     removed = 2 / len(vocabulary_of(tokenizer))
-    plan = plan_for(tokenizer, counts, kind="combined", cut="last", removed=removed, refill="words")
+    plan = plan_for(
+        tokenizer, counts, kind="combined", remove_by="last", removed=removed, add_by="words"
+    )
     assert (plan.removed_tokens, plan.added_tokens) == (("tension",), ("Ġfever",))
     after = vocabulary_of(adapt_tokenizer(tokenizer, plan, "replacement"))
     assert after.tokens == plan.tokens and after.tokenize("Ġhypo") == ("Ġhypo",)
@@ -537,7 +543,7 @@ def test_a_combined_plan_takes_a_removed_word_back() -> None:
 
 def test_continued_training_is_reproducible_and_its_tokens_are_made(shared: Path) -> None:
     tokenizer, counts = build_gpt2(shared, n_merges=FEW), count_few(shared)
-    settings = {"kind": "extend", "refill": TRAINER, "max_added": 500}
+    settings = {"kind": "extend", "add_by": TRAINER, "max_added": 500}
     plan = plan_for(tokenizer, counts, "insertion", **settings)
     shuffled = dict(sorted(counts.items()))
     assert plan_for(tokenizer, shuffled, "insertion", **settings).added_tokens == plan.added_tokens

@@ -33,7 +33,7 @@ def build_crossing(reserved: bool = False) -> Tokenizer:
 def plan_word(tokenizer: Tokenizer, mode: str) -> VocabularyPlan:
     splitter = family_of(tokenizer).make_splitter(tokenizer)
     sources = PlanSources(counts={f"{M}hypotension": 3}, mode=mode)
-    settings = PlanSettings("extend", refill="words")
+    settings = PlanSettings("extend", add_by="words")
     return plan_vocabulary(vocabulary_of(tokenizer), splitter, sources, settings)
 
 
@@ -86,7 +86,7 @@ def test_an_entry_that_merges_never_make_is_no_obstacle_if_no_text_has_it(tmp_pa
     tokenizer = build_tiny(entries=["\u0120heart"])
     splitter = family_of(tokenizer).make_splitter(tokenizer)
     sources = PlanSources(counts={"\u0120cough": 3}, mode="exact-word")
-    settings = PlanSettings("extend", refill="words")
+    settings = PlanSettings("extend", add_by="words")
     plan = plan_vocabulary(vocabulary_of(tokenizer), splitter, sources, settings)
     with pytest.raises(InputError, match="never produced by its merges"):
         check_exact_words(plan, tokenizer, write_text(tmp_path, "a heart and a cough\n"))

@@ -45,7 +45,7 @@ def test_no_removal_takes_an_added_token(build: Callable[[], TinyTokenizer]) -> 
     counts = {vocabulary.spell(word): count for word, count in TEXT.items()}
     for settings in (
         PlanSettings("reduce", removed=fraction),
-        PlanSettings("combined", removed=fraction, refill="words"),
+        PlanSettings("combined", removed=fraction, add_by="words"),
         PlanSettings("trim", cover=0.5),
     ):
         plan = plan_vocabulary(vocabulary, splitter, PlanSources(counts=counts), settings)

@@ -50,7 +50,7 @@ def test_a_symbol_glued_to_a_word_is_no_form_of_it() -> None:
 
 
 def test_all_forms_share_one_embedding_and_count_as_one_word() -> None:
-    settings = PlanSettings(kind="extend", refill="words", max_added=2)
+    settings = PlanSettings(kind="extend", add_by="words", max_added=2)
     sources = PlanSources(counts=FEVER, mode="exact-word")
     plan = plan_vocabulary(VOCABULARY, SPLITTER, sources, settings)
     assert plan.added_tokens == ("Ġfever", "Fever", "ĠFEVER", "Ġcough")
@@ -62,7 +62,7 @@ def test_all_forms_share_one_embedding_and_count_as_one_word() -> None:
 
 def test_a_form_that_is_a_token_already_stays() -> None:
     counts = {"Ġtension": 9, "tension": 3, "Tension": 1, "Ġhyper": 9, "Hyper": 3}
-    settings = PlanSettings(kind="extend", refill="words", max_added=5)
+    settings = PlanSettings(kind="extend", add_by="words", max_added=5)
     sources = PlanSources(counts=counts, mode="exact-word")
     plan = plan_vocabulary(VOCABULARY, SPLITTER, sources, settings)
     assert plan.added_tokens == ("Ġtension", "Tension")  # Ġhyper, the main form, is a token
@@ -116,7 +116,7 @@ def test_a_unigram_word_that_rarely_stands_alone_is_not_added() -> None:
     }
     left_out = {PART_OF_WORDS: 2}
     for refill in ("words", "savings"):
-        settings = PlanSettings("extend", refill=refill, max_added=9)
+        settings = PlanSettings("extend", add_by=refill, max_added=9)
         plan = plan_vocabulary(vocabulary, splitter, PlanSources(counts=counts), settings)
         assert {token for token in plan.added_tokens if len(token) > 2} == {"▁cough", "▁on"}
         assert plan.summary()["left_out"] == left_out

@@ -323,7 +323,7 @@ def test_the_command_answers_for_a_text(
         "saved": 1,
     }
     assert changed["words"] == [word]
-    assert answer["cuts"][str(a)] == {
+    assert answer["tokenizations"][str(a)] == {
         "tokens": ["hyper", "##tension", "pain"],
         "ids": [6, 7, 5],
         "offsets": [[0, 5], [5, 12], [13, 17]],
@@ -345,7 +345,10 @@ def test_files_and_a_long_text_have_figures_and_no_tokenizations(
         0,
     )
     of_text = ask(capsys, "Hypertension pain\n" * 200, "--model", vocabularies[0])
-    assert of_file["rows"][0] == of_text["rows"][0] and of_file["cuts"] == of_text["cuts"] == {}
+    assert (
+        of_file["rows"][0] == of_text["rows"][0]
+        and of_file["tokenizations"] == of_text["tokenizations"] == {}
+    )
     assert of_file["changed"][0]["of"] == 1 and of_file["changed"][0]["words"] == []
 
 

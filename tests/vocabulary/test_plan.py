@@ -60,7 +60,7 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
     """
     counts = np.arange(len(WORDS), 0, -1)
     space = EmbeddingSpace(WORDS, np.ones((len(WORDS), 2), np.float32), counts)
-    settings = PlanSettings(kind, refill="words")
+    settings = PlanSettings(kind, add_by="words")
 
     def added(mode: str) -> VocabularyPlan:
         sources = PlanSources(space, None, dict(zip(WORDS, counts.tolist(), strict=True)), mode)
@@ -125,7 +125,7 @@ def test_a_target_with_another_continuation_mark_is_refused(kind: PlanKind) -> N
     target = WordPieceVocabulary(
         (*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@"
     )
-    settings = PlanSettings(kind, refill="target") if kind != "transfer" else PlanSettings(kind)
+    settings = PlanSettings(kind, add_by="target") if kind != "transfer" else PlanSettings(kind)
     with pytest.raises(
         InputError,
         match="marks the continuation of a word by '@@', and the model the continuation of a word by '##'",

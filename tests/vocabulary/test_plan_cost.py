@@ -65,7 +65,7 @@ def plan(kind, **settings):
 
 
 def test_the_plan_of_a_reduction_is_chosen_by_the_first_table():
-    made = plan("reduce", cut="freq", removed=1 / len(VOCABULARY))
+    made = plan("reduce", remove_by="freq", removed=1 / len(VOCABULARY))
     assert made.removed_tokens == ("chair",)
     cost = measure_plan_cost(made, CHOOSING, HELD_OUT)
     assert (cost.tokens_before, cost.tokens_after, cost.growth) == (4, 16, 3.0)

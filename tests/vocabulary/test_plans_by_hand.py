@@ -263,11 +263,13 @@ def test_a_reduction_by_hand() -> None:
     plan = make_plan("reduce", removed=2 / 31)
     assert plan.removed_tokens == ("traits", "##shed")
     assert plan.tokens == TOKENS[:-2] and plan.added == () and plan.whole == frozenset()
-    by_count = make_plan("reduce", PlanSources(counts=COUNTS), removed=3 / 31, cut="freq")
+    by_count = make_plan("reduce", PlanSources(counts=COUNTS), removed=3 / 31, remove_by="freq")
     assert by_count.removed_tokens == ("[unused0]", "##tard", "##shed")
-    marked = make_plan("reduce", removed=4 / 31, cut="longest", count_marks=True)
+    marked = make_plan("reduce", removed=4 / 31, remove_by="longest", count_marks=True)
     assert set(marked.removed_tokens) == {"[unused0]", "##shed", "traits", "##tard"}
-    drawn = [make_plan("reduce", removed=3 / 31, cut="random", seed=seed) for seed in (1, 1, 2, 3)]
+    drawn = [
+        make_plan("reduce", removed=3 / 31, remove_by="random", seed=seed) for seed in (1, 1, 2, 3)
+    ]
     assert drawn[0].removed_tokens == drawn[1].removed_tokens
     assert len({plan.removed_tokens for plan in drawn}) > 1
 
@@ -303,7 +305,7 @@ def test_a_target_without_special_tokens_is_refused_by_id() -> None:
 def test_a_combination_by_hand() -> None:
     """Three tokens go; the words that are most frequent come as wordpieces: dishes, chairs, tard."""
     plan = make_plan(
-        "combined", PlanSources(counts=COUNTS), removed=3 / 31, cut="last", refill="words"
+        "combined", PlanSources(counts=COUNTS), removed=3 / 31, remove_by="last", add_by="words"
     )
     kept = TOKENS[:-3]
     assert plan.tokens[:28] == kept and len(plan.tokens) == 31
@@ -339,30 +341,30 @@ def test_a_combination_that_removes_everything_is_a_transfer() -> None:
     assert make_plan("combined", PlanSources(target=same), removed=1).note == ""
     for given, refill in ((PlanSources(), "target"), (PlanSources(counts=COUNTS), "words")):
         with pytest.raises(InputError, match="only the vocabulary of a target can replace them"):
-            make_plan("combined", given, removed=1, refill=refill)
+            make_plan("combined", given, removed=1, add_by=refill)
 
 
 def test_an_extension_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = PlanSources(counts=COUNTS)
-    plan = make_plan("extend", sources, refill="words", max_added=2)
+    plan = make_plan("extend", sources, add_by="words", max_added=2)
     assert plan.added == (
         AddedWord("dishes", ("d", "##i", "##s", "##h", "##e", "##s"), 8),
         AddedWord("chairs", ("c", "##h", "##a", "##i", "##r", "##s"), 3),
     )
     assert plan.left_out == {IN_VOCABULARY: ("heart", "traits", "trait")}
     assert (plan.note, plan.order, plan.whole) == ("", None, frozenset())
-    many = make_plan("extend", sources, refill="words", max_added=9)
+    many = make_plan("extend", sources, add_by="words", max_added=9)
     assert many.added_tokens == ("dishes", "chairs", "tard")
     assert many.note == (
         f"3 of the 9 tokens requested: there are no more. Left out: {IN_VOCABULARY}: 4."
     )
-    assert make_plan("extend", sources, refill="words").note == ""
+    assert make_plan("extend", sources, add_by="words").note == ""
     monkeypatch.setattr(planning, "MAX_EXTENSION", 3)
-    assert make_plan("extend", sources, refill="words").note == (
+    assert make_plan("extend", sources, add_by="words").note == (
         "The first 3 tokens were added; there may be more: set the maximum number of tokens to add."
     )
     with pytest.raises(InputError) as refused:
-        make_plan("extend", PlanSources(counts={"heart": 1}), refill="words", max_added=2)
+        make_plan("extend", PlanSources(counts={"heart": 1}), add_by="words", max_added=2)
     assert refused.value.problem == (
         "No new token: the augmentation words found none that the model lacks."
     )
@@ -374,7 +376,7 @@ def test_an_extension_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reserved_tokens_are_filled_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WordPieceVocabulary, "reserved_tokens", ("[unused0]",))
     sources = PlanSources(counts=COUNTS)
-    settings = PlanSettings("extend", refill="words", max_added=2)
+    settings = PlanSettings("extend", add_by="words", max_added=2)
     plan = plan_vocabulary(OWN, BERT, sources, settings)
     assert plan.reserved_tokens == ("[unused0]",)
     assert plan.tokens == (*TOKENS[:2], "dishes", *TOKENS[3:], "chairs")
@@ -445,14 +447,14 @@ def test_a_trim_by_hand() -> None:
     ("kind", "options", "inputs"),
     [
         ("append", {}, set()),
-        ("reduce", {"cut": "last"}, set()),
-        ("reduce", {"cut": "freq"}, {"counts"}),
-        ("reduce", {"cut": "freq", "removed": 1.0}, set()),
-        ("combined", {"cut": "cost", "refill": "target"}, {"counts", "target"}),
-        ("combined", {"cut": "last", "refill": "target"}, {"target"}),
-        ("extend", {"cut": "freq", "refill": "words"}, {"counts"}),
-        ("extend", {"refill": "joined"}, {"counts"}),  # the network is the model's own
-        ("extend", {"refill": "target-freq"}, {"counts", "target"}),
+        ("reduce", {"remove_by": "last"}, set()),
+        ("reduce", {"remove_by": "freq"}, {"counts"}),
+        ("reduce", {"remove_by": "freq", "removed": 1.0}, set()),
+        ("combined", {"remove_by": "cost", "add_by": "target"}, {"counts", "target"}),
+        ("combined", {"remove_by": "last", "add_by": "target"}, {"target"}),
+        ("extend", {"remove_by": "freq", "add_by": "words"}, {"counts"}),
+        ("extend", {"add_by": "joined"}, {"counts"}),  # the network is the model's own
+        ("extend", {"add_by": "target-freq"}, {"counts", "target"}),
         ("transfer", {}, set()),
     ],
 )
@@ -601,7 +603,7 @@ def test_a_registered_heuristic_removes_and_adds(monkeypatch: pytest.MonkeyPatch
     by_id = Reduction("removes the lowest ids", "a test", lambda vocabulary, ids, table, _: ids)
     register_heuristic("first-ids", by_id)
     try:
-        assert make_plan("reduce", removed=2 / 31, cut="first-ids").removed_tokens == (
+        assert make_plan("reduce", removed=2 / 31, remove_by="first-ids").removed_tokens == (
             "[unused0]",
             "heart",
         )

@@ -13,7 +13,7 @@ from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 COUNTS = {"Ġfever": 9, "Fever": 2, "Ġpain": 5, "Ġof": 3, "cough": 1}
-EXTEND = PlanSettings("extend", refill="words", max_added=3)
+EXTEND = PlanSettings("extend", add_by="words", max_added=3)
 
 
 def build_tokenizer() -> Tokenizer:

@@ -292,7 +292,7 @@ def plan_for(
 
 def test_2000_words_are_whole_and_no_line_changes_otherwise(shared: Path) -> None:
     tokenizer, counts = train(shared), count(shared)
-    settings = {"kind": "extend", "refill": "words", "max_added": 2000}
+    settings = {"kind": "extend", "add_by": "words", "max_added": 2000}
     plan = plan_for(tokenizer, counts, "exact-word", **settings)
     adapted = adapt_tokenizer(tokenizer, plan)
     before, after, new = plan.base, vocabulary_of(adapted), set(plan.added_tokens)
@@ -317,7 +317,7 @@ def test_2000_words_are_whole_and_no_line_changes_otherwise(shared: Path) -> Non
 @pytest.mark.parametrize("heuristic", REDUCTIONS)
 def test_removal_leaves_every_token_reachable(shared: Path, heuristic: str) -> None:
     tokenizer, counts = train(shared), count(shared)
-    plan = plan_for(tokenizer, counts, kind="reduce", cut=heuristic, removed=0.25)
+    plan = plan_for(tokenizer, counts, kind="reduce", remove_by=heuristic, removed=0.25)
     reduced = adapt_tokenizer(tokenizer, plan, "replacement")
     assert vocabulary_of(reduced).tokens == plan.tokens and len(plan.tokens) == 0.75 * SIZE
     assert find_unreachable(reduced) == ()
@@ -326,15 +326,15 @@ def test_removal_leaves_every_token_reachable(shared: Path, heuristic: str) -> N
     assert [encoding.ids[0], encoding.ids[-1]] == ids and "<0xE4>" in encoding.tokens
 
 
-@pytest.mark.parametrize("refill", ["words", NAME])
+@pytest.mark.parametrize("add_by", ["words", NAME])
 def test_insertion_and_a_combined_plan(shared: Path, refill: str) -> None:
     tokenizer, counts = train(shared), count(shared)
-    plan = plan_for(tokenizer, counts, "insertion", kind="extend", refill=refill, max_added=300)
+    plan = plan_for(tokenizer, counts, "insertion", kind="extend", add_by=refill, max_added=300)
     inserted = adapt_tokenizer(tokenizer, plan, "insertion")
     assert vocabulary_of(inserted).tokens == plan.after.tokens
     assert find_unreachable(inserted) == () and len(plan.added) >= 300
     assert plan.added_tokens == plan.after.tokens[SIZE:]
-    settings = {"kind": "combined", "cut": "freq", "removed": 0.1, "refill": refill}
+    settings = {"kind": "combined", "remove_by": "freq", "removed": 0.1, "add_by": refill}
     combined = plan_for(tokenizer, counts, **settings)
     adapted = adapt_tokenizer(tokenizer, combined, "replacement")
     assert len(vocabulary_of(adapted)) == SIZE and find_unreachable(adapted) == ()
@@ -348,5 +348,5 @@ def test_a_tokenizer_trained_on_whole_lines_is_refused(shared: Path) -> None:
     with pytest.raises(InputError, match="of its merges join tokens across a space"):
         FAMILY.add_exact_words(tokenizer, [f"{M}tachycardia"])
     counts = Counter(FAMILY.make_splitter(tokenizer).pretokens(read_abstracts(shared)[0]))
-    plan = plan_for(tokenizer, counts, "insertion", kind="extend", refill="words", max_added=20)
+    plan = plan_for(tokenizer, counts, "insertion", kind="extend", add_by="words", max_added=20)
     assert find_unreachable(adapt_tokenizer(tokenizer, plan, "insertion")) == ()

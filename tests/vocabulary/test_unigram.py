@@ -46,7 +46,7 @@ from vocadapt.vocabulary.plan.tokenizer import (
 from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPECIAL
 
 FAMILY = FAMILIES["unigram"]
-BY_WORDS = {"kind": "extend", "refill": "words"}
+BY_WORDS = {"kind": "extend", "add_by": "words"}
 
 
 def plan_for(
@@ -442,7 +442,12 @@ def test_a_combined_plan_scores_new_tokens_under_what_is_left() -> None:
     tokenizer = build_tiny({**PIECES, "▁abcabc": -9.0, "abcc": -9.0, "cabab": -9.0})
     before = read_vocabulary(tokenizer)
     counts = {"▁absabs": 9, "▁cabcab": 5, "▁cacaca": 2}
-    settings = {"kind": "combined", "cut": "freq", "removed": 3 / len(before), "refill": "words"}
+    settings = {
+        "kind": "combined",
+        "remove_by": "freq",
+        "removed": 3 / len(before),
+        "add_by": "words",
+    }
     plan = plan_for(tokenizer, counts, mode="replacement", **settings)
     changed = adapt_tokenizer(tokenizer, plan, "replacement")
     after = read_vocabulary(changed)
@@ -606,7 +611,7 @@ def test_a_combination_at_a_fixed_size_on_a_real_model(
     real: tuple[Tokenizer, Counter[str], VocabularyPlan],
 ) -> None:
     tokenizer, counts, _ = real
-    settings = {"kind": "combined", "cut": "freq", "removed": 0.05, "refill": "words"}
+    settings = {"kind": "combined", "remove_by": "freq", "removed": 0.05, "add_by": "words"}
     plan = plan_for(tokenizer, counts, mode="replacement", **settings)
     changed = adapt_tokenizer(tokenizer, plan, "replacement")
     before, after = vocabulary_of(tokenizer), vocabulary_of(changed)

@@ -154,7 +154,7 @@ def test_a_tokenizer_from_scratch(tmp_path: Path) -> None:
 def test_trained_pieces_are_added_to_another_vocabulary() -> None:
     base = FAMILY.build(FAMILY.train({"▁hub": 5, "▁sip": 5, "▁gun": 2}, 20, "unigram"), False)
     before = vocabulary_of(base)
-    settings = PlanSettings("extend", refill="unigram", max_added=3)
+    settings = PlanSettings("extend", add_by="unigram", max_added=3)
     counts = {word: count * 10 for word, count in WORDS.items()}
     plan = plan_vocabulary(before, FAMILY.make_splitter(base), PlanSources(counts=counts), settings)
     assert 0 < len(plan.added_tokens) <= 3

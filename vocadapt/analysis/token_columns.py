@@ -102,7 +102,7 @@ def build_origin_column(tokens: Sequence[str], plan: Mapping[str, Any]) -> Colum
     """
     origin_of_added = "added"
     refills = plan.get("kind") in ("combined", "extend")
-    from_target = refills and plan.get("settings", {}).get("refill") == "target"
+    from_target = refills and plan.get("settings", {}).get("add_by") == "target"
     if from_target or plan.get("kind") == "transfer":
         origin_of_added = "target"
     # For a token in several lists the last one counts.

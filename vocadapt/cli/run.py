@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "show the lines of a text that contain a word or a wordpiece",
     ),
     "vectors train": (STEP, "vectors", "train word vectors on a text"),
-    "vectors import": (STEP, "import", "import word vectors of another program"),
+    "vectors import": (STEP, "import-vectors", "import word vectors of another program"),
     "vectors evaluate": ("words.diagnose", "EVALUATE", "compare word vectors with human judgments"),
     "vectors contextual": (
         STEP,

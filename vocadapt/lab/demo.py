@@ -21,7 +21,7 @@ from uuid import uuid4
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.shared_queue import count_free_jobs
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.change import BASE_TO_ADAPTED
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import FinetuneStep
@@ -66,7 +66,7 @@ STUDY = ("studies", "demo-study")
 WORDS_TASK, WORDS_STUDY = ("tasks", "demo-words"), ("studies", "demo-words-study")
 WORDS_BASE_RUNS = ("runs", "demo-words-base")
 WORDS_ADAPTED_RUNS = ("runs", "demo-words-adapted")
-BOARD = ("leaderboards", "demo-initializers")
+BOARD = ("initializers", "demo-initializers")
 SHIPPED = (
     *(
         MODEL,
@@ -137,7 +137,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             ADAPTED,
             "adapted model",
-            ("model", ModelStep()),
+            AdaptStep(),
             {"model": MODEL, "vectors": VECTORS},
             3.0,
         ),
@@ -145,7 +145,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             PROJECTION,
             "projection",
-            ("projection", PROJECTION_STEP),
+            PROJECTION_STEP,
             {"space": ADAPTED},
             1.0,
         ),
@@ -153,7 +153,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             CHANGE,
             "neighborhood change",
-            ("change", BASE_TO_ADAPTED),
+            BASE_TO_ADAPTED,
             {"before": MODEL, "after": ADAPTED, "counts": VECTORS},
             2.0,
         ),
@@ -161,7 +161,7 @@ def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
             workspace,
             TRY_RUN,
             "fine-tuned model",
-            ("finetune", FinetuneStep(replace(RUN_SETTINGS, epochs=TRY_EPOCHS))),
+            FinetuneStep(replace(RUN_SETTINGS, epochs=TRY_EPOCHS)),
             {"model": ADAPTED, "task": TASK},
             3.0,
         ),
@@ -172,12 +172,12 @@ def _plan_job(
     workspace: Workspace,
     place: Place,
     title: str,
-    step: tuple[str, Any],
+    settings: Any,
     inputs: Mapping[str, Place],
     weight: float,
 ) -> DemoJob:
     paths = {role: (str(_find_folder(workspace, given)),) for role, given in inputs.items()}
-    return DemoJob(place, title, Spec(*step, paths), weight)
+    return DemoJob(place, title, Spec(settings, paths), weight)
 
 
 def find_known_model(name: str, root: Path) -> tuple[Path | None, bool]:

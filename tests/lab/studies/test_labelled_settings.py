@@ -8,7 +8,7 @@ from vocadapt.lab.experiments.studies.labelled_settings import (
     list_training,
     shorten_paths,
 )
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.presets import get_preset
@@ -18,7 +18,7 @@ from vocadapt.settings import get_setting_groups
 
 
 def adapt(recipe, **inputs):
-    return list_adaptation(Spec("model", ModelStep(recipe), {"model": "m", **inputs}))
+    return list_adaptation(Spec(AdaptStep(recipe), {"model": "m", **inputs}))
 
 
 def test_every_stage_of_a_recipe_has_a_name():

@@ -139,7 +139,7 @@ def test_word_vectors_are_trained_once_for_all_variants_that_need_the_same(folde
 
     # They run first; once a model is there, its vectors are not needed any more.
     missing = grid.list_missing(root)
-    assert [step.spec.step for step in missing[:6]] == ["vectors"] * 2 + ["model"] * 4
+    assert [step.spec.step for step in missing[:6]] == ["vectors"] * 2 + ["adapt"] * 4
     for step in (green, mean, trained):
         step.find_folder(root).mkdir(parents=True)
         (step.find_folder(root) / "manifest.json").write_text("{}")

@@ -9,7 +9,7 @@ from vocadapt.lab.demo import DEMO, MODEL
 from vocadapt.lab.experiments.studies.estimates import estimate_grid
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study_file import read_study
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.recipe_changes import choose_recipe
 
@@ -68,6 +68,6 @@ def test_the_guards_of_an_adaptation(lookups, folder):
     text = str(folder / "text.txt")
     recipe = choose_recipe({"preset": "green-bert+mlm", "corpus": text})
     inputs = {"model": "org/cached", "text": (text,)}
-    spec = Spec("model", ModelStep(recipe), inputs, offline=True)
+    spec = Spec(AdaptStep(recipe), inputs, offline=True)
     assert [guard.code for guard in spec.find_guards()] == ["minutes"]
     assert lookups and all(lookups)

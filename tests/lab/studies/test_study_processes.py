@@ -25,9 +25,9 @@ from tests.material.studies import (
     wait_for,
 )
 from vocadapt.lab.experiments.studies.saved import save_study
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -159,7 +159,7 @@ def test_every_text_of_a_study_is_a_row(file, tmp_path):
     assert set(models) == {"green-trials", "green-later", "mean-trials", "mean-later"}
     recipe = replace(PRESETS["green-bert"], vectors=Word2VecSettings(workers=1))
     inputs = {"model": str(file.parent / "model"), "text": str(file.parent / "trials.txt")}
-    spec = Spec("model", ModelStep(recipe, certify=False), inputs)
+    spec = Spec(AdaptStep(recipe, certify=False), inputs)
     own = run_step(spec, tmp_path / "own").folder
     weights = "model.safetensors"
     assert (models["green-trials"] / weights).read_bytes() == (own / weights).read_bytes()
@@ -176,7 +176,7 @@ def test_a_study_is_a_job_with_workers_of_its_own(file, tmp_path):
     text = FILE.replace("= 40", "= 2").replace('"model"', '"../../data/model"')
     text = text.replace('= "train', '= "../../data/train').replace('= "test', '= "../../data/test')
     saved = save_study(text, workspace)
-    spec = Spec("study", StudyRun(workers=2), {"file": (str(saved.folder / "study.toml"),)})
+    spec = Spec(StudyStep(workers=2), {"file": (str(saved.folder / "study.toml"),)})
     job = queue.start(workspace, spec, saved.name)
     end = time.monotonic() + 300
     while (status := job.status()).alive:

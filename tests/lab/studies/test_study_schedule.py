@@ -13,18 +13,18 @@ import pytest
 from tests.material.runs import write_run
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies import places
+from vocadapt.lab.experiments.studies.cell_step import CellStep, stamp_input
 from vocadapt.lab.experiments.studies.grid import Grid, expand
 from vocadapt.lab.experiments.studies.pools import LocalPool
 from vocadapt.lab.experiments.studies.runner import run_grid
 from vocadapt.lab.experiments.studies.states import find_states
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import read_study
-from vocadapt.lab.experiments.studies.study_step import StudyStep, stamp_input
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import FLAG, KILLED, SPEC, Job
 from vocadapt.lab.jobs.queue import find_job
 from vocadapt.lab.jobs.status import Status, read_status, write_status
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
@@ -177,7 +177,7 @@ def test_a_text_that_is_removed_fails_its_cells_alone(file):
 
 def test_cells_whose_model_disappears_do_not_wait_for_ever(file):
     grid, root = open_grid(file)
-    model = StudyStep("m", Spec("model", ModelStep(), {"model": str(file.parent)}), 1)
+    model = CellStep("m", Spec(AdaptStep(), {"model": str(file.parent)}), 1)
     cells = tuple(replace(cell, step=replace(cell.step, needs=model)) for cell in grid.cells)
     (root / "models" / "m").mkdir(parents=True)
 
@@ -242,7 +242,7 @@ def prepare_job(workspace: Workspace, file: Path) -> Job:
     """The job that the page starts, but for its process."""
     folder = workspace.folder("jobs", "20260101-000000-000000-study")
     folder.mkdir(parents=True)
-    spec = Spec("study", StudyRun(workers=1), {"file": str(file)}).absolute()
+    spec = Spec(StudyStep(workers=1), {"file": str(file)}).absolute()
     order = {"spec": spec.to_dict(), "target": "studies/s", "overwrite": False}
     strict_json.write(folder / SPEC, order)
     write_status(folder, Status(queued=time.time(), updated=time.time()))

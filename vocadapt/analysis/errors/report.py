@@ -103,8 +103,8 @@ class Report:
             "by_label": ledger.by_label,
             "kinds": ledger.kinds,
             "slices": [one.to_dict() for one in self.slicing.scores()],
-            "by_cut": {name: dict(score.values) for name, score in scores.items()},
-            "by_cut_of": self.slicing.title(self.slice),
+            "by_tokenization": {name: dict(score.values) for name, score in scores.items()},
+            "by_tokenization_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
             "entries_left_out": {RIGHT: len(self.slicing.entries(self.slice)) - len(listed)},
         }
@@ -117,7 +117,7 @@ class Report:
             row = dict(entry)
             for side in ("first", "second"):
                 row[side], row[f"{side} error"] = entry[side]["said"], entry[side]["error"]
-            for tokenization, claim in entry["cuts"].items():
+            for tokenization, claim in entry["tokenizations"].items():
                 row[label_tokenization(tokenization)] = claim["said"]
             words = [f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]]
             row["outvoted"] = (entry["vote"] or {"line": ""})["line"]
@@ -255,7 +255,9 @@ class Report:
             "gold": gold,
             "first": _claim_to_dict(entry.first),
             "second": _claim_to_dict(entry.second),
-            "cuts": {name: _claim_to_dict(one) for name, one in entry.by_tokenization.items()},
+            "tokenizations": {
+                name: _claim_to_dict(one) for name, one in entry.by_tokenization.items()
+            },
             "vote": vote_values or None,
             "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
             "made_of": list(describe_new_tokens(words, self.slicing.words)),

@@ -96,7 +96,7 @@ SLICES: dict[str, ErrorSlice] = {
         lambda unit, _: unit.any_word(lambda word: bool(word.new)),
         "tokenizations",
     ),
-    "other-cut": ErrorSlice(
+    "other-tokenization": ErrorSlice(
         lambda _: "is tokenized differently",
         "one of its words is tokenized differently than before",
         lambda unit, _: unit.any_word(lambda word: word.changed),

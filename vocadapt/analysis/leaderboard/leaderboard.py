@@ -89,7 +89,7 @@ Loss = Callable[[NewEmbeddings], float]
 class LeaderboardSettings(CheckedSettings):
     """Settings of the comparison of initializers.
 
-    `norm_matched`: also evaluate each one with its embeddings rescaled. `rows`: settings of the
+    `norm_matched`: also evaluate each one with its embeddings rescaled. `initializer`: settings of the
     initializers.
     """
 
@@ -121,7 +121,7 @@ class LeaderboardSettings(CheckedSettings):
         "also evaluate with embeddings scaled to the median norm of the old ones",
         label="Norm-matched",
     )
-    rows: InitializerSettings = field(
+    initializer: InitializerSettings = field(
         default_factory=InitializerSettings, metadata=show_only("neighbors", "options")
     )
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings, metadata=show_only())
@@ -473,10 +473,10 @@ def compare_initializers(
 
     # 2. Evaluate each initializer; skip those that fail.
     for method in costs:
-        rows = replace(settings.rows, method=method, norm_matched=False)
+        initializer = replace(settings.initializer, method=method, norm_matched=False)
         share = part(shares[method], 0.0, 1.0, method)
         try:
-            for standing, by_token in judge.evaluate(rows, share):
+            for standing, by_token in judge.evaluate(initializer, share):
                 standings[standing.initializer] = standing
                 cosines[standing.initializer] = by_token.cosines
         except InputError as error:
@@ -503,7 +503,9 @@ def compare_initializers(
     )
 
 
-def initialize_token(materials: Materials, token: str, rows: InitializerSettings) -> NewEmbeddings:
+def initialize_token(
+    materials: Materials, token: str, initializer: InitializerSettings
+) -> NewEmbeddings:
     """Initialize the embedding of one token; a token of the model is hidden first.
 
     If the materials have an alignment (`fit_own_alignment`), it is used for a new token. For a token
@@ -514,7 +516,9 @@ def initialize_token(materials: Materials, token: str, rows: InitializerSettings
     # A plan that adds only this token, after the kept ones.
     added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
     plan = replace(materials.plan, added=added, replaced=(), order=order)
-    return initialize_with_alignment(replace(materials, plan=plan), rows, LeaderboardSettings())
+    return initialize_with_alignment(
+        replace(materials, plan=plan), initializer, LeaderboardSettings()
+    )
 
 
 def fit_own_alignment(materials: Materials, settings: AlignmentSettings) -> Alignment:
@@ -547,7 +551,7 @@ def estimate_leaderboard_seconds(
     if "omp" in chosen:
         seconds += pursuit
     if "joined" in chosen:
-        own = settings.rows.options.get("joined", JoinSettings())
+        own = settings.initializer.options.get("joined", JoinSettings())
         seconds += _estimate_joined_seconds(materials, own, rows)
     if "stacked" in chosen:
         seconds += 3 * len(materials.model) * STACKED_SECONDS
@@ -631,22 +635,22 @@ class InitializerJudge:
         return ReplacementTest(text.model, self.hidden, self.visible.plan.base, found, share)
 
     def evaluate(
-        self, rows: InitializerSettings, progress: Progress
+        self, initializer: InitializerSettings, progress: Progress
     ) -> Iterator[tuple[InitializerStanding, ScoresByToken]]:
         """Yield the standing of an initializer and its scores by token; the same for its norm-matched
         variant if requested.
         """
         # 1. Initialize the hidden tokens, then the new ones: all for a loss, else a sample.
         progress(0.0, "initializing hidden tokens")
-        hidden = self._initialize(self.visible, rows, part(progress, 0.0, 0.3))
+        hidden = self._initialize(self.visible, initializer, part(progress, 0.0, 0.3))
         stems = None
         if self.stems:
             # A method that needs more words than remain has no score here.
             with suppress(InputError):
-                stems = self._initialize(self.without_stems, rows, part(progress, 0.3, 0.5))
+                stems = self._initialize(self.without_stems, initializer, part(progress, 0.3, 0.5))
         materials = self.sample if self.loss is None else self.materials
         start = time.perf_counter()
-        new = self._initialize(materials, rows, part(progress, 0.5, 0.7))
+        new = self._initialize(materials, initializer, part(progress, 0.5, 0.7))
         seconds = time.perf_counter() - start
 
         # 2. Evaluate them as they are, and norm-matched if requested. The norm changes no rank.
@@ -654,11 +658,11 @@ class InitializerJudge:
         stem_ranks = None
         if stems is not None:
             stem_ranks = self.truth_of_stems.judge(stems.matrix)[1]
-        variants = [(rows.method, hidden, new)]
-        if self.settings.norm_matched and rows.method not in BASELINES:
+        variants = [(initializer.method, hidden, new)]
+        if self.settings.norm_matched and initializer.method not in BASELINES:
             matched = match_norms(hidden, self.visible.plan, self.visible.model)
             new_matched = match_norms(new, self.materials.plan, self.materials.model)
-            variants.append((rows.method + MATCHED, matched, new_matched))
+            variants.append((initializer.method + MATCHED, matched, new_matched))
         for place, (name, made, made_new) in enumerate(variants):
             cosines, ranks = self.truth.judge(made.matrix)
             reading = None
@@ -726,21 +730,23 @@ class InitializerJudge:
         return TrueEmbeddings(self.materials.model, mean, tokens)
 
     def _initialize(
-        self, materials: Materials, rows: InitializerSettings, progress: Progress
+        self, materials: Materials, initializer: InitializerSettings, progress: Progress
     ) -> NewEmbeddings:
-        return initialize_with_alignment(replace(materials, progress=progress), rows, self.settings)
+        return initialize_with_alignment(
+            replace(materials, progress=progress), initializer, self.settings
+        )
 
 
 def initialize_with_alignment(
-    materials: Materials, rows: InitializerSettings, settings: LeaderboardSettings
+    materials: Materials, initializer: InitializerSettings, settings: LeaderboardSettings
 ) -> NewEmbeddings:
     """Initialize embeddings; fits an alignment on these materials if the method needs one and they
     have none.
     """
-    if INITIALIZERS[rows.method].needs_alignment and materials.alignment is None:
+    if INITIALIZERS[initializer.method].needs_alignment and materials.alignment is None:
         alignment = fit_own_alignment(materials, settings.alignment)
         materials = replace(materials, alignment=alignment)
-    return initialize(materials, rows)
+    return initialize(materials, initializer)
 
 
 def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:

@@ -130,8 +130,8 @@ class RunStanding:
         return {
             "run": self.name,
             "model": self.model,
-            "tokenization": self.trained_on,
-            "cut": self.tokenization,
+            "trained_on": self.trained_on,
+            "tokenization": self.tokenization,
             "counts": self.counts,
             "seeds": self.seeds,
             "figures": {
@@ -196,7 +196,7 @@ class TaskLeaderboard(Summarized):
         """As JSON values."""
         baseline = None
         if self.baseline:
-            baseline = {"run": self.baseline[0], "cut": self.baseline[1]}
+            baseline = {"run": self.baseline[0], "tokenization": self.baseline[1]}
         return {
             "task": self.task,
             "kind": self.kind.name,

@@ -82,7 +82,7 @@ class EntryAnswer(TypedDict):
     gold: str
     first: Claim
     second: Claim
-    cuts: dict[str, Claim]
+    tokenizations: dict[str, Claim]
     vote: VoteAnswer | None
     words: list[TokenizedWord]
     made_of: list[str]
@@ -91,7 +91,7 @@ class EntryAnswer(TypedDict):
 
 
 class LedgerAnswer(TypedDict):
-    """Counts of outcomes, slices, scores by tokenization (`by_cut`), and the entries."""
+    """Counts of outcomes, slices, scores by tokenization (`by_tokenization`), and the entries."""
 
     first: str
     second: str
@@ -102,8 +102,8 @@ class LedgerAnswer(TypedDict):
     by_label: dict[str, dict[str, int]]
     kinds: dict[str, ErrorsOfKind]
     slices: list[SliceAnswer]
-    by_cut: dict[str, dict[str, float]]
-    by_cut_of: str
+    by_tokenization: dict[str, dict[str, float]]
+    by_tokenization_of: str
     entries: list[EntryAnswer]
     entries_left_out: dict[str, int]
 
@@ -113,7 +113,7 @@ class CompareAnswer(TypedDict):
 
     a: str
     b: str
-    cuts: list[str]
+    tokenizations: list[str]
     test: Comparison
     fates: list[Outcomes]
     ledger: LedgerAnswer
@@ -170,7 +170,7 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     answer = {
         "a": found.spec.first,
         "b": found.spec.second,
-        "cuts": list(found.tokenizations),
+        "tokenizations": list(found.tokenizations),
         "test": found.test,
         "fates": [each.to_dict() for each in counted],
         "ledger": report.to_dict(),

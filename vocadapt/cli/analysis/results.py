@@ -68,14 +68,14 @@ class Figure(TypedDict):
 
 
 class StandingAnswer(TypedDict):
-    """A run under one tokenization (`cut`); `counts`: whether it is its main one. `delta` and `test`
-    are against the baseline.
+    """A run under one tokenization; `counts`: whether it is its main one. `delta` and `test` are
+    against the baseline.
     """
 
     run: str
     model: str
+    trained_on: str
     tokenization: str
-    cut: str
     counts: bool
     seeds: list[int]
     figures: dict[str, Figure]
@@ -91,7 +91,7 @@ class BaselineAnswer(TypedDict):
     """The baseline, and its tokenization."""
 
     run: str
-    cut: str
+    tokenization: str
 
 
 class TaskAnswer(TypedDict):

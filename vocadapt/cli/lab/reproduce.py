@@ -23,7 +23,7 @@ from vocadapt.lab.experiments.published.plan import TablePlan, plan_table
 from vocadapt.lab.experiments.published.reproduce import Reproduction, reproduce
 from vocadapt.lab.experiments.published.trainings import SCALES, STUDY
 from vocadapt.lab.experiments.studies.places import check_place
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import part
 from vocadapt.published.comparison import Comparison
@@ -130,8 +130,8 @@ def _reproduce(
     return _run(_find_tables(options.tables), materials, root, options)
 
 
-def _read_place(options: Options) -> StudyRun:
-    place = read_settings(options, StudyRun)
+def _read_place(options: Options) -> StudyStep:
+    place = read_settings(options, StudyStep)
     return replace(place, on=check_place(place.on))
 
 
@@ -395,7 +395,7 @@ REPRODUCE = Command(
         ),
         option("--target", metavar="DIR", help="model whose vocabulary is transferred"),
         option("--vectors", metavar="DIR", help="word vectors of the domain"),
-        setting_options(StudyRun, "on", "workers", "gpus"),
+        setting_options(StudyStep, "on", "workers", "gpus"),
         output_option(
             "--out", metavar="DIR", help="folder of the trainings (default: in the workspace)"
         ),

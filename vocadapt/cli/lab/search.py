@@ -33,10 +33,10 @@ from vocadapt.lab.experiments.search.step import (
     SearchNumbers,
     SearchStep,
     SeedsNumbers,
-    SeedStudyStep,
+    SeedsStep,
     format_settings,
 )
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.inputs.tasks import find_task
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
@@ -79,11 +79,11 @@ def _search(options: Options) -> Answer[SearchAnswer]:
         read_settings(options, SearchStep, names=("trials", "seeds", "prune", "search_seed")),
         fixed=tuple(dict.fromkeys([*(options.fixed or ()), *given])),
         training=training,
-        place=read_settings(options, StudyRun, names=PLACE),
+        place=read_settings(options, StudyStep, names=PLACE),
     )
 
     # 2. The search.
-    answer = _run("search", settings, inputs | {"search_space": options.space}, options)
+    answer = _run(settings, inputs | {"search_space": options.space}, options)
     numbers = answer.json["numbers"]
 
     # 3. Its answer.
@@ -120,11 +120,11 @@ def _search(options: Options) -> Answer[SearchAnswer]:
 def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
     training, inputs = _read_training(options)
     settings = replace(
-        read_settings(options, SeedStudyStep, names=("seeds",)),
+        read_settings(options, SeedsStep, names=("seeds",)),
         training=training,
-        place=read_settings(options, StudyRun, names=PLACE),
+        place=read_settings(options, StudyStep, names=PLACE),
     )
-    answer = _run("seeds", settings, inputs, options)
+    answer = _run(settings, inputs, options)
     numbers = answer.json["numbers"]
     heads = ("epoch", *(f"seed {seed}" for seed in numbers["seeds"]), "mean", "sd", "n")
     rows = [
@@ -140,9 +140,9 @@ def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
     return replace(answer, text=text, exit=int(bool(numbers["failures"])))
 
 
-def _run(step: str, settings: Any, inputs: Mapping[str, Any], options: Options) -> Answer[Any]:
+def _run(settings: Any, inputs: Mapping[str, Any], options: Options) -> Answer[Any]:
     """Run a step in its growing folder; the JSON of the answer has its numbers under `numbers`."""
-    spec = Spec(step, settings, dict(inputs), options.offline)
+    spec = Spec(settings, dict(inputs), options.offline)
     folder = choose_destination(options, spec.kind)
     if folder is None:
         raise InputError(
@@ -208,7 +208,7 @@ def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
             for split in SPLITS
         ),
         own,
-        setting_options(StudyRun, *PLACE),
+        setting_options(StudyStep, *PLACE),
         output_option(
             "--out", metavar="DIR", help="folder to fill; run the command again to continue …"
         ),
@@ -257,7 +257,7 @@ SEARCH = Command(
 )
 SEEDS = Command(
     _compare_seeds,
-    _declare_options(setting_options(SeedStudyStep, "seeds")),
+    _declare_options(setting_options(SeedsStep, "seeds")),
     "Train every seed with the same settings, and show the dev score after each epoch (Fast 2023,"
     " figure 6.1).",
 )

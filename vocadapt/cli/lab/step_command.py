@@ -46,7 +46,7 @@ def build_step_command(step: Step) -> Command:
         # Inputs have a prefix in the namespace: a setting may have the name of an input.
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
         offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")
-        spec = Spec(step.name, read_settings(options, step.settings), inputs, offline, casing)
+        spec = Spec(read_settings(options, step.settings), inputs, offline, casing)
         return build_answer(write_artifact(spec, options))
 
     # The function of the step declares its figures by its return type; that of an extension may not.

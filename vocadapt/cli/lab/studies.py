@@ -19,7 +19,7 @@ from vocadapt.lab.experiments.studies.report import ENDINGS, write_report
 from vocadapt.lab.experiments.studies.runner import Failure
 from vocadapt.lab.experiments.studies.slurm import run_array_task
 from vocadapt.lab.experiments.studies.states import count_states, find_states
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, read_study
 from vocadapt.lab.experiments.studies.table import (
     Row,
@@ -126,7 +126,7 @@ class ReportAnswer(TypedDict):
 
 def _plan(options: Options) -> Answer[PlanAnswer]:
     study, grid, folder = _open(options)
-    settings = read_settings(options, StudyRun)
+    settings = read_settings(options, StudyStep)
     workers = count_workers(settings.workers, study)
     cost = estimate_grid(grid, folder, workers)
     energy = estimate_energy(cost, grid, folder)
@@ -206,8 +206,8 @@ def _format_value(value: object) -> str:
 
 def _run(options: Options) -> Answer[RunAnswer]:
     study = read_study(Path(options.file))
-    settings, folder = read_settings(options, StudyRun), _find_folder(study, options)
-    spec = Spec("study", settings, {"file": options.file}).absolute()
+    settings, folder = read_settings(options, StudyStep), _find_folder(study, options)
+    spec = Spec(settings, {"file": options.file}).absolute()
     made = run_and_report(spec, folder, options)
     numbers = made.manifest.numbers
     values = {name: numbers[name] for name in OUTCOME} | {
@@ -319,8 +319,8 @@ PLACE = (
     output_option("--out", metavar="DIR", help="folder of the study (default: in the workspace)"),
     WORKSPACE,
 )
-PLAN = Command(_plan, (*PLACE, setting_options(StudyRun)))
-RUN = Command(_run, (*PLACE, setting_options(StudyRun)))
+PLAN = Command(_plan, (*PLACE, setting_options(StudyStep)))
+RUN = Command(_run, (*PLACE, setting_options(StudyStep)))
 CELL = Command(
     _run_part,
     (
@@ -334,11 +334,11 @@ CELL = Command(
             help="number of parts: part INDEX has the cells INDEX, INDEX + N, … (default 1: all cells)",
         ),
         *PLACE[1:],
-        setting_options(StudyRun, "confirm"),
+        setting_options(StudyStep, "confirm"),
     ),
 )
-STATUS = Command(_status, (*PLACE, setting_options(StudyRun, "confirm")))
-TABLE = Command(_table, (*PLACE, setting_options(StudyRun, "confirm")))
+STATUS = Command(_status, (*PLACE, setting_options(StudyStep, "confirm")))
+TABLE = Command(_table, (*PLACE, setting_options(StudyStep, "confirm")))
 REPORT = Command(
     _report,
     (
@@ -352,6 +352,6 @@ REPORT = Command(
             help="web page, table, or database for the experiment tracker trackio (default: html)",
         ),
         option("--overwrite", action="store_true", help="replace an existing file"),
-        setting_options(StudyRun, "confirm"),
+        setting_options(StudyStep, "confirm"),
     ),
 )

@@ -94,7 +94,7 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
     if options.task not in TASK_KINDS:
         given["kind"] = ""
         inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
-    spec = Spec("finetune", FinetuneStep(training, **given), inputs, options.offline)
+    spec = Spec(FinetuneStep(training, **given), inputs, options.offline)
 
     # 3. The run.
     run = write_artifact(spec, options)
@@ -187,7 +187,7 @@ def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
             if sd is not None:
                 mean += f" ± {format_number(sd)}"
             means.append(f"{name} {mean}")
-        lines += ["", f"{'; '.join(means)} ({numbers['cut']}, {runs})"]
+        lines += ["", f"{'; '.join(means)} ({numbers['tokenization']}, {runs})"]
     # Collapsed runs do not compare tokenizations, so the mean of the others is added.
     if learned := numbers.get("mean_learned"):
         means = [f"{name} {format_number(value)}" for name, value in learned.items()]

@@ -34,13 +34,13 @@ WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 
 class PredictAnswer(TypedDict):
     """The file that was written: predictions for `examples` of `of` lines, and the tokenization
-    (`cut`) that made them.
+    that made them.
     """
 
     out: str
     examples: int
     of: int
-    cut: str
+    tokenization: str
     kind: str
     word_rule: NotRequired[str]
 
@@ -60,10 +60,10 @@ class QuestionAnswer(TypedDict):
 
 
 class AnswerAnswer(TypedDict):
-    """The answers to questions on a text, and the main tokenization (`cut`)."""
+    """The answers to questions on a text, and the main tokenization."""
 
     model: str
-    cut: str
+    tokenization: str
     word_rule: str
     answers: list[QuestionAnswer]
 
@@ -102,7 +102,7 @@ def _predict(options: Options) -> Answer[PredictAnswer]:
         "out": str(out),
         "examples": len(examples),
         "of": len(split),
-        "cut": tokenization,
+        "tokenization": tokenization,
         "kind": run.kind.name,
     }
     if run.kind.has_word_rule:
@@ -131,7 +131,7 @@ def _answer(options: Options) -> Answer[AnswerAnswer]:
         texts.append(f"{one.question}\n{format_table(header, rows)}")
     answers = {
         "model": options.model,
-        "cut": main,
+        "tokenization": main,
         "word_rule": options.word_rule or run.word_rule,
         "answers": [_answer_to_json(one, main, shown) for one in found],
     }

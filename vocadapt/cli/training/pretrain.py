@@ -36,7 +36,7 @@ from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
-from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.finetune import OldEmbeddings
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
@@ -219,7 +219,6 @@ def _build_scratch_spec(options: Options) -> Spec:
         raise InputError("--settings does not apply here.", "Use it with --model.")
     check_budget(vars(options))
     return Spec(
-        "pretrain",
         read_settings(options, PretrainStep),
         {"text": options.corpus},
         options.offline,
@@ -236,10 +235,9 @@ def _build_continued_spec(options: Options) -> Spec:
         )
     check_budget(vars(options))
     training = pretraining_preset(options.settings or "quick")
-    base = ContinuedPretrainingStep(further=ContinuedSettings(training=training))
-    settings = read_settings(options, ContinuedPretrainingStep, base)
+    base = ContinuePretrainingStep(pretraining=ContinuedSettings(training=training))
+    settings = read_settings(options, ContinuePretrainingStep, base)
     return Spec(
-        "continued",
         settings,
         {"model": options.model, "text": options.corpus},
         options.offline,

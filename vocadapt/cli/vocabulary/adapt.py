@@ -35,7 +35,7 @@ from vocadapt.cli.vocabulary.initializers import (
     add_initializer_settings,
 )
 from vocadapt.lab.reports.pretraining import has_mlm_head
-from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import Check, certify
@@ -84,10 +84,8 @@ def _adapt(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
         "target": options.target,
         "glossary": options.glossary,
     }
-    settings = read_settings(options, ModelStep, ModelStep(recipe))
-    artifact = write_artifact(
-        Spec("model", settings, inputs, options.offline, options.casing), options
-    )
+    settings = read_settings(options, AdaptStep, AdaptStep(recipe))
+    artifact = write_artifact(Spec(settings, inputs, options.offline, options.casing), options)
     answer = build_answer(artifact)
     notes = [answer.text]
     if stacked := artifact.manifest.numbers.get("stacked"):
@@ -250,7 +248,7 @@ ADAPT = Command(
             "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
         ),
         GLOSSARY,
-        setting_options(PlanSettings, "cut", "removed", "refill", shown_default=OF_RECIPE),
+        setting_options(PlanSettings, "cut", "removed", "add_by", shown_default=OF_RECIPE),
         setting_options(Recipe, "tokenizer", shown_default=OF_RECIPE),
         setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),
         setting_options(PlanSettings, "count_marks", action=BooleanOptionalAction),
@@ -265,7 +263,7 @@ ADAPT = Command(
             setting_options(MaskedSettings, *PRETRAINING[len(BUDGET) :], shown_default=OF_RECIPE),
             about="continue pretraining on --corpus afterwards, like the presets …+mlm",
         ),
-        setting_options(ModelStep, "certify"),
+        setting_options(AdaptStep, "certify"),
         CASING,
         CORPUS_SETTINGS,
         CHECKPOINTS,

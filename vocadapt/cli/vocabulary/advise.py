@@ -77,14 +77,14 @@ GAINS_HEADER = (
 
 
 class WordStatistics(TypedDict):
-    """Words with letters of a text: numbers, fractions that are split (`cut`) or unknown, wordpieces
+    """Words with letters of a text: numbers, fractions that are `split` or `unknown`, wordpieces
     per word, and fractions with 1, 2, … wordpieces.
     """
 
     words: int
     distinct: int
-    cut: float
-    cut_distinct: float
+    split: float
+    split_distinct: float
     unknown: float
     fertility: float
     pieces: list[float]
@@ -138,7 +138,7 @@ class AdviseAnswer(TypedDict):
     added: Annotated[list[Gain], "for each minimum count of an added word"]
     recommended: Recommendation | None
     recipes: list[Recommendation]
-    cut_words: Annotated[list[SplitWord], "the most frequent words that are split"]
+    split_words: Annotated[list[SplitWord], "the most frequent words that are split"]
     lines: int
     lines_read: int
     held_out_lines: Annotated[
@@ -289,7 +289,7 @@ ADVISE = Command(
         CORPUS_SETTINGS,
     ),
     epilog="JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
-    " (P@5), added (by minimum count), recommended, first and recipes (with command lines), cut_words,"
+    " (P@5), added (by minimum count), recommended, first and recipes (with command lines), split_words,"
     " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
     " verdict.",
 )
@@ -363,7 +363,7 @@ class Changes(TypedDict):
 
 
 class LensAnswer(TypedDict):
-    """A text under several models, and the words that differ from the first; `cuts`: the tokens of a
+    """A text under several models, and the words that differ from the first; `tokenizations`: the tokens of a
     short text by model.
     """
 
@@ -372,7 +372,7 @@ class LensAnswer(TypedDict):
     distinct: int
     rows: list[LensRow]
     changed: list[Changes]
-    cuts: dict[str, Tokenization]
+    tokenizations: dict[str, Tokenization]
 
 
 def _tokenize(options: Options) -> Answer[dict[str, Tokenization]]:
@@ -437,7 +437,7 @@ def _compare(options: Options) -> Answer[LensAnswer]:
         "distinct": figures[0].distinct,
         "rows": [row.to_dict() for row in figures],
         "changed": changed,
-        "cuts": tokenizations,
+        "tokenizations": tokenizations,
     }
     return Answer(cast(LensAnswer, answer), "\n\n".join(parts))
 

@@ -29,10 +29,10 @@ from vocadapt.cli.options import (
     model_options,
 )
 from vocadapt.cli.tables import format_table
-from vocadapt.lab.steps.compare_initializers import (
+from vocadapt.lab.steps.initializers import (
     InitializerComparison,
+    InitializersStep,
     LeaderboardNumbers,
-    LeaderboardStep,
     compare_for_step,
     load_comparison,
 )
@@ -129,12 +129,12 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     start = time.perf_counter()
 
     # 1. The step: seed and settings of the initializers that are compared.
-    step = read_settings(options, LeaderboardStep)
+    step = read_settings(options, InitializersStep)
     board = step.leaderboard
-    rows = read_initializer_settings(
-        vars(options), replace(board.rows, seed=board.seed), board.methods_to_compare
+    initializer = read_initializer_settings(
+        vars(options), replace(board.initializer, seed=board.seed), board.methods_to_compare
     )
-    step = replace(step, leaderboard=replace(board, rows=rows))
+    step = replace(step, leaderboard=replace(board, initializer=initializer))
     inputs = {
         "model": options.model,
         "vectors": options.vectors,
@@ -143,7 +143,7 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
         "held_out": options.text,
         "glossary": options.glossary,
     }
-    spec = Spec("leaderboard", step, inputs, options.offline, options.casing)
+    spec = Spec(step, inputs, options.offline, options.casing)
 
     # 2. The comparison, written to a folder if one was named.
     folder = choose_destination(options, spec.kind)

@@ -29,7 +29,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -76,9 +76,9 @@ def _trim(options: Options) -> Answer[ModelAnswer | MapAnswer]:
     # 1. Write the model, or only plan it.
     if folder is None:
         return _write_map_only(recipe, options, map_file)
-    settings = read_settings(options, ModelStep, ModelStep(recipe))
+    settings = read_settings(options, AdaptStep, AdaptStep(recipe))
     inputs = {"model": options.model, "text": options.corpus}
-    spec = Spec("model", settings, inputs, options.offline, options.casing)
+    spec = Spec(settings, inputs, options.offline, options.casing)
     artifact = write_artifact(spec, options)
     answer = build_answer(artifact)
     numbers = artifact.manifest.numbers
@@ -207,7 +207,7 @@ TRIM = Command(
             help="write the kept tokens as a draft vocabulary of the original model, .json or"
             " .safetensors; without --out and --name, nothing else is written",
         ),
-        setting_options(ModelStep, "certify"),
+        setting_options(AdaptStep, "certify"),
         CORPUS_SETTINGS_WITHOUT_SEED,
         *destination_options(),
     ),

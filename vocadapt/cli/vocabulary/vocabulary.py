@@ -36,7 +36,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.lab.inputs.corpora import load_or_count_words
-from vocadapt.lab.steps.adapt import ModelNumbers, ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -323,9 +323,9 @@ def _study(options: Options) -> Answer[StudyAnswer]:
 
 def _reduce(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
     recipe = build_reduction(read_settings(options, ReductionSettings))
-    settings = read_settings(options, ModelStep, ModelStep(recipe))
+    settings = read_settings(options, AdaptStep, AdaptStep(recipe))
     inputs = {"model": options.model, "text": options.corpus}
-    return build_answer(write_artifact(Spec("model", settings, inputs, options.offline), options))
+    return build_answer(write_artifact(Spec(settings, inputs, options.offline), options))
 
 
 def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
@@ -436,7 +436,7 @@ REDUCE = Command(
             help="fraction of the vocabulary to keep, above 0 and up to 1",
         ),
         option("--corpus", metavar="TEXT", nargs="+", help=f"text to count tokens in: {TEXT}"),
-        setting_options(ModelStep, "certify"),
+        setting_options(AdaptStep, "certify"),
         CORPUS_SETTINGS_WITHOUT_SEED,
         *destination_options(),
     ),

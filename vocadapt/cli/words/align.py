@@ -176,7 +176,7 @@ class AlignmentRow(TypedDict):
 
 
 class AlignAnswer(TypedDict):
-    """The chosen alignment on held-out anchors. With --all, every alignment, under `maps`; without
+    """The chosen alignment on held-out anchors. With --all, every alignment, under `alignments`; without
     --method the published least squares, under `published`.
     """
 
@@ -187,7 +187,7 @@ class AlignAnswer(TypedDict):
     ]
     held_out: HeldOut
     settings: AlignmentSettings
-    maps: NotRequired[list[AlignmentRow]]
+    alignments: NotRequired[list[AlignmentRow]]
     published: NotRequired[AlignmentRow]
     left_out: NotRequired[Annotated[dict[str, str], "methods not evaluated, with the reason"]]
     out: NotRequired[str]
@@ -255,14 +255,13 @@ def _align(options: Options) -> Answer[AlignAnswer]:
     else:
         artifact = write_artifact(
             Spec(
-                "alignment",
                 step,
                 {"vectors": options.vectors, "model": options.model},
                 options.offline,
             ),
             options,
         )
-        alignments = list(load_evaluation(artifact.folder).maps)
+        alignments = list(load_evaluation(artifact.folder).alignments)
         place = dict(describe_place(artifact))
         place.pop("seconds")  # the command reports its own
     # 2. The answer describes the chosen method; --all adds the others.
@@ -283,7 +282,7 @@ def _align(options: Options) -> Answer[AlignAnswer]:
         for name, method in METHODS.items():
             if method.iterative and name not in evaluated:
                 skipped.setdefault(name, "takes minutes: add --iterative")
-        answer |= {"maps": alignments, "left_out": skipped}
+        answer |= {"alignments": alignments, "left_out": skipped}
     written = [f"{key}: {value}" for key, value in place.items()]
     answer |= {**place, "seconds": time.perf_counter() - start}
     text = "\n".join([_render_scores(alignments, skipped), *written])
@@ -506,7 +505,7 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
     """Return the spec of a projection that is computed, or imported from a layout file."""
     space = options.model or options.vectors
     if not options.layout:
-        return Spec("projection", step, {"space": space, "other": options.other}, options.offline)
+        return Spec(step, {"space": space, "other": options.other}, options.offline)
     inputs = {"space": space, "layout": str(check_file(options.layout))}
     settings = ImportLayoutStep(step.projection.metric)
     if step != ProjectionStep(projection=ProjectionSettings(metric=settings.metric)):
@@ -515,7 +514,7 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
             " --metric applies.",
             "Leave out the other settings.",
         )
-    return Spec("import-layout", settings, inputs, options.offline)
+    return Spec(settings, inputs, options.offline)
 
 
 def _draw_projection(spec: Spec, progress: Progress) -> ProjectionArtifact:

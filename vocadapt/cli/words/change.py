@@ -176,7 +176,7 @@ def _build_spec(options: Options) -> Spec:
         "counts": options.counts,
     }
     settings = ChangeStep(read_settings(options, ChangeSettings), train)
-    return Spec("change", settings, inputs, options.offline)
+    return Spec(settings, inputs, options.offline)
 
 
 def _compare_now(spec: Spec, options: Options) -> Comparison:

@@ -133,7 +133,7 @@ def find_workspace_of_vectors(vectors: Path) -> Workspace | None:
 
 def _read_table(path: Path) -> list[dict[str, Any]]:
     """Read the evaluated methods; raises InputError if this version lacks their settings."""
-    lines: list[dict[str, Any]] = strict_json.read(path)["maps"]
+    lines: list[dict[str, Any]] = strict_json.read(path)["alignments"]
     for line in lines:
         read_saved_settings(AlignmentSettings, line["settings"], path.parent.name)
     return lines

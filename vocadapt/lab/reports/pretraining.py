@@ -79,14 +79,16 @@ class PretrainedModel:
         return text, corpus, str(training["seed"]), str(training["length"])
 
     @property
-    def further(self) -> ContinuedSettings:
+    def pretraining(self) -> ContinuedSettings:
         """The settings of the pretraining; raises InputError if this version lacks one of them."""
         return read_saved_settings(ContinuedSettings, self._find_saved_settings(), self.name)
 
     def _find_saved_settings(self) -> Mapping[str, Any]:
         settings = self.artifact.manifest.settings
         try:
-            found: Mapping[str, Any] = settings.get("further") or settings["recipe"]["further"]
+            found: Mapping[str, Any] = (
+                settings.get("pretraining") or settings["recipe"]["pretraining"]
+            )
         except (KeyError, TypeError):
             raise InputError(
                 f"The manifest of {self.name} lacks the settings of its pretraining.",
@@ -123,7 +125,7 @@ def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
 def read_training_report(model: Artifact) -> dict[str, Any]:
     """Return the training report of a model, also if it was adapted and trained in one step."""
     numbers = model.manifest.numbers
-    return dict(numbers.get("further", numbers))
+    return dict(numbers.get("pretraining", numbers))
 
 
 def list_stages(model: LanguageModel) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
-from vocadapt.lab.steps.adapt import ModelStep, check_model_step
+from vocadapt.lab.steps.adapt import AdaptStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
@@ -59,7 +59,6 @@ def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress =
 
     # 2. Fine-tune on general questions, and adapt the vocabulary of the result to the domain.
     learn = Spec(
-        "finetune",
         FinetuneStep(settings.finetune, seeds=(settings.seed,), kind=QuestionAnswering.name),
         {"model": (settings.model,), "train": (str(settings.train),)},
         settings.offline,
@@ -84,7 +83,7 @@ def _build_adapt_spec(settings: ZeroShotSettings, model: str) -> Spec:
     """Build the spec of the step that adapts the model to the domain."""
     sources = {"text": settings.text, "vectors": (settings.vectors,) if settings.vectors else ()}
     given = {"model": (model,), **{role: paths for role, paths in sources.items() if paths}}
-    return Spec("model", ModelStep(settings.recipe), given, settings.offline)
+    return Spec(AdaptStep(settings.recipe), given, settings.offline)
 
 
 def _check_questions(settings: ZeroShotSettings) -> None:
@@ -108,7 +107,7 @@ def _check_adapting(settings: ZeroShotSettings) -> None:
     Recipes with continued pretraining are refused: the first step's model has no
     masked-language-model head.
     """
-    if settings.recipe.further.stage:
+    if settings.recipe.pretraining.stage:
         raise InputError(
             f"The recipe {settings.recipe.name} continues pretraining: question-answering models"
             " have no head for it.",
@@ -116,7 +115,7 @@ def _check_adapting(settings: ZeroShotSettings) -> None:
         )
     spec = _build_adapt_spec(settings, settings.model).absolute()
     inputs = spec.open_inputs()
-    check_model_step(inputs, ModelStep(settings.recipe))
+    check_model_step(inputs, AdaptStep(settings.recipe))
     if settings.vectors:
         _ = inputs.space  # read, so that it is known to be there
     if settings.text:

@@ -111,7 +111,7 @@ class RunSet:
     @property
     def tokenization(self) -> str:
         """Tokenization of the training examples: base, adapted, mixed or both."""
-        return str(self.record.get("tokenization", ""))
+        return str(self.record.get("trained_on", ""))
 
     @property
     def scorer(self) -> Scorer:
@@ -389,7 +389,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         }
 
         # 3. Load the task as the step does.
-        whole = load_task(Spec("finetune", settings, paths), settings)
+        whole = load_task(Spec(settings, paths), settings)
         task, _ = limit_task(whole, settings.limit)
         # Earlier versions drew other samples; those that did not count labels, random ones.
         drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)

@@ -17,19 +17,19 @@ from vocadapt.lab.steps import (
     adapt,
     alignment,
     change,
-    compare_initializers,
     contextual,
     continue_pretraining,
     convert,
     corpus,
-    count_words,
     finetune,
     import_layout,
     import_vectors,
+    initializers,
     packs,
     pretrain,
     projection,
     vectors,
+    word_counts,
 )
 from vocadapt.lab.steps.step import STEPS, Role, Step, register_step
 
@@ -37,13 +37,13 @@ __all__ = ["STEPS", "Role", "Step", "register_step"]
 
 for module in (
     corpus,
-    count_words,
+    word_counts,
     vectors,
     contextual,
     import_vectors,
     alignment,
     adapt,
-    compare_initializers,
+    initializers,
     pretrain,
     continue_pretraining,
     finetune,

@@ -78,7 +78,7 @@ CARD_FIGURES = {  # group of figures on the model card: which figures
 
 
 @dataclass(frozen=True)
-class ModelStep:
+class AdaptStep:
     """The recipe of an adapted model, which lines are read, and whether the model is certified."""
 
     recipe: Recipe = field(default_factory=lambda: PRESETS[DEFAULT_PRESET], metadata=show_only())
@@ -134,12 +134,12 @@ class ModelNumbers(PlanNumbers, _HeldOutNumbers):
     within_words: NotRequired[int]
     departures_not_counted: NotRequired[str]
     cost: NotRequired[Annotated[CostNumbers, "what the plan costs the text, or saves"]]
-    further: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
+    pretraining: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
     certificate: NotRequired[bool]
     failed_checks: NotRequired[Annotated[list[str], "checks of the certificate that failed"]]
 
 
-def adapt_model(context: StepContext, settings: ModelStep) -> ModelNumbers:
+def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
     """Adapt a model by a recipe: model and sources → adapted model, recipe, certificate.
 
     If the recipe has continued pretraining, the trained model is the result.
@@ -201,21 +201,21 @@ def _find_sources(context: StepContext) -> Sources:
     return Sources(text, vectors, context.inputs.target, glossary=glossary)
 
 
-def _weigh_measures(settings: ModelStep, text: Corpus | None) -> dict[str, float]:
+def _weigh_measures(settings: AdaptStep, text: Corpus | None) -> dict[str, float]:
     """Return the relative costs of what is measured on the result, for the progress bar."""
     weights = {"lines": 0.0, "departures": 0.0, "quality": 0.0, "certificate": 0.0}
     if settings.recipe.kind.keeps_text:
         weights["lines"] = LINES
     if text is not None:
         weights["departures"] = DEPARTURES
-    if settings.recipe.needs_alignment or settings.recipe.rows.method == "stacked":
+    if settings.recipe.needs_alignment or settings.recipe.initializer.method == "stacked":
         weights["quality"] = QUALITY
     if settings.certify:
         weights["certificate"] = CERTIFICATE
     return weights
 
 
-def check_model_step(inputs: OpenedInputs, settings: ModelStep) -> None:
+def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
     """Raise InputError, before any long work, for missing or unused sources and unsuitable
     models.
     """
@@ -252,10 +252,10 @@ def check_model_step(inputs: OpenedInputs, settings: ModelStep) -> None:
         raise InputError(
             f"The recipe {recipe.name} does not use {NAMES[role]}.", f"Leave out the {NAMES[role]}."
         )
-    check_adaptable(inputs.model, recipe.module, recipe.further)
+    check_adaptable(inputs.model, recipe.module, recipe.pretraining)
 
     # 3. A layer that the initializer reads.
-    own = recipe.rows.own
+    own = recipe.initializer.own
     if isinstance(own, StackedSettings):
         check_state_layer(inputs.model, own.state_layer, "state_layer")
     if isinstance(own, JoinSettings):
@@ -298,7 +298,7 @@ def _measure_result(
     numbers |= _measure_quality(context, recipe, adapted, stages["quality"])
     if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
         figures = adapted.training.to_dict()
-        numbers["further"] = {key: figures[key] for key in figures if key not in LOSSES}
+        numbers["pretraining"] = {key: figures[key] for key in figures if key not in LOSSES}
     return numbers
 
 
@@ -338,10 +338,10 @@ def _measure_quality(
         return {}
     if recipe.needs_alignment:
         return _evaluate_alignment(context, adapted.domain, recipe.alignment, progress)
-    if not recipe.makes_embeddings or recipe.rows.method != "stacked":
+    if not recipe.makes_embeddings or recipe.initializer.method != "stacked":
         return {}
     # The alignment of these vectors may have been evaluated with the same settings and new words.
-    settings = recipe.rows.own
+    settings = recipe.initializer.own
     tokens = [word.token for word in adapted.plan.added]
     if "vectors" in context.spec.inputs and settings == StackedSettings():
         saved = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.inputs.model)
@@ -424,7 +424,7 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
     return numbers
 
 
-def name_recipe(settings: ModelStep, folder: Path) -> list[str]:
+def name_recipe(settings: AdaptStep, folder: Path) -> list[str]:
     """Return the arguments that name the recipe: a preset, or the recipe file next to the model."""
     if is_preset(settings.recipe):
         return ["--preset", settings.recipe.name]
@@ -441,9 +441,9 @@ def find_adaptation_guards(planned: PlannedStep) -> Iterator[Guard]:
 
 
 STEP = Step(
-    "model",
+    "adapt",
     "Adapt a model",
-    ModelStep,
+    AdaptStep,
     adapt_model,
     makes="models",
     needs=(MODEL,),

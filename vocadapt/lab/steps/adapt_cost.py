@@ -32,12 +32,12 @@ def estimate_adaptation(spec: Spec, threads: int = THREADS_OF_SPEED) -> float:
     recipe = spec.settings.recipe
     model = spec.inputs["model"][0]
     seconds = ADAPTING + ADAPTING_PER_MEGABYTE * measure_weights(model) / 1e6
-    if recipe.further.stage and "text" in spec.inputs:
+    if recipe.pretraining.stage and "text" in spec.inputs:
         inputs = spec.open_inputs()
         wordpieces = WORDPIECES_PER_WORD * estimate_text_bytes(inputs.text) / BYTES_PER_WORD
-        training = recipe.further.training
+        training = recipe.pretraining.training
         config = inputs.model.config
-        speed = estimate_pretraining_speed(config, recipe.further.stage, training)
+        speed = estimate_pretraining_speed(config, recipe.pretraining.stage, training)
         speed *= threads / THREADS_OF_SPEED
         seconds += estimate_pretraining_cost(int(wordpieces), training, speed, "").seconds
     return seconds

@@ -97,7 +97,7 @@ class AlignmentEvaluation:
     chosen one.
     """
 
-    maps: tuple[dict[str, Any], ...]
+    alignments: tuple[dict[str, Any], ...]
     anchors: tuple[AnchorScore, ...]
 
 
@@ -197,7 +197,7 @@ def save_evaluation(
     judged: Sequence[HeldOutQuality], draft: Path, stacked: Mapping[str, Any] | None = None
 ) -> None:
     """Write the table of all alignments, the chosen one first, and the anchors of the chosen one."""
-    strict_json.write(draft / TABLE, {"maps": tabulate_alignments(judged, stacked)})
+    strict_json.write(draft / TABLE, {"alignments": tabulate_alignments(judged, stacked)})
     chosen = judged[0]
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -251,7 +251,7 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
         )
         for line in lines
     )
-    return AlignmentEvaluation(tuple(table["maps"]), tuple(anchors))
+    return AlignmentEvaluation(tuple(table["alignments"]), tuple(anchors))
 
 
 def express_choice(spec: Spec, folder: Path) -> Spec:

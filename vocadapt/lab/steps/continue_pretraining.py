@@ -19,18 +19,18 @@ from vocadapt.training.masked.continued import ContinuedSettings, continue_and_s
 
 
 @dataclass(frozen=True)
-class ContinuedPretrainingStep(TextStep):
+class ContinuePretrainingStep(TextStep):
     """Which lines are read, and how pretraining is continued on them."""
 
-    further: ContinuedSettings = field(default_factory=ContinuedSettings)
+    pretraining: ContinuedSettings = field(default_factory=ContinuedSettings)
 
 
-def continue_pretraining(context: StepContext, settings: ContinuedPretrainingStep) -> Numbers:
+def continue_pretraining(context: StepContext, settings: ContinuePretrainingStep) -> Numbers:
     """Continue pretraining a model on a text, by stage."""
     return continue_and_save(
         context.inputs.model,
         context.inputs.text,
-        settings.further,
+        settings.pretraining,
         context.draft,
         context.checkpoint,
         context.progress,
@@ -39,20 +39,20 @@ def continue_pretraining(context: StepContext, settings: ContinuedPretrainingSte
 
 def find_pretraining_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before continued pretraining starts."""
-    further = planned.spec.settings.further
+    pretraining = planned.spec.settings.pretraining
     yield from list_pretraining_guards(
         planned.inputs.text,
-        further.training,
+        pretraining.training,
         planned.inputs.model.config,
-        further.cost_stage,
-        "further.training",
+        pretraining.cost_stage,
+        "pretraining.training",
     )
 
 
 STEP = Step(
-    "continued",
+    "continue-pretraining",
     "Continue pretraining",
-    ContinuedPretrainingStep,
+    ContinuePretrainingStep,
     continue_pretraining,
     makes="models",
     needs=(MODEL, TEXT),
@@ -61,6 +61,6 @@ STEP = Step(
     command=("pretrain",),
     resumes=True,
     start_up=6.0,
-    seed="further.training.seed",
+    seed="pretraining.training.seed",
     guards=find_pretraining_guards,
 )

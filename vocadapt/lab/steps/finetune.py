@@ -115,14 +115,14 @@ class SeedScores(TypedDict):
 
 
 class RunNumbers(TypedDict):
-    """Scores of runs: figures of the main tokenization (`cut`), mean and sd over seeds, and each run
-    by itself. Without labels there are no figures.
+    """Scores of runs: figures of the main `tokenization`, mean and sd over seeds, and each run by
+    itself. Without labels there are no figures.
     """
 
     task: str
     metric: str
     scorer: str
-    cut: str
+    tokenization: str
     seeds: list[SeedScores]
     mean: dict[str, float]
     sd: dict[str, float | None]
@@ -142,7 +142,7 @@ class OldEmbeddings(TypedDict):
 class FinetuneNumbers(RunNumbers):
     """Scores of the fine-tuned runs, and figures of the training; sizes in bytes."""
 
-    tokenization: str
+    trained_on: str
     trainable: int
     frozen: int
     examples_per_second: float
@@ -179,7 +179,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
 
     # 2. Summarize scores and training.
     numbers = summarize_runs(runs, [run.record["scores"] for run in runs])
-    numbers |= {name: runs[0].record[name] for name in ("tokenization", "trainable", "frozen")}
+    numbers |= {name: runs[0].record[name] for name in ("trained_on", "trainable", "frozen")}
     numbers["examples_per_second"] = measure_training_speed(runs)
     numbers |= _describe_trained_parameters(runs[0])
 
@@ -329,7 +329,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
     is the mean over the folds, as on a leaderboard.
     """
     first = next(iter(scores), {})
-    empty: Numbers = {"task": "", "metric": "", "scorer": "", "cut": "", "seeds": []}
+    empty: Numbers = {"task": "", "metric": "", "scorer": "", "tokenization": "", "seeds": []}
     numbers: Numbers = {**empty, "mean": {}, "sd": {}}
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
 
@@ -345,7 +345,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
         numbers |= {
             "metric": named["metric"],
             "scorer": named["scorer"],
-            "cut": tokenization,
+            "tokenization": tokenization,
             "definition": named.get("definition", ""),
             "classes": named.get("classes", ""),
             "mean": {name: summary.mean for name, summary in summaries.items()},

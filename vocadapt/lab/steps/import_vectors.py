@@ -38,7 +38,7 @@ ONLY = replace(
 
 
 @dataclass(frozen=True)
-class ImportStep(CheckedSettings):
+class ImportVectorsStep(CheckedSettings):
     """How imported vectors are read; `corpus`: how the text is read if only its words are imported."""
 
     limit: int = setting(0, "maximum number of words to read", label="Max vectors", empty="all")
@@ -60,7 +60,7 @@ class ImportNumbers(SpaceNumbers):
     notes: list[str]
 
 
-def import_vectors(context: StepContext, settings: ImportStep) -> ImportNumbers:
+def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportNumbers:
     """Import word vectors of another program."""
     words, text = context.spec.one("words"), context.spec.one("text")
     if (settings.fold or text) and "model" not in context.spec.inputs:
@@ -118,9 +118,9 @@ def _keep_words_of_text(
 
 
 STEP = Step(
-    "import",
+    "import-vectors",
     "Import word vectors",
-    ImportStep,
+    ImportVectorsStep,
     import_vectors,
     makes="vectors",
     needs=(FILE,),

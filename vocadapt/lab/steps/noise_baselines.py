@@ -31,9 +31,9 @@ SEED, BOOTSTRAP = "seed", "bootstrap"
 
 def rebuild_spec(artifact: Artifact) -> Spec:
     """Rebuild the spec that made these vectors; raises InputError if it cannot be run again."""
-    # 1. The step and its settings, from the manifest.
+    # 1. The settings of its step, from the manifest.
     manifest, around = artifact.manifest, Workspace(artifact.folder.resolve().parent.parent)
-    found = _read_step(artifact)
+    found = _read_settings(artifact)
     if found is None:
         raise InputError(
             f"{artifact.name} was not trained in this workspace, so it cannot be trained with another seed.",
@@ -51,7 +51,7 @@ def rebuild_spec(artifact: Artifact) -> Spec:
         role: tuple(str(around.root / path) for path in given.paths)
         for role, given in manifest.inputs.items()
     }
-    return Spec(*found, inputs, offline=True, casing=manifest.casing)
+    return Spec(found, inputs, offline=True, casing=manifest.casing)
 
 
 def use_next_seed(spec: Spec) -> Spec:
@@ -171,13 +171,13 @@ def open_vectors_artifact(folder: str | Path) -> Artifact | None:
     return found
 
 
-def _read_step(artifact: Artifact) -> tuple[str, VectorsStep | ContextualStep] | None:
-    """Return the step that made vectors, with its settings; None for imported vectors."""
+def _read_settings(artifact: Artifact) -> VectorsStep | ContextualStep | None:
+    """Return the settings of the step that made vectors; None for imported vectors."""
     settings = artifact.manifest.settings
     if "word2vec" in settings:
-        return "vectors", read_saved_settings(VectorsStep, settings, artifact.name)
+        return read_saved_settings(VectorsStep, settings, artifact.name)
     if "contextual" in settings:
-        return "contextual", read_saved_settings(ContextualStep, settings, artifact.name)
+        return read_saved_settings(ContextualStep, settings, artifact.name)
     return None
 
 
@@ -200,13 +200,13 @@ def _key_without_seed(
     unknown.
     """
     try:
-        found = _read_step(artifact)
+        found = _read_settings(artifact)
     except InputError:  # of a version with other settings
         return None
     if found is None:
         return None
     # Two results are alike if their settings are once the seeds that they may differ in are equal.
-    settings = _with_seed(found[1], 0)
+    settings = _with_seed(found, 0)
     if settings.corpus.sample == 1:  # no line is drawn: that seed does nothing
         settings = replace(settings, corpus=replace(settings.corpus, seed=CorpusSettings().seed))
     made_from = {role: given.stamp for role, given in artifact.manifest.inputs.items()}

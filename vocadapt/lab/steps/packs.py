@@ -25,7 +25,7 @@ def only_adds_tokens(model: Artifact) -> bool:
     nothing else changed.
     """
     numbers = model.manifest.numbers
-    return numbers.get("kind") == "append" and numbers.keys().isdisjoint({"module", "further"})
+    return numbers.get("kind") == "append" and numbers.keys().isdisjoint({"module", "pretraining"})
 
 
 ADAPTED = Role(

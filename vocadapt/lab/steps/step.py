@@ -134,8 +134,14 @@ STEPS: dict[str, Step] = {}
 def register_step(step: Step) -> None:
     """Add a step to the registry, and the kind of artifact it makes to those of a workspace.
 
-    Raises InputError for a name that is taken or invalid.
+    Raises InputError for a name that is taken or invalid, and for settings of another step.
     """
+    for other in STEPS.values():
+        if other.settings is step.settings and other.name != step.name:
+            raise InputError(
+                f"{step.settings.__name__} are the settings of the step {other.name}.",
+                "Give each step a settings class of its own.",
+            )
     register(STEPS, "a step", step.name, step)
     ARTIFACTS.setdefault(step.makes, check_name(step.makes))
 
@@ -149,25 +155,20 @@ def find_step(name: str) -> Step:
 
 @dataclass(frozen=True)
 class Spec:
-    """One step to run. `inputs` gives the paths of each role (a hub name is allowed for `model`).
+    """One step to run: which one, the class of its settings says. `inputs` gives the paths of each
+    role (a hub name is allowed for `model`).
 
     A single path may be given as a string. `casing`: of a model given as a bare vocab.txt, "" to
-    infer it. Raises InputError for an unknown step, role or casing, and for a missing input.
+    infer it. Raises InputError for an unknown role or casing, and for a missing input.
     """
 
-    step: str
     settings: Any
     inputs: Mapping[str, tuple[str, ...]]
     offline: bool = False
     casing: str = ""
 
     def __post_init__(self) -> None:
-        step = find_step(self.step)
-        if not isinstance(self.settings, step.settings):
-            raise TypeError(
-                f"the step {self.step} takes {step.settings.__name__}, not"
-                f" {type(self.settings).__name__}"
-            )
+        step = self.declaration
         object.__setattr__(
             self, "inputs", {role: _as_paths(value) for role, value in self.inputs.items() if value}
         )
@@ -185,7 +186,12 @@ class Spec:
     @property
     def declaration(self) -> Step:
         """What is declared about the step."""
-        return STEPS[self.step]
+        return next(step for step in STEPS.values() if step.settings is type(self.settings))
+
+    @property
+    def step(self) -> str:
+        """The name of the step."""
+        return self.declaration.name
 
     @property
     def kind(self) -> str:
@@ -267,6 +273,7 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """Return the spec as plain values."""
         return {
+            "step": self.step,
             **asdict(self),
             "inputs": {role: list(paths) for role, paths in self.inputs.items()},
         }
@@ -278,7 +285,7 @@ class Spec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
         """Build a spec from plain values; raises InputError, with the name, for unknown ones."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        unknown = sorted(set(values) - {"step", *(field.name for field in fields(cls))})
         if unknown:
             raise InputError(f"{where}: there is no {unknown[0]!r} in a spec.")
         if "step" not in values:
@@ -289,7 +296,7 @@ class Spec:
             raise InputError(f"{where}: expected tables under settings and inputs.")
         offline, casing = values.get("offline", False) is True, str(values.get("casing", ""))
         chosen = build_settings(step.settings, settings, f"{where}: settings")
-        return cls(str(values["step"]), chosen, dict(inputs), offline, casing)
+        return cls(chosen, dict(inputs), offline, casing)
 
     @classmethod
     def from_json(cls, text: str, where: str = "spec") -> "Spec":

@@ -29,7 +29,7 @@ ARTIFACTS = {  # kind: name of one artifact of this kind
     "word-counts": "word counts",
     "vectors": "vectors",
     "alignments": "alignment",
-    "leaderboards": "leaderboard",
+    "initializers": "comparison of initializers",
     "models": "model",
     "packs": "vocabulary pack",
     "projections": "projection",

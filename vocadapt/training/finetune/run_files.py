@@ -72,7 +72,7 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
         "rules": asdict(task.rules),
         "model": prepared.model.name,
         "seed": run.seed,
-        "tokenization": run.tokenization,
+        "trained_on": run.tokenization,
         "settings": asdict(prepared.settings),
         "scores": {tokenization: score.to_dict() for tokenization, score in run.scores.items()},
         "dev": run.dev,

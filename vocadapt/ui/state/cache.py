@@ -19,8 +19,8 @@ from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.results import runs
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
-from vocadapt.lab.steps.compare_initializers import InitializerComparison, load_comparison
 from vocadapt.lab.steps.finetune import limit_task
+from vocadapt.lab.steps.initializers import InitializerComparison, load_comparison
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
 from vocadapt.models.language_model import LanguageModel, open_model

@@ -26,7 +26,7 @@ KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a com
     "alignments": "align_horizontal_center",
     "models": "memory",
     "packs": "package_2",
-    "leaderboards": "leaderboard",
+    "initializers": "leaderboard",
     "projections": "map",
     "changes": "compare_arrows",
     "tasks": "label",

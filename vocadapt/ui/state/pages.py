@@ -86,7 +86,7 @@ HOME = Page(
             "vocadapt",
             "Teach a language model the words of your field, and see at every step what it changes.",
             ("artifact", "job", "recipe", "step", "workspace"),
-            ("corpus", "vectors", "import", "alignment", "model", "finetune"),
+            ("corpus", "vectors", "import-vectors", "alignment", "adapt", "finetune"),
             shows_running=False,
         ),
     ),
@@ -196,7 +196,7 @@ LENS = Page(
                 "trim",
                 "wordpiece",
             ),
-            ("corpus", "counts", "model"),
+            ("corpus", "word-counts", "adapt"),
             (
                 NextPart(
                     "adapt",
@@ -252,7 +252,7 @@ TEXT = Page(
                 "recipe",
                 "wordpiece",
             ),
-            ("corpus", "counts", "vectors"),
+            ("corpus", "word-counts", "vectors"),
             (NextPart("vectors", "Train vectors of the words of this text.", needs="corpora"),),
             sources=("Poerner et al. 2020",),
         ),
@@ -272,7 +272,7 @@ VECTORS = Page(
                 " vectors of the :orange[**words of your field**], or import existing ones."
             ),
             ("artifact", "counted vectors", "space", "word vectors"),
-            ("vectors", "import", "contextual"),
+            ("vectors", "import-vectors", "contextual"),
             (
                 NextPart(
                     "alignment",
@@ -345,7 +345,7 @@ ADAPT = Page(
                 "recipe",
                 "stacked embedding",
             ),
-            ("model",),
+            ("adapt",),
             (
                 NextPart(
                     "try",
@@ -374,7 +374,7 @@ ADAPT = Page(
                 "replacement test",
                 "stacked embedding",
             ),
-            ("leaderboard",),
+            ("initializers",),
             (NextPart("adapt", "Adapt a model with one of them."),),
             sources=(
                 "Chen et al. 2026",
@@ -545,7 +545,7 @@ TRAIN = Page(
                 "pretraining from scratch",
                 "stage",
             ),
-            ("continued",),
+            ("continue-pretraining",),
             (NextPart("finetune", "Fine-tune the pretrained model on a task."),),
             shows_running=False,
         ),

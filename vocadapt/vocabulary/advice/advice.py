@@ -156,7 +156,7 @@ class Advice:
             "added": [asdict(gain) for gain in figures.gains],
             "recommended": self.recommended and asdict(self.recommended),
             "recipes": [asdict(recipe) for recipe in self.recipes],
-            "cut_words": [asdict(word) for word in self.split_words],
+            "split_words": [asdict(word) for word in self.split_words],
             "lines": figures.lines,
             "lines_read": figures.lines_read,
             "held_out_lines": figures.held_out_lines,
@@ -174,8 +174,8 @@ def tokenization_as_json(statistics: TokenizationStatistics) -> dict[str, Any]:
     return {
         "words": statistics.words,
         "distinct": statistics.distinct,
-        "cut": statistics.share,
-        "cut_distinct": statistics.share_distinct,
+        "split": statistics.share,
+        "split_distinct": statistics.share_distinct,
         "unknown": statistics.unknown_share,
         "fertility": statistics.fertility,
         "pieces": [

@@ -78,7 +78,7 @@ KINDS = {
         "remove a fraction of the tokens, chosen by a reduction heuristic",
         rearranges=True,
         adds=False,
-        settings=("cut", "removed", "count_marks"),
+        settings=("remove_by", "removed", "count_marks"),
     ),
     "trim": PlanKind(
         "keep only the tokens of a text, and those that they are made from",
@@ -89,12 +89,12 @@ KINDS = {
         settings=("cover", "keep", "characters"),
     ),
     "extend": PlanKind(
-        "append tokens, chosen by an augmentation heuristic", settings=("refill", "max_added")
+        "append tokens, chosen by an augmentation heuristic", settings=("add_by", "max_added")
     ),
     "combined": PlanKind(
         "remove a fraction of the tokens and add as many: the size is kept",
         rearranges=True,
-        settings=("cut", "removed", "refill", "count_marks"),
+        settings=("remove_by", "removed", "add_by", "count_marks"),
     ),
     "transfer": PlanKind("replace the vocabulary by another model's", ("target",), rearranges=True),
 }
@@ -127,20 +127,18 @@ class PlanSettings(CheckedSettings):
         label="Min occurrences",
         empty="any",
     )
-    cut: str = setting(
+    remove_by: str = setting(
         "last",
         "heuristic by which tokens are removed",
         choices=REDUCTIONS,
         label="Heuristic",
-        flag="--remove-by",
     )
     removed: float = setting(0.0, "fraction of the tokens to remove", high=1)
-    refill: str = setting(
+    add_by: str = setting(
         "target",
         "heuristic by which tokens are added",
         choices=AUGMENTATIONS,
         label="Heuristic",
-        flag="--add-by",
     )
     renew: bool = setting(
         False, "give every token a new embedding, not only the added ones", flag=""

@@ -101,10 +101,10 @@ def find_plan_inputs(settings: PlanSettings) -> frozenset[str]:
     """
     needs = set[str]()
     removes_some = settings.kind in ("reduce", "combined") and settings.removed < 1
-    if removes_some and REDUCTIONS[settings.cut].needs_counts:
+    if removes_some and REDUCTIONS[settings.remove_by].needs_counts:
         needs.add("counts")
     if settings.kind in ("combined", "extend"):
-        needs.update(set(AUGMENTATIONS[settings.refill].needs) - OF_MODEL)
+        needs.update(set(AUGMENTATIONS[settings.add_by].needs) - OF_MODEL)
     return frozenset(needs)
 
 
@@ -390,7 +390,7 @@ def _plan_combination(
     size that is a transfer.
     """
     if settings.removed == 1:
-        if settings.refill != "target" or sources.target is None:
+        if settings.add_by != "target" or sources.target is None:
             raise InputError(
                 "If all tokens are removed, special tokens and letters included, only the vocabulary"
                 " of a target can replace them."
@@ -410,7 +410,7 @@ def _plan_combination(
     kept = [token for token in vocabulary.tokens if token not in removed]
     kept_whole = [token for token in kept if token in vocabulary.whole]
     # Add exact words if possible: insertion would need intermediate tokens.
-    exact = AUGMENTATIONS[settings.refill].makes_words and vocabulary.prefers_exact_words(splitter)
+    exact = AUGMENTATIONS[settings.add_by].makes_words and vocabulary.prefers_exact_words(splitter)
     size = len(vocabulary) - len(kept)
     proposal = _propose(vocabulary, splitter, sources, settings, size, frozenset(kept), exact)
     remaining = vocabulary.without(removed)
@@ -455,7 +455,7 @@ def _select_removed(
 ) -> frozenset[str]:
     """Return the tokens that a reduction removes."""
     keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004 in floating point
-    chosen = ReductionSettings(settings.cut, keep, settings.seed, settings.count_marks)
+    chosen = ReductionSettings(settings.remove_by, keep, settings.seed, settings.count_marks)
     return frozenset(select_removed_tokens(vocabulary, chosen, sources.counts))
 
 
@@ -468,7 +468,7 @@ def _plan_extension(
     )
     if not proposal.tokens:
         raise InputError(
-            f"No new token: the augmentation {settings.refill} found none that the model lacks.",
+            f"No new token: the augmentation {settings.add_by} found none that the model lacks.",
             proposal.note,
         )
     added = _describe_added(vocabulary, proposal.tokens, sources)
@@ -500,7 +500,7 @@ def _propose(
         AugmentationMaterials(
             vocabulary, splitter, sources.counts, sources.target, kept, exact, sources.network
         ),
-        settings.refill,
+        settings.add_by,
         size,
     )
 

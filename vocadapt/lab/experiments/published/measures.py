@@ -189,7 +189,7 @@ def measure_growth(table: PublishedTable, materials: Materials, progress: Progre
             found[cell.row, cell.column] = reducer
             continue
         plan = get_preset(cell.facts.recipe).vocabulary
-        settings = ReductionSettings(plan.cut, 1 - plan.removed, SEEDS[0], plan.count_marks)
+        settings = ReductionSettings(plan.remove_by, 1 - plan.removed, SEEDS[0], plan.count_marks)
         try:
             growth = measure_growth_over_seeds(reducer.reducer, settings, SEEDS)
         except InputError as error:

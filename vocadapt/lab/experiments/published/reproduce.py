@@ -21,7 +21,7 @@ from vocadapt.lab.experiments.published.trainings import (
     score_trainings,
 )
 from vocadapt.lab.experiments.studies.grid import expand
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
 from vocadapt.published.comparison import Comparison, Score, compare
@@ -68,7 +68,7 @@ def reproduce(
     materials: Materials,
     scale: Scale,
     root: Path,
-    place: StudyRun | None = None,
+    place: StudyStep | None = None,
     progress: Progress = silent,
 ) -> Reproduction:
     """Compute the cells of a table that this machine can, and compare them with the published ones.
@@ -82,7 +82,7 @@ def reproduce(
     3. Compute the means that the table prints, and compare.
     """
     # 1. The plan.
-    start, place = time.perf_counter(), place or StudyRun()
+    start, place = time.perf_counter(), place or StudyStep()
     table = fill_imported(table, materials.workspace)
     plan = plan_table(table, materials, scale, root, place.workers)
     if plan.refusal:
@@ -140,7 +140,7 @@ def _train(
     materials: Materials,
     scale: Scale,
     root: Path,
-    place: StudyRun,
+    place: StudyStep,
     progress: Progress,
 ) -> Numbers:
     """Run the trainings of a table: the first variant, then all, unless the first one collapses."""

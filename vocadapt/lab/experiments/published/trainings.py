@@ -26,7 +26,7 @@ from vocadapt.lab.experiments.published.measures import ABSTRACTS, Place
 from vocadapt.lab.experiments.studies.grid import Cell, Grid, expand
 from vocadapt.lab.experiments.studies.runner import is_collapsed, summarize_grid
 from vocadapt.lab.experiments.studies.saved import FILE, KIND, format_study
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
@@ -221,7 +221,7 @@ def write_file(study: Study, root: Path) -> Path:
     """Write the file of a study into its folder, which all tables share; return it."""
     with open_growing(root) as folder, convert_write_errors(folder):
         if not (folder / MANIFEST).exists():
-            begun = Manifest(KIND, folder.name, asdict(StudyRun()), step="study")
+            begun = Manifest(KIND, folder.name, asdict(StudyStep()), step="study")
             begun.save(folder, lists_files=False)
         (folder / FILE).write_text(format_file(study, folder), encoding="utf-8")
     return root / FILE
@@ -254,13 +254,13 @@ def format_file(study: Study, folder: Path) -> str:
 
 
 def run_trainings(
-    study: Study, root: Path, materials: Materials, place: StudyRun, progress: Progress
+    study: Study, root: Path, materials: Materials, place: StudyStep, progress: Progress
 ) -> Numbers:
     """Run the cells of a study that are not there yet, as `study run` does; return its numbers."""
     grid = expand(study, root, workspace=materials.workspace)
     if all(step.is_whole(root) for step in grid.steps):
         return summarize_grid(grid, root).to_dict()
-    spec = Spec("study", place, {"file": (str(write_file(study, root)),)}).absolute()
+    spec = Spec(place, {"file": (str(write_file(study, root)),)}).absolute()
     return dict(run_step(spec, root, progress).manifest.numbers)
 
 
@@ -390,7 +390,7 @@ def _find_other_width(recipe: Recipe, model: NamedModel, vectors: str) -> str:
     """Return the word vectors that a recipe without an alignment lacks, "" if it has them: they must
     have as many dimensions as the embeddings of the model.
     """
-    if recipe.rows.method != "identity" or not vectors:
+    if recipe.initializer.method != "identity" or not vectors:
         return ""
     width = open_model(model.folder).config.get("hidden_size")
     with suppress(InputError):  # vectors from elsewhere have no manifest
@@ -432,7 +432,7 @@ def _find_target(recipe: Recipe, table: PublishedTable, materials: Materials) ->
         return published.folder, published.name
     # A recipe that reads no embeddings of the target needs its vocabulary alone.
     bare = materials.find_vocabulary(table.target)
-    if bare and not recipe.needs_similar_tokens and recipe.rows.method != "target":
+    if bare and not recipe.needs_similar_tokens and recipe.initializer.method != "target":
         return str(bare.model.path), bare.name
     if not materials.target:
         raise InputError(f"a target model, {shorten_name(table.target)}")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.search.space import Range, Space
 from vocadapt.lab.experiments.search.trials import TrialMaker, read_dev_score
+from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.pools import Pool
 from vocadapt.lab.experiments.studies.runner import (
     REPORT_EVERY,
@@ -25,7 +26,6 @@ from vocadapt.lab.experiments.studies.runner import (
     is_collapsed,
     start_step,
 )
-from vocadapt.lab.experiments.studies.study_step import StudyStep
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.workspace.workspace import Workspace
@@ -112,11 +112,11 @@ class _RunningTrial:
     """A trial that is running: its cells, one for each seed, and the scores so far."""
 
     trial: "Trial"
-    cells: Sequence[StudyStep]
+    cells: Sequence[CellStep]
     values: list[float] = field(default_factory=list)
 
     @property
-    def cell(self) -> StudyStep:
+    def cell(self) -> CellStep:
         """The cell that it waits for."""
         return self.cells[len(self.values)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from vocadapt.errors import InputError
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import STEP as FINETUNE
 from vocadapt.lab.steps.finetune import FinetuneStep, find_finetune_guards
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vocadapt.lab.experiments.studies.pools import Pool
 
 FIGURES = "figures.html"
-PLACE = ("on", "workers", "gpus")  # settings of StudyRun that a search uses
+PLACE = ("on", "workers", "gpus")  # settings of StudyStep that a search uses
 # Settings of a fine-tuning that are the same in all trials and can be chosen.
 BASE = ("finetune", "tokenization", "kind", "scorer", "fold", "limit", "unit")
 OPTIMISTIC = (
@@ -57,16 +57,16 @@ class SearchStep(CheckedSettings):
         high=MAX_SEED,
     )
     training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
-    place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
+    place: StudyStep = field(default_factory=StudyStep, metadata=show_only(*PLACE))
 
 
 @dataclass(frozen=True)
-class SeedStudyStep(CheckedSettings):
+class SeedsStep(CheckedSettings):
     """Settings of a seed study: the seeds, the training, and where it runs."""
 
     seeds: tuple[int, ...] = setting((1, 2, 3, 4, 5), "random seeds, one run each", high=MAX_SEED)
     training: FinetuneStep = field(default_factory=FinetuneStep, metadata=show_only(*BASE))
-    place: StudyRun = field(default_factory=StudyRun, metadata=show_only(*PLACE))
+    place: StudyStep = field(default_factory=StudyStep, metadata=show_only(*PLACE))
 
 
 class TrialAnswer(TypedDict):
@@ -203,7 +203,7 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     return cast(SearchNumbers, numbers)
 
 
-def compare_seeds(context: StepContext, settings: SeedStudyStep) -> SeedsNumbers:
+def compare_seeds(context: StepContext, settings: SeedsStep) -> SeedsNumbers:
     """Train every seed with the same settings; the result is the dev score after each epoch."""
     from vocadapt.analysis.figures.training import plot_dev_scores
     from vocadapt.lab.experiments.search.seed_study import run_seed_study
@@ -269,7 +269,7 @@ def choose_seeds(spec: Spec, settings: SearchStep, space: "Space") -> tuple[int,
     return space.seeds[:1]
 
 
-def open_search_pool(place: StudyRun, maker: "TrialMaker", root: Path) -> "Pool":
+def open_search_pool(place: StudyStep, maker: "TrialMaker", root: Path) -> "Pool":
     """Open the pool that trains the cells of a search, whose folder is `root`.
 
     Raises InputError for a place that is unknown or runs nothing, and for a cluster that cannot be
@@ -324,7 +324,7 @@ SEARCH = Step(
 SEEDS = Step(
     "seeds",
     "Compare seeds by epoch",
-    SeedStudyStep,
+    SeedsStep,
     compare_seeds,
     makes="searches",
     needs=(MODEL,),

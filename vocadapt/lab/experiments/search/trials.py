@@ -7,9 +7,9 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.search.space import apply_settings
+from vocadapt.lab.experiments.studies.cell_step import CellStep, Stamps
 from vocadapt.lab.experiments.studies.grid import identify_training
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
-from vocadapt.lab.experiments.studies.study_step import Stamps, StudyStep
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep, limit_task, load_task
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.model_folder import name_of
@@ -32,7 +32,7 @@ class TrialMaker:
     metric: str
     stamps: Stamps
 
-    def make_cells(self, given: Mapping[str, Any]) -> tuple[StudyStep, ...]:
+    def make_cells(self, given: Mapping[str, Any]) -> tuple[CellStep, ...]:
         """Return the steps of a trial with the given settings, one for each seed."""
         settings = apply_settings(self.spec.settings, given)
         names = (name_of(Path(self.spec.inputs["model"][0])), self.task_name)
@@ -69,7 +69,7 @@ def prepare_trials(
         )
     if base.fold == ALL_FOLDS:
         raise InputError("A search runs on one fold.", "Choose one, such as 1.", "fold")
-    spec = Spec("finetune", replace(base, weights=False), dict(inputs), offline=offline).absolute()
+    spec = Spec(replace(base, weights=False), dict(inputs), offline=offline).absolute()
     task = limit_task(load_task(spec, spec.settings), spec.settings.limit)[0]
     dev = task.splits.get("dev")
     if dev is None or not dev.labeled:
@@ -82,13 +82,13 @@ def prepare_trials(
     return TrialMaker(spec, seeds, task.name, task.scorer.headline, Stamps(None))
 
 
-def read_dev_scores(step: StudyStep, root: Path) -> tuple[float, ...]:
+def read_dev_scores(step: CellStep, root: Path) -> tuple[float, ...]:
     """Return the dev score of a finished cell after each epoch."""
     (run,) = load_runs(step.find_folder(root))
     return tuple(run.record["dev"])
 
 
-def read_dev_score(step: StudyStep, root: Path) -> float:
+def read_dev_score(step: CellStep, root: Path) -> float:
     """Return the dev score of a finished cell: that of its best epoch, whose weights are kept."""
     return max(read_dev_scores(step, root))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.grid import Cell, Grid
-from vocadapt.lab.experiments.studies.study_step import StudyStep
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation, estimate_vectors
 from vocadapt.lab.steps.finetune import limit_task, list_folds, load_task
 from vocadapt.lab.steps.step import Spec
@@ -86,10 +86,10 @@ def estimate_energy(cost: GridEstimate, grid: Grid, root: Path) -> Footprint:
 
 
 def _estimate_steps(
-    steps: Sequence[StudyStep],
+    steps: Sequence[CellStep],
     missing: Collection[str],
     root: Path,
-    model_cost: Callable[[StudyStep], float],
+    model_cost: Callable[[CellStep], float],
 ) -> float:
     """Estimate the seconds of the missing steps by a cost model, scaled by the speed of the
     finished ones.
@@ -102,11 +102,11 @@ def _estimate_steps(
     return modeled * taken / sum(map(model_cost, finished))
 
 
-def _model_adaptation(step: StudyStep) -> float:
+def _model_adaptation(step: CellStep) -> float:
     return estimate_adaptation(replace(step.spec, offline=True), step.threads)
 
 
-def _model_vectors(step: StudyStep) -> float:
+def _model_vectors(step: CellStep) -> float:
     return estimate_vectors(replace(step.spec, offline=True), step.spec.settings.word2vec)
 
 

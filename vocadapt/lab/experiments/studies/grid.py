@@ -14,15 +14,15 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, read_given, read_settings
-from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant, iterate_chosen
-from vocadapt.lab.experiments.studies.study_step import (
+from vocadapt.lab.experiments.studies.cell_step import (
     DIGEST,
+    CellStep,
     Names,
     Stamps,
-    StudyStep,
     compute_digest,
 )
-from vocadapt.lab.steps.adapt import ModelStep, check_model_step
+from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant, iterate_chosen
+from vocadapt.lab.steps.adapt import AdaptStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -41,7 +41,7 @@ class Cell:
     corpus: str
     task: str
     seed: int
-    step: StudyStep
+    step: CellStep
 
     @property
     def row(self) -> str:
@@ -54,22 +54,22 @@ class Grid:
     """All steps of a study: adapted models by name, then the cells in the order of the file."""
 
     study: Study
-    models: Mapping[str, StudyStep]
+    models: Mapping[str, CellStep]
     cells: tuple[Cell, ...]
 
     @cached_property
-    def steps(self) -> tuple[StudyStep, ...]:
+    def steps(self) -> tuple[CellStep, ...]:
         """The distinct steps, in the order in which they run: word vectors, models, cells."""
         cells = {cell.step.name: cell.step for cell in self.cells}
         return (*self.vectors.values(), *self.models.values(), *cells.values())
 
     @cached_property
-    def vectors(self) -> Mapping[str, StudyStep]:
+    def vectors(self) -> Mapping[str, CellStep]:
         """The word vectors that the study trains for its models, by name."""
         needed = [model.needs for model in self.models.values() if model.needs is not None]
         return {step.name: step for step in needed}
 
-    def list_missing(self, root: Path) -> list[StudyStep]:
+    def list_missing(self, root: Path) -> list[CellStep]:
         """List the steps that must run until all cells are finished, in that order; `root` is the
         folder of the study. A model whose cells are finished is not made again.
         """
@@ -118,7 +118,7 @@ def expand(
     stamps, names = Stamps(workspace, offline), Names(root)
 
     # 2. The models.
-    models: dict[tuple[str, str], StudyStep | None] = {}
+    models: dict[tuple[str, str], CellStep | None] = {}
     for variant, corpus, *_ in chosen:
         if (variant.name, corpus) not in models:
             models[variant.name, corpus] = _build_model(study, variant, corpus, root, stamps, names)
@@ -174,7 +174,7 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
 
 def _build_model(
     study: Study, variant: Variant, corpus: str, root: Path, stamps: Stamps, names: Names
-) -> StudyStep | None:
+) -> CellStep | None:
     """Return the step that adapts the model of a variant; None for a model as it is."""
     if not variant.is_adapted:
         return None
@@ -185,11 +185,11 @@ def _build_model(
         # With one thread, trained word vectors are the same in every run.
         recipe = choose_recipe(given)
         recipe = replace(recipe, vectors=replace(recipe.vectors, workers=1))
-        settings = read_settings(given, ModelStep, ModelStep(recipe), ("corpus", "certify"))
+        settings = read_settings(given, AdaptStep, AdaptStep(recipe), ("corpus", "certify"))
         inputs = {"model": variant.model, "target": given.get("target", "")}
         inputs |= {"vectors": given.get("vectors", ""), "text": given.get("corpus", ())}
         inputs["glossary"] = given.get("glossary", ())
-        spec = Spec("model", settings, inputs, casing=given.get("casing", ""))
+        spec = Spec(settings, inputs, casing=given.get("casing", ""))
         checked = replace(spec, offline=bool(stamps.offline))
         check_model_step(checked.open_inputs(), settings)
         vectors = _build_vectors(study, spec, corpus or variant.name, stamps, names)
@@ -204,12 +204,12 @@ def _build_model(
         ) from error
     name = names.find((variant.name, corpus), compute_digest(spec, seen, study.threads))
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
-    return StudyStep(name, spec, study.threads, vectors, outside)
+    return CellStep(name, spec, study.threads, vectors, outside)
 
 
 def _build_vectors(
     study: Study, spec: Spec, text: str, stamps: Stamps, names: Names
-) -> StudyStep | None:
+) -> CellStep | None:
     """Build the step that trains the word vectors of a model on its text; None if they are given,
     or if its recipe needs none. Models that need the same vectors share the step.
 
@@ -222,10 +222,10 @@ def _build_vectors(
         return None  # vectors for the tokens of a bare vocabulary are trained on the text, too
     training = VectorsStep(corpus=settings.corpus, word2vec=settings.recipe.vectors)
     inputs = {role: spec.inputs[role] for role in ("text", "model")}
-    own = Spec("vectors", training, inputs, casing=spec.casing)
+    own = Spec(training, inputs, casing=spec.casing)
     seen = stamps.find_all(own)
     name = names.find((text, "vectors"), compute_digest(own, seen, study.threads))
-    return StudyStep(name, own, study.threads, stamps=seen)
+    return CellStep(name, own, study.threads, stamps=seen)
 
 
 def _replace_text(spec: Spec, vectors: Path) -> dict[str, tuple[str, ...]]:
@@ -245,23 +245,23 @@ class Training:
     names: tuple[str, ...]
     spec: Spec
     digested: bytes
-    needs: StudyStep | None
+    needs: CellStep | None
     stamps: Mapping[str, str]
     threads: int
 
-    def build_step(self, seed: int, names: Names | None = None) -> StudyStep:
+    def build_step(self, seed: int, names: Names | None = None) -> CellStep:
         """Build the step of one seed. names: the names of steps in the folder of a study."""
         spec = replace(self.spec, settings=replace(self.spec.settings, seeds=(seed,)))
         digest = blake2b(self.digested + str(seed).encode(), digest_size=DIGEST // 2).hexdigest()
         name = (names or Names()).find((*self.names, f"seed-{seed}"), digest)
-        return StudyStep(name, spec, self.threads, self.needs, self.stamps)
+        return CellStep(name, spec, self.threads, self.needs, self.stamps)
 
 
 def _build_training(
     study: Study,
     variant: Variant,
     task: StudyTask,
-    model: StudyStep | None,
+    model: CellStep | None,
     root: Path,
     stamps: Stamps,
 ) -> Training:
@@ -280,7 +280,7 @@ def _build_training(
             tuning, kind=task.kind, weights=study.keep_weights, **read_given(given, FinetuneStep)
         )
         inputs: dict[str, Any] = {"model": place, **stamps.find_task(task)}
-        spec = Spec("finetune", settings, inputs)
+        spec = Spec(settings, inputs)
         return identify_training((variant.name, task.name), spec, stamps, study.threads, model)
     except InputError as error:
         raise InputError(
@@ -295,7 +295,7 @@ def identify_training(
     spec: Spec,
     stamps: Stamps,
     threads: int,
-    model: StudyStep | None = None,
+    model: CellStep | None = None,
 ) -> Training:
     """Return a training, with the digest of all that determines its result except the seed.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.given_settings import get_key
-from vocadapt.lab.steps.adapt import NAMES, ModelStep
+from vocadapt.lab.steps.adapt import NAMES, AdaptStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.presets import format_recipe_name
 from vocadapt.recipe import Recipe
@@ -17,9 +17,9 @@ STAGES = {  # group of settings of an adaptation → its name before the labels 
     "vectors": "Word vectors",
     "vocabulary": "Vocabulary",
     "alignment": "Alignment",
-    "rows": "New embeddings",
+    "initializer": "New embeddings",
     "module": "Extension module",
-    "further": "Continued pretraining",
+    "pretraining": "Continued pretraining",
     "corpus": "Text",
 }
 MODEL, RECIPE = "Model", "Recipe"
@@ -63,16 +63,16 @@ def list_adaptation(spec: Spec) -> Labelled:
     return found | {declared.label: recipe.tokenizer}
 
 
-def _find_stages(step: ModelStep, inputs: Mapping[str, Any]) -> list[str]:
+def _find_stages(step: AdaptStep, inputs: Mapping[str, Any]) -> list[str]:
     """Return the stages that an adaptation has: only their settings change its result."""
     recipe = step.recipe
     has = {
         "vectors": "vectors" in recipe.needs and "vectors" not in inputs,
         "vocabulary": True,
         "alignment": recipe.needs_alignment,
-        "rows": recipe.makes_embeddings,
+        "initializer": recipe.makes_embeddings,
         "module": bool(recipe.module.size),
-        "further": bool(recipe.further.stage),
+        "pretraining": bool(recipe.pretraining.stage),
         "corpus": "text" in inputs,
     }
     return [stage for stage, there in has.items() if there]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vocadapt.lab.experiments.studies.study_step import STEP_NAME
+from vocadapt.lab.experiments.studies.cell_step import STEP_NAME
 from vocadapt.lab.results.runs import RunSet
 from vocadapt.lab.workspace.workspace import Workspace
 

@@ -21,6 +21,7 @@ from vocadapt.analysis.results.study_report import (
     render_study_page,
 )
 from vocadapt.errors import InputError
+from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.grid import Cell, Grid
 from vocadapt.lab.experiments.studies.labelled_settings import (
     MODEL,
@@ -33,7 +34,6 @@ from vocadapt.lab.experiments.studies.labelled_settings import (
     shorten_paths,
 )
 from vocadapt.lab.experiments.studies.states import count_states, find_states, find_step_state
-from vocadapt.lab.experiments.studies.study_step import StudyStep
 from vocadapt.lab.experiments.studies.table import build_table, group_cells, open_cells
 from vocadapt.lab.experiments.studies.tracker import render_tracker
 from vocadapt.lab.results.runs import RunSet
@@ -157,7 +157,7 @@ def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:
         listed = read_manifest(root).numbers.get("failures", ())
         failures = {one["name"]: one["problem"] for one in listed}
 
-    def find(what: str, step: StudyStep) -> Unfinished:
+    def find(what: str, step: CellStep) -> Unfinished:
         state, _, problem = find_step_state(step, root)
         if state == "waiting" and step.name in failures:
             state = "failed"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab.experiments.studies.cell_step import CellStep, stamp_input
 from vocadapt.lab.experiments.studies.grid import Grid
 from vocadapt.lab.experiments.studies.pools import Pool
-from vocadapt.lab.experiments.studies.study_step import StudyStep, stamp_input
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import prepare_cell, remove_remains
 from vocadapt.lab.jobs.status import write_status
@@ -61,8 +61,8 @@ class Outcome:
 class Schedule:
     """The unfinished steps of a run: waiting, running, failed, and the attempts of each."""
 
-    waiting: deque[StudyStep]
-    running: dict[Path, StudyStep] = field(default_factory=dict)
+    waiting: deque[CellStep]
+    running: dict[Path, CellStep] = field(default_factory=dict)
     attempts: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Failure] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class Schedule:
         """Return whether a step of this name is running or waiting."""
         return any(step.name == name for step in (*self.running.values(), *self.waiting))
 
-    def fail(self, step: StudyStep, problem: str) -> None:
+    def fail(self, step: CellStep, problem: str) -> None:
         """Record that a step has failed for good."""
         self.failures[step.name] = Failure(step.name, problem, self.attempts[step.name])
 
@@ -126,12 +126,12 @@ def summarize_grid(grid: Grid, root: Path) -> Outcome:
     return Outcome(len(grid.cells), 0, 0, collapsed, len(whole))
 
 
-def is_collapsed(step: StudyStep, root: Path) -> bool:
+def is_collapsed(step: CellStep, root: Path) -> bool:
     """Return whether the run of a finished cell never left the majority baseline."""
     return bool(read_manifest(step.find_folder(root)).numbers.get("collapsed"))
 
 
-def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
+def start_step(step: CellStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
     """Submit a step to the pool; `workspace` is the folder of the study."""
     job = prepare_cell(workspace, step.spec, step.name, step.threads)
     schedule.attempts[step.name] += 1
@@ -139,7 +139,7 @@ def start_step(step: StudyStep, schedule: Schedule, workspace: Workspace, pool: 
     pool.submit(job.folder)
 
 
-def _take_next(schedule: Schedule, root: Path) -> StudyStep | None:
+def _take_next(schedule: Schedule, root: Path) -> CellStep | None:
     """Take the first waiting step whose needed step is finished; fail the steps whose needed step
     failed or was removed.
     """
@@ -183,7 +183,7 @@ def handle_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
         write_status(job.folder, replace(status, state="failed", remedy=LOST_REMEDY))
 
 
-def find_changed_input(step: StudyStep, root: Path) -> str:
+def find_changed_input(step: CellStep, root: Path) -> str:
     """Return the role of an input that has changed since the study was expanded, now or when the
     result of the step was computed; "" if none has.
     """

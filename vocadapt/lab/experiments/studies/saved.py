@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, read_study
 from vocadapt.lab.jobs.queue import Job, list_jobs
 from vocadapt.lab.workspace.drafts import (
@@ -95,7 +95,7 @@ def save_study(
             _read(text, draft, check)
             given = record_input([draft / FILE])
             inputs = {"file": replace(given, paths=(f"{KIND}/{name}/{FILE}",))}
-            settings = asdict(StudyRun())
+            settings = asdict(StudyStep())
             Manifest(KIND, name, settings, inputs, step="study").save(draft, lists_files=False)
     else:
         with open_growing(folder), open_folder_draft(folder) as beside:
@@ -126,7 +126,7 @@ def register_study(
         return open_artifact(folder)
     with open_draft(folder) as draft:
         inputs = {"file": record_input([file], workspace.root)}
-        manifest = Manifest(KIND, study.name, asdict(StudyRun()), inputs, step="study")
+        manifest = Manifest(KIND, study.name, asdict(StudyStep()), inputs, step="study")
         manifest.save(draft, lists_files=False)
     return open_artifact(folder)
 

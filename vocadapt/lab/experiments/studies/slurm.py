@@ -15,9 +15,9 @@ from pathlib import Path
 
 import vocadapt
 from vocadapt.errors import Canceled
+from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.cell_worker import THREADS, run_cell
 from vocadapt.lab.experiments.studies.grid import MANY_CELLS, Grid, count_most
-from vocadapt.lab.experiments.studies.study_step import StudyStep
 from vocadapt.lab.jobs.queue import prepare_cell
 from vocadapt.lab.jobs.worker import EXITS
 from vocadapt.lab.workspace.drafts import convert_write_errors
@@ -123,7 +123,7 @@ def run_array_task(grid: Grid, root: Path, index: int, tasks: int) -> ArrayTaskO
     return ArrayTaskOutcome(len(cells), done, int(done < len(cells)))
 
 
-def _run_step(step: StudyStep, root: Path, grid: Grid) -> bool:
+def _run_step(step: CellStep, root: Path, grid: Grid) -> bool:
     """Run an unfinished step, with retries; return whether it is finished. Raises Canceled if SLURM
     ends this task.
     """

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.grid import Cell, Grid
 from vocadapt.lab.experiments.studies.runner import is_collapsed
-from vocadapt.lab.experiments.studies.study_step import StudyStep
 from vocadapt.lab.jobs.job import SPEC, Job
 
 STATES = {  # state → what it means
@@ -34,7 +34,7 @@ def find_states(grid: Grid, root: Path) -> tuple[CellState, ...]:
     return tuple(_find_state(cell, root) for cell in grid.cells)
 
 
-def find_step_state(step: StudyStep, root: Path) -> tuple[str, float | None, str]:
+def find_step_state(step: CellStep, root: Path) -> tuple[str, float | None, str]:
     """Return the state of a step, the fraction that is done, and why it failed."""
     if step.is_whole(root):
         return "done", 1.0, ""

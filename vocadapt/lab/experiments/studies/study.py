@@ -11,7 +11,7 @@ from vocadapt.settings import CheckedSettings, setting
 
 
 @dataclass(frozen=True)
-class StudyRun(CheckedSettings):
+class StudyStep(CheckedSettings):
     """Where a study runs, and on how many workers."""
 
     on: str = setting(
@@ -30,7 +30,7 @@ class StudyRun(CheckedSettings):
     )
 
 
-def run_study(context: StepContext, settings: StudyRun) -> Numbers:
+def run_study(context: StepContext, settings: StudyStep) -> Numbers:
     """Run the unfinished cells of a study; the result is the table."""
     # Imported here: a study consists of other steps, so its modules import this package.
     from vocadapt.lab.experiments.studies.grid import expand
@@ -94,7 +94,7 @@ def find_study_guards(planned: PlannedStep) -> Iterator[Guard]:
 STEP = Step(
     "study",
     "Run a study",
-    StudyRun,
+    StudyStep,
     run_study,
     makes="studies",
     needs=(Role("file", "", "Study"),),

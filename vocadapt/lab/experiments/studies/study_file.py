@@ -30,7 +30,7 @@ from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, declare_keys
 from vocadapt.lab.experiments.studies.extended_files import read_extended
 from vocadapt.lab.experiments.studies.table_reader import TableReader
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import CASINGS
 from vocadapt.lab.workspace.workspace import check_name
@@ -197,7 +197,7 @@ def declare_adapting() -> dict[str, Setting]:
     for name, initializer in INITIALIZERS.items():
         if initializer.settings is not None:
             declared |= declare_keys(initializer.settings, prefix=f"{name}-")
-    return declared | declare_keys(CorpusSettings) | declare_keys(ModelStep, ("certify",))
+    return declared | declare_keys(CorpusSettings) | declare_keys(AdaptStep, ("certify",))
 
 
 def declare_training() -> dict[str, Setting]:
@@ -256,7 +256,7 @@ def _check_pretraining(
         recipe = choose_recipe({key: given[key] for key in given if key not in shared})
     except InputError:  # another mistake, which is reported when the variant is expanded
         return
-    if not recipe.further.stage:
+    if not recipe.pretraining.stage:
         key = min(shared)
         raise reader.build_error(
             f"{where}: {key} would be of continued pretraining, which the recipe {recipe.name} does"

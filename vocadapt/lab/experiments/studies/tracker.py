@@ -74,7 +74,7 @@ def _build_config(cell: Cell, manifest: Manifest, run: SavedRun) -> dict[str, An
         "kind": run.record["kind"],
         "seed": cell.seed,
         "threads": manifest.threads,
-        "tokenization": run.record.get("tokenization", ""),
+        "trained_on": run.record.get("trained_on", ""),
         **list_settings(cell.step.spec.settings),
         **{f"version.{name}": number for name, number in manifest.versions.items()},
     }

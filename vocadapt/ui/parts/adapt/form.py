@@ -162,15 +162,15 @@ def _choose_options(
         recipe = _choose_extension_options(recipe, model)
     if recipe.makes_embeddings:
         with more:
-            rows = draw_own_settings(recipe.rows, [recipe.rows.method], "adapt")
-        recipe = replace(recipe, rows=rows)
-    if recipe.further.stage:
+            own = draw_own_settings(recipe.initializer, [recipe.initializer.method], "adapt")
+        recipe = replace(recipe, initializer=own)
+    if recipe.pretraining.stage:
         trained = cache.model_of(model)
         if not has_mlm_head(trained):
             pretraining_view.explain_missing_head(pickers.display_model(workspace, model), trained)
             return None
-        training = pretraining_view.fit_length(recipe.further.training, trained)
-        recipe = replace(recipe, further=replace(recipe.further, training=training))
+        training = pretraining_view.fit_length(recipe.pretraining.training, trained)
+        recipe = replace(recipe, pretraining=replace(recipe.pretraining, training=training))
     if chosen.advice and recipe != chosen.recipe:
         recipe = replace(recipe, name=f"{RECOMMENDED}-changed")
     return replace(chosen, recipe=recipe)
@@ -245,7 +245,7 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
         st.markdown("No word of this text can be added to this model.")
         return None
     draw_link("advise", "Read the advice", icon=":material/menu_book:")
-    recipe = replace(found, rows=chosen.recipe.rows)
+    recipe = replace(found, initializer=chosen.recipe.initializer)
     return replace(chosen, recipe=recipe, advice=report)
 
 
@@ -260,13 +260,13 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
         return recipe
     offered = {}
     for name in INITIALIZERS:
-        changed = replace(recipe, rows=replace(recipe.rows, method=name))
+        changed = replace(recipe, initializer=replace(recipe.initializer, method=name))
         if changed.needs <= {*recipe.needs, "text", "glossary"}:
             offered[name] = changed
     chosen = st.selectbox(
         "Initializer",
         list(offered),
-        list(offered).index(recipe.rows.method),
+        list(offered).index(recipe.initializer.method),
         key=f"initializer_{recipe.name}",
         help=explain("Initializer", "Selects how the embeddings of new tokens are initialized."),
     )
@@ -455,7 +455,7 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
             format="%.4f",
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
-    if {"refill", "max_added"} <= set(recipe.kind.settings):
+    if {"add_by", "max_added"} <= set(recipe.kind.settings):
         recipe = _choose_heuristic(recipe, cache.model_of(model).vocabulary.family)
         size = draw_setting(
             st,
@@ -499,13 +499,13 @@ def _choose_heuristic(recipe: Recipe, family: str) -> Recipe:
     family.
     """
     offered = list_augmentations(family, recipe.needs)
-    usual = recipe.vocabulary.refill
+    usual = recipe.vocabulary.add_by
     if usual not in offered:
         usual = next(iter(offered))
     add_by = draw_setting(
         st,
-        replace(recipe.vocabulary, refill=usual),
-        "refill",
+        replace(recipe.vocabulary, add_by=usual),
+        "add_by",
         f"adapt_add_by_{recipe.name}_{family}",
         label="Tokens added by",
         choices=offered,

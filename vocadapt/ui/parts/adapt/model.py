@@ -166,8 +166,11 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
     if "stacked" not in numbers or "vectors" not in inputs:
         return
-    rows = artifact.manifest.settings["recipe"]["rows"]
-    if build_settings(StackedSettings, rows["options"].get("stacked", {})) != StackedSettings():
+    initializer = artifact.manifest.settings["recipe"]["initializer"]
+    if (
+        build_settings(StackedSettings, initializer["options"].get("stacked", {}))
+        != StackedSettings()
+    ):
         return
     found = [one for one in workspace.artifacts("vectors") if one.stamp == inputs["vectors"].stamp]
     if not found or found[0].manifest.numbers.get("trainer") != COUNTED:
@@ -208,7 +211,7 @@ def draw_footprint(artifact: Artifact) -> None:
 def _draw_next_step(artifact: Artifact) -> None:
     """Draw a link to the pretraining stage that a new exBERT needs; nothing for other models."""
     numbers = artifact.manifest.numbers
-    if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
+    if not str(numbers.get("preset", "")).startswith("exbert-") or "pretraining" in numbers:
         return
     stage, untrained = "continued", "The new embeddings"
     if numbers.get("module"):

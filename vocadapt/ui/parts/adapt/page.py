@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.components import mistakes
@@ -56,7 +56,7 @@ def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
     """Draw the name of the result and the button that starts the job."""
     if chosen.is_discouraged:
         draw_note("The advice for this text is not to change the vocabulary.")
-    spec = Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs)
+    spec = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs)
     wish = chosen.suggested_name
     target = panel.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")
     if target:

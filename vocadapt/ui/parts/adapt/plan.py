@@ -86,9 +86,12 @@ def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
                 column_config={"token": st.column_config.TextColumn()},
             )
     # 3. The cost of continued pretraining.
-    if chosen.recipe.further.stage and chosen.corpus:
+    if chosen.recipe.pretraining.stage and chosen.corpus:
         request = view.PretrainingRequest(
-            pickers.shown_model(chosen.model), chosen.model, chosen.corpus, chosen.recipe.further
+            pickers.shown_model(chosen.model),
+            chosen.model,
+            chosen.corpus,
+            chosen.recipe.pretraining,
         )
         view.draw_cost(
             workspace, request, list_pretrained_models(workspace), "Continued pretraining, about"

@@ -11,7 +11,7 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.reports import advice as lab
 from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.adapt_cost import estimate_adaptation
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -151,8 +151,8 @@ def _draw_recommendation(
             _offer_training(workspace, corpus, model)
             return
         inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
-        work = estimate_adaptation(Spec("model", ModelStep(recipe), inputs))
-        seconds = estimate_job_seconds(workspace, "model", work)
+        work = estimate_adaptation(Spec(AdaptStep(recipe), inputs))
+        seconds = estimate_job_seconds(workspace, "adapt", work)
         certain = describe_certain(report.advice.figures.gain(suggested.min_count), seconds)
         label = f"{label}: {certain}"
         if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
@@ -187,7 +187,7 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
     draw_note(vectors_view.describe_training(workspace, model, corpus, settings))
     with st.container(horizontal=True, vertical_alignment="center"):
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
-        spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
+        spec = Spec(VectorsStep(word2vec=settings), inputs)
         label, key = "Train word vectors", "advise_train"
         name = panel.draw_start(workspace, spec, corpus.name, label, key)
         if name:
@@ -330,7 +330,7 @@ def draw_split_words(report: lab.AdviceReport) -> None:
     draw_table(
         table,
         height=330,
-        key="cut",
+        key="split",
         column_config={"word": text, "wordpieces": text},
     )
 

@@ -67,7 +67,7 @@ def draw(workspace: Workspace) -> None:
             label, key, kind = "Evaluate all methods", "judge_all", "primary"
             to_evaluate = methods.list_feasible(spaces)
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
-        spec = Spec("alignment", AlignmentStep(which, compare=compare), inputs)
+        spec = Spec(AlignmentStep(which, compare=compare), inputs)
         wish = f"{vectors.name}-{which.method}"
         name = panel.draw_start(workspace, spec, wish, label, key, kind=kind)
         if name:

@@ -135,7 +135,7 @@ def choose_new(workspace: Workspace) -> Spec | None:
     pair = noise_baseline.choose_baseline(workspace, before, after, settings)
     if pair is not None:
         inputs["noise"] = tuple(str(one.folder) for one in pair)
-    return Spec("change", ChangeStep(settings), inputs, offline=True)
+    return Spec(ChangeStep(settings), inputs, offline=True)
 
 
 def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
@@ -241,7 +241,7 @@ def read_spec(workspace: Workspace, artifact: Artifact) -> Spec:
         for role, given in manifest.inputs.items()
     }
     settings = read_saved_settings(ChangeStep, manifest.settings, artifact.name)
-    return Spec("change", settings, inputs, offline=True)
+    return Spec(settings, inputs, offline=True)
 
 
 def is_result_of(workspace: Workspace, artifact: Artifact, spec: Spec) -> bool:

@@ -105,7 +105,7 @@ class FinetuneRequest:
 
     def spec(self, model: str) -> Spec:
         """Return the step and inputs of the job for one of the models."""
-        return Spec("finetune", self.step, {"model": (model,), "task": (str(self.task_path),)})
+        return Spec(self.step, {"model": (model,), "task": (str(self.task_path),)})
 
     def suggest_name(self, label: str) -> str:
         """Return the suggested name of the runs of one of the models."""

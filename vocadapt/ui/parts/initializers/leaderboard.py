@@ -16,7 +16,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 from vocadapt.lab.inputs.corpora import list_texts
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.command_lines import build_artifact_command
-from vocadapt.lab.steps.compare_initializers import InitializerComparison, LeaderboardStep
+from vocadapt.lab.steps.initializers import InitializerComparison, InitializersStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.progress import percent
@@ -81,7 +81,7 @@ def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
     """Return the leaderboards of these inputs, newest first."""
     inputs = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
     boards = []
-    for board in workspace.artifacts("leaderboards"):
+    for board in workspace.artifacts("initializers"):
         paths = {role: given.paths[0] for role, given in board.manifest.inputs.items()}
         paths.pop("held_out", None)  # the text for the masked loss
         if {role: (workspace.root / path).resolve() for role, path in paths.items()} == inputs:
@@ -112,7 +112,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         matched = _draw("norm_matched", "matched", toggle=True)
     # 2. The initializers to compare, and the settings of those that are selected.
     settings = LeaderboardSettings(
-        held_out=hidden, seed=seed, norm_matched=matched, rows=InitializerSettings(seed=seed)
+        held_out=hidden, seed=seed, norm_matched=matched, initializer=InitializerSettings(seed=seed)
     )
     compared = st.multiselect(
         "Initializers to compare",
@@ -126,8 +126,8 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         ),
     )
     settings = replace(settings, methods=tuple(compared))
-    own = draw_own_settings(settings.rows, settings.methods, "initializers")
-    settings = replace(settings, rows=own)
+    own = draw_own_settings(settings.initializer, settings.methods, "initializers")
+    settings = replace(settings, initializer=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
     text = st.selectbox(
         "Held-out text",
@@ -145,13 +145,13 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         inputs["held_out"] = corpora[text]
     reads_text = bool({"held_out", "vectors"} & inputs.keys())
     work = estimate_leaderboard_seconds(transfer.materials, settings, reads_text)
-    time = format_estimate(estimate_job_seconds(workspace, "leaderboard", work))
+    time = format_estimate(estimate_job_seconds(workspace, "initializers", work))
     about = f"{count(len(settings.methods_to_compare))} initializers take about {time}"
     if text in corpora:
         about += "; the masked loss reads the text once for each of them"
     st.markdown(f"{about}.")
     paths = {role: (path,) for role, path in inputs.items()}
-    spec = Spec("leaderboard", LeaderboardStep(settings), paths)
+    spec = Spec(InitializersStep(settings), paths)
     wish = Path(inputs.get("vectors") or inputs["target"]).stem
     name = panel.draw_start(workspace, spec, wish, "Compare initializers", "compare")
     if name:

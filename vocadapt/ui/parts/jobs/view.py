@@ -287,7 +287,7 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
     with right:
         spec = None
         if all(inputs[role.name] for role in step.needs):
-            spec = Spec(step.name, settings, inputs)
+            spec = Spec(settings, inputs)
         name = panel.draw_start(workspace, spec, step.name, "Start", f"{key}_start", f"{key}_name")
         if spec and name:
             panel.start(workspace, spec, name)

@@ -18,7 +18,11 @@ def draw(workspace: Workspace) -> None:
     # 1. The running job, and the selected result: its curves and gates.
     with st.container():
         panel.draw_running(
-            workspace, "continued", "pretraining_live", result.draw_running_job, result.LIVE_HEIGHT
+            workspace,
+            "continue-pretraining",
+            "pretraining_live",
+            result.draw_running_job,
+            result.LIVE_HEIGHT,
         )
     pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None

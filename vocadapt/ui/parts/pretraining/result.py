@@ -57,7 +57,7 @@ def draw_running_job(job: Job, status: Status) -> None:
     # 1. The status line of the job, with its stage.
     line = (
         f"{panel.CHIPS[status.state]} {panel.format_title(job)} · stage"
-        f" **{job.spec.settings.further.stage}** · {panel.describe_pace(job, status)}"
+        f" **{job.spec.settings.pretraining.stage}** · {panel.describe_pace(job, status)}"
     )
     panel.draw_running_job(job, status, line)
     # 2. The held-out loss so far, which the checkpoint contains.

@@ -13,7 +13,7 @@ from vocadapt.lab.jobs.estimates import MIN_SECONDS, estimate_job_seconds, measu
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.continue_pretraining import ContinuedPretrainingStep
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models import config_sizes
@@ -77,19 +77,18 @@ class PretrainingRequest:
     label: str
     model: str
     corpus: Artifact
-    further: ContinuedSettings
+    pretraining: ContinuedSettings
 
     @property
     def suggested_name(self) -> str:
         """The suggested name of the result."""
-        return f"{find_model_stem(self.label)}-{self.further.stage}"
+        return f"{find_model_stem(self.label)}-{self.pretraining.stage}"
 
     @property
     def spec(self) -> Spec:
         """The step and its inputs."""
         return Spec(
-            "continued",
-            ContinuedPretrainingStep(further=self.further),
+            ContinuePretrainingStep(pretraining=self.pretraining),
             {
                 "model": (str(cache.model_of(self.model).path),),
                 "text": (str(self.corpus.folder),),
@@ -242,7 +241,7 @@ def draw_cost(
     what: str = "About",
 ) -> None:
     """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
-    training = request.further.training
+    training = request.pretraining.training
     wordpieces, known = estimate_wordpieces(request, workspace)
     per_second, pace = estimate_pace(workspace, request, made)
     basis = f"at {count(round(per_second))} per second on an idle machine, {pace}"
@@ -252,7 +251,7 @@ def draw_cost(
         per_second /= slowdown
         basis += f", {slowdown:g} × fewer now because this machine is busy"
     found = estimate_pretraining_cost(wordpieces, training, per_second, pace)
-    seconds = estimate_job_seconds(workspace, "continued", found.seconds)
+    seconds = estimate_job_seconds(workspace, "continue-pretraining", found.seconds)
     time = format_estimate_bold(seconds)
     if training.budget == "hours":
         time = f"**{duration(seconds)}**"
@@ -285,8 +284,8 @@ def estimate_pace(
     of the model.
     """
     config = cache.model_of(request.model).config
-    further = request.further
-    modeled = estimate_pretraining_speed(config, further.cost_stage, further.training)
+    pretraining = request.pretraining
+    modeled = estimate_pretraining_speed(config, pretraining.cost_stage, pretraining.training)
     found = measure_speed(workspace, compute_speed_ratios(request, made, config))
     if found:
         return modeled * found.ratio, found.describe("pretraining")
@@ -299,18 +298,18 @@ def compute_speed_ratios(
     """Yield the pretrainings of this model in this stage, each with its measured speed divided by
     its modeled speed, 0 if unknown.
     """
-    further = request.further
+    pretraining = request.pretraining
     for one in made:
         numbers = one.numbers
         trained = (numbers["stage"], numbers.get("trained", ALL))
-        same_stage = trained == (further.stage, further.trained)
+        same_stage = trained == (pretraining.stage, pretraining.trained)
         same_model = one.model in (request.label, name_of(Path(request.model)))
         # Short trainings do not show the speed, and the time of a single step includes the setup.
         is_long = numbers.get("seconds", 0) >= MIN_SECONDS and numbers.get("steps", 0) > 1
         if not (same_stage and same_model and is_long):
             continue
         with suppress(InputError):  # settings of another version
-            settings = one.further
+            settings = one.pretraining
             modeled = estimate_pretraining_speed(config, settings.cost_stage, settings.training)
             yield one.artifact, float(numbers.get("tokens_per_second", 0)) / modeled
 

@@ -333,7 +333,7 @@ def draw_form(
     # 3. The name and the button. The popover closes on the rerun after the start.
     suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
     inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
-    spec = Spec("projection", ProjectionStep(selected.choice, settings), inputs)
+    spec = Spec(ProjectionStep(selected.choice, settings), inputs)
     wish, label = f"{suggested_name}-{method}", "Create projection"
     name = panel.draw_start(workspace, spec, wish, label, "make_map", "projection_name")
     if name:
@@ -366,7 +366,7 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     # 2. The name and the button.
     wish = intake.suggest_name(files)
     inputs = {"space": (space.name,), "layout": (str(files[0]),)}
-    spec = Spec("import-layout", ImportLayoutStep(), inputs)
+    spec = Spec(ImportLayoutStep(), inputs)
     key, name_key = "import_layout", "projection_layout_name"
     name = panel.draw_start(workspace, spec, wish, "Import layout", key, name_key)
     if name:

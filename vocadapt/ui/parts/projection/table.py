@@ -246,9 +246,7 @@ def draw_details(
     """Draw the folded block: the command, the settings and figures, and the downloads."""
     with open_details():
         roles = zip(("space", "other"), shown.spaces, strict=False)
-        spec = Spec(
-            "projection", shown.projection.settings, {role: (one.name,) for role, one in roles}
-        )
+        spec = Spec(shown.projection.settings, {role: (one.name,) for role, one in roles})
         # 1. The command; for a saved projection the one that created it.
         command = build_command(spec, Path("map.html"))
         if shown.artifact and shown.artifact.manifest.command:

@@ -23,7 +23,7 @@ from vocadapt.lab.experiments.published.trainings import (
     write_file,
 )
 from vocadapt.lab.experiments.studies.saved import KIND, find_running_job
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.published.comparison import Comparison
@@ -188,7 +188,7 @@ def _draw_trainings(
             study = plan_honest_trainings(table, materials, SCALES[scale], root).study
             assert study is not None
             file = write_file(study, root)
-            panel.start(workspace, Spec("study", StudyRun(), {"file": (str(file),)}), STUDY)
+            panel.start(workspace, Spec(StudyStep(), {"file": (str(file),)}), STUDY)
     if plan.computable:
         draw_results(table, read_trained(table, materials, SCALES[scale], root))
 

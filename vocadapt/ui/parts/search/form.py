@@ -23,10 +23,10 @@ from vocadapt.lab.experiments.search.space import (
     find_thesis_choices,
     parse_space,
 )
-from vocadapt.lab.experiments.search.step import SearchStep, SeedStudyStep
+from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
 from vocadapt.lab.experiments.search.trials import TrialMaker, prepare_trials
 from vocadapt.lab.experiments.studies.places import count_workers
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.step import Spec
@@ -96,8 +96,8 @@ class SearchRequest:
         """
         if not self.text:
             return self.spec
-        settings = SeedStudyStep(self.seeds, self.training, self.spec.settings.place)
-        return Spec("seeds", settings, dict(self.spec.inputs))
+        settings = SeedsStep(self.seeds, self.training, self.spec.settings.place)
+        return Spec(settings, dict(self.spec.inputs))
 
     @property
     def trials(self) -> int:
@@ -202,20 +202,20 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
         space.axes, _suggest_limit(inputs, space), SearchStep.__name__, model, task
     )
     settings = SearchStep(trials, seeds, fixed, training=training, place=place)
-    return SearchRequest(name, Spec("search", settings, inputs), seeds, space, text)
+    return SearchRequest(name, Spec(settings, inputs), seeds, space, text)
 
 
 def _draw_seed_fields(name: str, inputs: Mapping[str, tuple[str, ...]]) -> SearchRequest:
     """Draw the fields of a comparison of seeds."""
-    usual = " ".join(map(str, SeedStudyStep().seeds))
+    usual = " ".join(map(str, SeedsStep().seeds))
     seeds = parse_seeds(
         st.text_input("Seeds", usual, key="search_own_seeds", help="Sets the seeds, one run each.")
     )
     training, place = _draw_common(
-        (), _suggest_limit(inputs, None), SeedStudyStep.__name__, *inputs["model"], *inputs["task"]
+        (), _suggest_limit(inputs, None), SeedsStep.__name__, *inputs["model"], *inputs["task"]
     )
-    settings = SeedStudyStep(seeds, training, place)
-    return SearchRequest(name, Spec("seeds", settings, inputs), seeds)
+    settings = SeedsStep(seeds, training, place)
+    return SearchRequest(name, Spec(settings, inputs), seeds)
 
 
 def _draw_space() -> tuple[Space, str]:
@@ -262,7 +262,7 @@ def format_values(values: tuple[Any, ...] | Range) -> str:
 
 def _draw_common(
     searched: Collection[str], usual_limit: int, *names: str
-) -> tuple[FinetuneStep, StudyRun]:
+) -> tuple[FinetuneStep, StudyStep]:
     """Draw the settings that hold for all trials, and where these run.
 
     searched: keys of the settings that are tried, which are left out. usual_limit: with which all
@@ -281,14 +281,14 @@ def _draw_common(
             changed[name] = draw_setting(st, FinetuneSettings, name, f"search_{name}", **options)
         limit_key = "_".join(["search_limit", *names])
         limit = draw_setting(st, FinetuneStep(limit=usual_limit), "limit", limit_key, width=170)
-        workers = draw_setting(st, StudyRun, "workers", "search_workers", width=190)
+        workers = draw_setting(st, StudyStep, "workers", "search_workers", width=190)
     if usual_limit:
         draw_note(
             f"The suggested limit is {count(usual_limit)} examples: with it and the default settings,"
             f" this takes under {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
         )
     training = FinetuneStep(FinetuneSettings(**changed), limit=limit)
-    return training, StudyRun(workers=workers)
+    return training, StudyStep(workers=workers)
 
 
 def draw_estimate(
@@ -322,7 +322,7 @@ def draw_estimate(
 
 def _suggest_limit(inputs: Mapping[str, tuple[str, ...]], space: Space | None) -> int:
     """Return the limit of examples with which a search ends within minutes; 0 if none is needed."""
-    spec = Spec("finetune", FinetuneStep(), dict(inputs))
+    spec = Spec(FinetuneStep(), dict(inputs))
     stamp = compute_seen_stamp(list_task_files(Path(inputs["task"][0])))
     described = str(space.to_dict()) if space else ""
     return _suggest_cached(spec.to_json(), stamp, described, inputs, space)
@@ -336,7 +336,7 @@ def _suggest_cached(
     _inputs: Mapping[str, tuple[str, ...]],
     _space: Space | None,
 ) -> int:
-    seeds = _space.seeds[:1] if _space else SeedStudyStep().seeds
+    seeds = _space.seeds[:1] if _space else SeedsStep().seeds
     maker = prepare_trials(_inputs, FinetuneStep(), seeds, offline=True)
     trials = SearchStep().trials if _space else 1
     change = find_quick_search(maker, _space, trials, count_workers(0, maker.study))
@@ -354,7 +354,7 @@ def _prepare(workspace: Workspace, request: SearchRequest) -> TrialMaker:
     """Check model and task; return what makes the runs. Cached while the task is unchanged."""
     spec = request.spec
     paths.check_inputs(spec)
-    base = Spec("finetune", replace(request.training, seeds=request.seeds), dict(spec.inputs))
+    base = Spec(replace(request.training, seeds=request.seeds), dict(spec.inputs))
     stamp = compute_seen_stamp(list_task_files(Path(spec.inputs["task"][0])))
     return _prepare_cached(base.to_json(), stamp, request)
 

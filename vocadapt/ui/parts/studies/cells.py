@@ -133,7 +133,7 @@ def find_query(one: CellState, found: OpenedStudy) -> dict[str, str]:
     folder = one.cell.step.find_folder(found.root)
     numbers = read_manifest(folder).numbers
     called = [run.called for run in load_runs(folder)][:1]
-    shown = " · ".join(filter(None, (folder.name, *called, str(numbers.get("cut", "")))))
+    shown = " · ".join(filter(None, (folder.name, *called, str(numbers.get("tokenization", "")))))
     return {
         "results_task": str(numbers.get("task", "")),
         "results_run": folder.name,

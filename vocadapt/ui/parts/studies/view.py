@@ -14,7 +14,7 @@ from vocadapt.lab.experiments.studies.estimates import GridEstimate, estimate_en
 from vocadapt.lab.experiments.studies.places import check_place, count_workers
 from vocadapt.lab.experiments.studies.report import ENDINGS, render_report
 from vocadapt.lab.experiments.studies.saved import FILE, read_text
-from vocadapt.lab.experiments.studies.study import StudyRun
+from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.table import MIN_SEEDS, Row, build_table, describe_collapsed
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.guards import LONG
@@ -64,10 +64,10 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     grid = found.grid
     # 1. The settings, and the estimate.
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        workers = draw_setting(st, StudyRun, "workers", "studies_workers", width=220)
+        workers = draw_setting(st, StudyStep, "workers", "studies_workers", width=220)
         with st.popover("More settings", icon=":material/tune:"):
-            on = draw_setting(st, StudyRun, "on", "studies_on")
-        settings = StudyRun(on=check_place(on), workers=workers)
+            on = draw_setting(st, StudyStep, "on", "studies_on")
+        settings = StudyStep(on=check_place(on), workers=workers)
         used = count_workers(settings.workers, grid.study)
     is_long = False
     try:
@@ -83,7 +83,7 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
             f" ({plain(format_basis(energy))}). The time is estimated from {plain(cost.basis)}."
         )
     # 2. What is known before it starts, and the button.
-    spec = Spec("study", settings, {"file": (str(found.file),)})
+    spec = Spec(settings, {"file": (str(found.file),)})
     guards.draw_guards(workspace, spec, has_estimate=True)
     pressed = st.button(
         "Start" if found.n_left == len(found.states) else "Continue",

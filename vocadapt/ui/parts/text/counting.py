@@ -10,8 +10,8 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_job_seconds, measure_slowness
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.corpus import estimate_counting_seconds
-from vocadapt.lab.steps.count_words import STEP, CountStep
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.word_counts import STEP, WordCountsStep
 from vocadapt.lab.workspace.drafts import WRITE_REMEDY
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
@@ -40,7 +40,7 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
                 " differently. Choose a model for which it was counted, or import the text itself."
             )
             return
-        spec = Spec(STEP.name, CountStep(), {"text": (str(corpus.folder),), "model": (model,)})
+        spec = Spec(WordCountsStep(), {"text": (str(corpus.folder),), "model": (model,)})
         if panel.draw_if_running(workspace, spec):
             return
         # 2. The button, and how long it takes.

@@ -45,7 +45,7 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
     if files:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
-        spec = Spec("corpus", step, inputs)
+        spec = Spec(step, inputs)
     wish, key = intake.suggest_name(files), "take_text"
     kind: panel.ButtonKind = "secondary" if same else "primary"
     name = panel.draw_start(workspace, spec, wish, "Import and count", key, "corpus_name", kind)
@@ -67,6 +67,6 @@ def draw_news_offer(workspace: Workspace, model: str) -> None:
         if st.button("Try it on news", icon=":material/bolt:", key="take_news"):
             with mistakes.show_errors():
                 inputs = {"text": (str(news),), "model": (model,)}
-                spec = Spec("corpus", CorpusStep(copy=True), inputs)
+                spec = Spec(CorpusStep(copy=True), inputs)
                 queue.start(workspace, spec, workspace.find_free_name(*NEWS), once=True)
                 st.rerun()

@@ -105,7 +105,7 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
             copy=bool(corpus.manifest.settings.get("copy")),
             corpus=replace(text.settings, drop_copies=True),
         )
-        spec = Spec("corpus", step, {"text": tuple(map(str, text.files)), "model": (model,)})
+        spec = Spec(step, {"text": tuple(map(str, text.files)), "model": (model,)})
         wish, label = f"{corpus.name}-distinct", "Import without copies"
         name = panel.draw_start(workspace, spec, wish, label, "drop_copies", kind="secondary")
         if name:

@@ -359,7 +359,7 @@ def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
         draw_command(_build_command(folder, run, example), "The same in a terminal")
         st.markdown("The same in Python")
         draw_code(_build_python(folder, run, example), "python")
-        names = ("task", "kind", "model", "seed", "tokenization", "scorer", "outputs", "settings")
+        names = ("task", "kind", "model", "seed", "trained_on", "scorer", "outputs", "settings")
         st.markdown("The run")
         st.json({name: run.record[name] for name in names if name in run.record}, expanded=False)
 

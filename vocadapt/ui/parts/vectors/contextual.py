@@ -68,7 +68,7 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         st.markdown(_describe_vectors(workspace, corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         inputs = {"text": (str(corpus.folder),), "model": (name,)}
-        spec = Spec("contextual", ContextualStep(contextual=settings), inputs)
+        spec = Spec(ContextualStep(contextual=settings), inputs)
         label = "Make contextual vectors"
         artifact_name = panel.draw_start(
             workspace, spec, wish, label, "make_contextual", "contextual_name"

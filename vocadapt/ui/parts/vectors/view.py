@@ -14,7 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.alignment import AlignmentStep
-from vocadapt.lab.steps.import_vectors import ImportStep
+from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -265,7 +265,7 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
     with plan:
         st.markdown(describe_training(workspace, model, corpus, settings))
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
-        spec = Spec("vectors", VectorsStep(word2vec=settings), inputs)
+        spec = Spec(VectorsStep(word2vec=settings), inputs)
         name = panel.draw_start(
             workspace, spec, corpus.name, "Train word vectors", "train", "vectors_name"
         )
@@ -281,7 +281,7 @@ def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
     [model] = spec.inputs["model"]
     if not os.path.isfile(expand_path(model)):  # a bare vocabulary has no embeddings to align to
         inputs = {"vectors": (str(job.target),), "model": (model,)}
-        chosen = Spec("alignment", AlignmentStep(choose=True), inputs)
+        chosen = Spec(AlignmentStep(choose=True), inputs)
         wish = pickers.find_default_name(workspace, "alignments", f"{job.target.name}-alignment")
         # A visitor may have no more jobs: the page Alignment has a button.
         with suppress(InputError):
@@ -363,14 +363,14 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
     # 1. The file, and the words if it has none.
     files = intake.choose_files(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
-    limit = draw_setting(left, ImportStep, "limit", step=10_000)
+    limit = draw_setting(left, ImportVectorsStep, "limit", step=10_000)
     words = right.text_input(
         "Words file",
         help="File with one word per line; required for .npy and .safetensors.",
         key="words_file",
     ).strip()
     # 2. Which words are imported from it.
-    fold = draw_setting(st, ImportStep, "fold")
+    fold = draw_setting(st, ImportVectorsStep, "fold")
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     # 3. The name, and the button.
@@ -380,7 +380,7 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
         needed_model = model if fold or text else None
         candidates = {"file": str(files[0]), "model": needed_model, "words": words, "text": text}
         inputs = {role: (path,) for role, path in candidates.items() if path}
-        spec = Spec("import", ImportStep(limit=limit, fold=fold), inputs)
+        spec = Spec(ImportVectorsStep(limit=limit, fold=fold), inputs)
     wish = intake.suggest_name(files)
     name = panel.draw_start(workspace, spec, wish, "Import vectors", "import", "import_name")
     if spec and name:

@@ -12,7 +12,7 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import measure_model_size
-from vocadapt.lab.steps.adapt import ModelStep
+from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
@@ -144,7 +144,7 @@ def _draw_start_button(
         inputs["text"] = (str(corpus.folder),)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
-        spec = Spec("model", ModelStep(recipe=recipe), inputs)
+        spec = Spec(AdaptStep(recipe=recipe), inputs)
         key, name_key = "vocabulary_make", "vocabulary_name"
         name = panel.draw_start(
             workspace, spec, wish, "Make this model", key, name_key, "secondary"
