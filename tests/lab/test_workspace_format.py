@@ -1,4 +1,4 @@
-"""The number of the format: older workspaces are read, newer ones are refused in one sentence."""
+"""The number of the format: what is older is listed as such, a newer workspace is refused in one sentence."""
 
 import json
 import zipfile
@@ -9,7 +9,6 @@ from tests.conftest import edit_json
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import export_workspace, open_export
-from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.manifest import (
     FORMAT,
@@ -21,7 +20,7 @@ from vocadapt.lab.workspace.manifest import (
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.spaces.alignment.alignment import AlignmentSettings
 
-SENTENCE = "was written by a newer version of vocadapt: its format is 2"
+SENTENCE = "was written by a newer version of vocadapt: its format is 3"
 
 
 def put(workspace, name):
@@ -49,11 +48,16 @@ def newer(workspace):
     return workspace
 
 
-def test_the_number_is_written_and_an_artifact_without_one_is_read(workspace):
-    found = {one.name: one.manifest.format for one in workspace.artifacts("models")}
-    assert found == {"today": FORMAT, "old": 0}
-    renamed = rename_artifact(workspace, workspace.artifact("models", "old"), "older")
-    assert renamed.manifest.format == 0
+def test_an_artifact_of_an_earlier_version_is_listed_in_one_sentence(workspace, capsys):
+    assert {one.name: one.manifest.format for one in workspace.artifacts("models")} == {
+        "today": FORMAT
+    }
+    [(name, why)] = workspace.list_hidden().items()
+    assert name == "models/old" and "made by an earlier version" in why
+    with pytest.raises(InputError, match="earlier version"):
+        open_artifact(workspace.folder("models", "old"))
+    assert main(["workspace", "list", "--workspace", str(workspace.root)]) == 0
+    assert "earlier version" in capsys.readouterr().out
 
 
 def test_a_newer_workspace_is_not_shown_in_part(newer):

@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 # Number of the format of artifacts and their workspace, in every manifest. Manifests of versions
 # before the first number have none; nothing else differs, so they are read as they are. Raise it with
 # a change that this version could not read, and convert older manifests in `Manifest.load`.
-FORMAT = 1
+FORMAT = 2
 ARTIFACTS = {  # kind: name of one artifact of this kind
     "corpora": "corpus",
     "word-counts": "word counts",
@@ -102,9 +102,9 @@ class Manifest:
     `step`: name of the step; `command`: its command line; `files`: the other files that the step
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
-    CO2 of the step, and their basis (`vocadapt.system.footprint`), empty in older manifests; `guards`: what
-    was known before the step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote
-    it, 0 in older manifests.
+    CO2 of the step, and their basis (`vocadapt.system.footprint`), empty if they were not measured;
+    `guards`: what was known before the step started (`lab.steps.guards`); `format`: FORMAT of the
+    version that wrote it.
     """
 
     kind: str
@@ -126,7 +126,7 @@ class Manifest:
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Mapping[str, Any], ...] = ()
-    format: int = 0
+    format: int = FORMAT
 
     def __post_init__(self) -> None:
         for name in ("settings", "inputs", "numbers"):
@@ -145,7 +145,7 @@ class Manifest:
         lists_files: record what is in the folder; a study's folder is a workspace and grows.
         """
         files = sorted(files_in(folder)) if lists_files else []
-        strict_json.write(folder / MANIFEST, {**asdict(self), "files": files, "format": FORMAT})
+        strict_json.write(folder / MANIFEST, {**asdict(self), "files": files})
 
     def check_files(self, folder: Path) -> None:
         """Raise InputError if a file that the step wrote is missing; runs may be kept without their
@@ -165,8 +165,8 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a folder; raises InputError if there is none, or an invalid one, and
-        NewerFormatError.
+        """Read the manifest of a folder; raises InputError if there is none, an invalid one, or one of
+        an earlier version, and NewerFormatError.
         """
         path = folder / MANIFEST
         if not os.path.isfile(path):
@@ -176,8 +176,15 @@ class Manifest:
             )
         try:
             content = strict_json.read(path)
-            if content.get("format", 0) > FORMAT:
-                raise NewerFormatError(folder, int(content["format"]))
+            written = int(content.get("format", 0))
+            if written > FORMAT:
+                raise NewerFormatError(folder, written)
+            if written < FORMAT:
+                raise InputError(
+                    f"{show_path(folder)} was made by an earlier version of vocadapt, whose format"
+                    " this one does not read.",
+                    "Create it again.",
+                )
             # Ignore entries of other versions.
             names = {entry.name for entry in fields(cls)}
             known = {name: value for name, value in content.items() if name in names}
