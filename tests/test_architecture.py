@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = [
     {"errors", "progress", "settings", "given_settings", "extensions", "system"},
     {"text"},
+    {"report"},
     {"spaces"},
     {"vocabulary"},
     {"models"},

@@ -4,6 +4,7 @@
 
 1. An input of an artifact is named by the stamp of that artifact's manifest: stamp it again.
 2. A cell of a study is named by the digest of its settings and inputs: rename it.
+3. The table of a study is compared again.
 """
 
 import re
@@ -14,6 +15,7 @@ from vocadapt.lab.demo import DEMO
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.saved import FILE
 from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.experiments.studies.table import build_boards, build_rows
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, compute_stamp
 from vocadapt.lab.workspace.workspace import Workspace
@@ -67,6 +69,14 @@ def rename_cells(folder: Path) -> None:
         run.rename(run.with_name(_replace_all(run.name, digests)))
 
 
+def compare_cells(folder: Path) -> None:
+    """Compute the table of a study again from the predictions of its cells."""
+    grid = expand(read_study(folder / FILE), folder, workspace=Workspace(DEMO))
+    manifest = Manifest.load(folder)
+    numbers = {**manifest.numbers, "rows": build_rows(grid, folder, build_boards(grid, folder))}
+    strict_json.write(folder / MANIFEST, asdict(replace(manifest, numbers=numbers)))
+
+
 def _replace_all(text: str, names: dict[str, str]) -> str:
     for before, after in names.items():
         text = text.replace(before, after)
@@ -74,10 +84,11 @@ def _replace_all(text: str, names: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Stamp the inputs, then rename the cells of each study."""
+    """Stamp the inputs, then rename and compare the cells of each study."""
     stamp_inputs()
     for file in sorted(DEMO.glob(f"studies/*/{FILE}")):
         rename_cells(file.parent)
+        compare_cells(file.parent)
     stamp_inputs()
 
 

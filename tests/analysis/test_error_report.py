@@ -12,7 +12,7 @@ from vocadapt.analysis.errors.ledger import Side, build_ledger
 from vocadapt.analysis.errors.report import LISTED_OUTCOMES, Report, summarize_comparison
 from vocadapt.analysis.errors.slicing import Slicing
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
-from vocadapt.analysis.results.tables import format_points
+from vocadapt.report.formats import format_points
 from vocadapt.training.examples.examples import Sentence, Split
 from vocadapt.training.scoring.counts import DEFAULT_RULES
 from vocadapt.training.scoring.uncertainty import Draws, compare

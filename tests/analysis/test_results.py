@@ -9,32 +9,24 @@ import pytest
 
 from tests.material.runs import write_run, write_runs
 from vocadapt.__main__ import main
+from vocadapt.analysis.comparison import BASELINE, COLLAPSED, OTHER_EXAMPLES, UNTESTED
 from vocadapt.analysis.errors.confusion import Case, build_confusion_matrix
 from vocadapt.analysis.figures.training import plot_losses, smooth_curve
 from vocadapt.analysis.results.results import (
-    BETTER,
-    NOISE,
-    WORSE,
+    Side,
     average_groups,
     benchmark_name,
-    explain_verdict,
-    judge_difference,
+    format_group_mean,
 )
 from vocadapt.analysis.results.setting_differences import build_setting_table, keep_differences
-from vocadapt.analysis.results.tables import (
-    escape_latex,
-    escape_markdown,
-    format_csv_table,
-    format_group_mean,
-    format_latex_tables,
-    format_markdown_tables,
-)
 from vocadapt.errors import InputError
-from vocadapt.lab.reports.results import build_results
+from vocadapt.lab.results.leaderboards import build_results
 from vocadapt.lab.results.runs import list_runs, open_runs
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.latex import escape_latex, write_latex
+from vocadapt.report.markdown import escape_markdown, write_markdown
 from vocadapt.training.examples.examples import Sentence, Text
-from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.scoring.uncertainty import average_tallies, compare_tallies
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
@@ -71,8 +63,8 @@ def f1(found, predicted=None):
 
 
 def test_means_deviations_and_differences_by_hand(workspace):
-    board = build_results(list_runs(workspace), ("base", "")).boards[0]
-    lines = {(one.name, one.tokenization): one for one in board.standings}
+    board = build_results(list_runs(workspace), Side("base", "")).tasks[0]
+    lines = {(one.run, one.tokenization): one for one in board.standings}
     base, pooled = lines["base", "base"], lines["green", "pooled"]
     values = [f1(4), f1(5), f1(6)]
     mean = sum(values) / 3
@@ -85,8 +77,8 @@ def test_means_deviations_and_differences_by_hand(workspace):
     assert (
         base.figures["recall"].mean == pytest.approx(0.5) and base.figures["precision"].mean == 1.0
     )
-    assert pooled.delta == pytest.approx((f1(8) + f1(9) + f1(10)) / 3 - mean)
-    assert (base.delta, base.test, base.verdict) == (None, None, "baseline")
+    assert pooled.difference.value == pytest.approx((f1(8) + f1(9) + f1(10)) / 3 - mean)
+    assert (base.difference, base.verdict) == (None, BASELINE)
     assert pooled.counts and base.counts and not lines["green", "base"].counts
     assert [one.headline.mean for one in board.standings] == sorted(
         (one.headline.mean for one in board.standings), reverse=True
@@ -95,28 +87,9 @@ def test_means_deviations_and_differences_by_hand(workspace):
         "entity-strict",
         "f1",
         10,
-        ("base", "base"),
+        Side("base", "base"),
     )
-    assert lines["green", "base"].verdict == NOISE  # .667 against .664 ± .084
-
-
-def test_a_claim_needs_more_than_noise_and_a_test():
-    many, few = summarize_seeds([0.80, 0.81, 0.82]), summarize_seeds([0.80, 0.81])
-    better = summarize_seeds([0.90, 0.91, 0.92])
-    assert (
-        judge_difference(better, many, 0.01) == BETTER
-        and judge_difference(many, better, 0.01) == WORSE
-    )
-    assert judge_difference(better, many, 0.05) == "p ≥ .05: no claim"
-    assert (
-        judge_difference(summarize_seeds([0.81, 0.82, 0.83]), many, 0.001) == NOISE
-    )  # .01 apart, sd .01
-    assert judge_difference(better, few, 0.001) == "2 seeds: no claim"
-    assert judge_difference(summarize_seeds([0.9]), many, 0.001) == "one seed: no claim"
-    assert (
-        judge_difference(summarize_seeds([0.9, 0.91, 0.1], [False, False, True]), many, 0.001)
-        == "collapsed runs: no claim"
-    )
+    assert lines["green", "base"].verdict == UNTESTED  # three seeds
 
 
 def test_the_test_is_of_units_averaged_over_seeds():
@@ -143,9 +116,9 @@ def test_means_over_seeds_have_no_mcnemar():
 
 def test_other_test_examples_are_not_paired(workspace):
     write_runs(workspace, "few", GOLD[:5], {1: {"base": said(5)[:5]}})
-    board = build_results(list_runs(workspace), ("base", "base")).boards[0]
-    few = next(one for one in board.standings if one.name == "few")
-    assert (few.delta, few.test, few.verdict) == (None, None, "other test examples")
+    board = build_results(list_runs(workspace), Side("base", "base")).tasks[0]
+    few = next(one for one in board.standings if one.run == "few")
+    assert (few.difference, few.verdict) == (None, OTHER_EXAMPLES)
     assert any(
         "few and base were not tested on the same examples" in line for line in board.findings
     )
@@ -155,15 +128,13 @@ def test_one_seed_has_a_mean_no_deviation_and_no_claim(tmp_path):
     workspace = Workspace(tmp_path / "w")
     write_runs(workspace, "a", GOLD, {1: {"base": said(2)}})
     write_runs(workspace, "b", GOLD, {1: {"base": said(10)}})
-    first, last = build_results(list_runs(workspace), ("a", "")).boards[0].standings
+    first, last = build_results(list_runs(workspace), Side("a", "")).tasks[0].standings
     assert (
-        first.headline.sd is None
-        and first.verdict == "one seed: no claim"
-        and first.test.p_randomisation < 0.05
+        first.headline.sd is None and first.verdict == UNTESTED and first.difference.p_units < 0.05
     )
-    assert last.verdict == "baseline"
+    assert last.verdict == BASELINE
     rows = (
-        format_markdown_tables(build_results(list_runs(workspace)).boards)
+        write_markdown([build_results(list_runs(workspace)).tasks[0].build_table()])
         .split("\n\n")[1]
         .split("\n")[2:]
     )
@@ -178,14 +149,13 @@ def test_a_collapsed_run_is_marked_and_shown_with_and_without(tmp_path):
     (folder / "seed-2" / "run.json").write_text(json.dumps({**record, "collapsed": True}))
     line = next(
         one
-        for one in build_results(list_runs(workspace), ("a", "")).boards[0].standings
-        if one.name == "b"
+        for one in build_results(list_runs(workspace), Side("a", "")).tasks[0].standings
+        if one.run == "b"
     )
-    assert (line.collapsed, line.headline.mean, line.headline.mean_learned) == (1, 0.5, 1.0)
-    assert line.verdict == "collapsed runs: no claim"
-    assert "1 of 2 collapsed, 1.000 without" in format_markdown_tables(
-        build_results(list_runs(workspace)).boards
-    )
+    assert (line.collapsed_seeds, line.headline.mean, line.mean_learned) == ((2,), 0.5, 1.0)
+    assert line.verdict == COLLAPSED
+    (board,) = build_results(list_runs(workspace)).tasks
+    assert "1 of 2 collapsed, 1.000 without" in write_markdown([board.build_table()])
 
 
 def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace, tmp_path):
@@ -194,9 +164,9 @@ def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace,
     with pytest.raises(InputError, match="no scored run"):
         build_results(list_runs(other))
     with pytest.raises(InputError, match="none of the runs"):
-        build_results(list_runs(workspace), ("nobody", ""))
+        build_results(list_runs(workspace), Side("nobody", ""))
     with pytest.raises(InputError, match="no 'adapted' tokenization"):
-        build_results(list_runs(workspace), ("base", "adapted"))
+        build_results(list_runs(workspace), Side("base", "adapted"))
 
 
 def test_group_means_count_what_they_lack():
@@ -225,13 +195,13 @@ def test_several_tasks_have_a_board_each_and_group_means(workspace):
     write_runs(
         workspace, "gad-2", GOLD, {1: {"base": said(10)}}, task="bio-lm/GAD, fold 2", model="base"
     )
-    found = build_results(list_runs(workspace), ("base", ""))
-    assert {board.task for board in found.boards} == {
+    found = build_results(list_runs(workspace), Side("base", ""))
+    assert {board.task for board in found.tasks} == {
         "toy",
         "bio-lm/GAD, fold 1",
         "bio-lm/GAD, fold 2",
     }
-    assert [board.baseline for board in found.boards if board.task != "toy"] == [None, None]
+    assert [board.baseline for board in found.tasks if board.task != "toy"] == [None, None]
     assert found.groups["base · base"]["classification"]["mean"] == pytest.approx((f1(5) + 1) / 2)
     assert found.groups["base · base"]["classification"]["scored"] == 1
 
@@ -249,13 +219,11 @@ def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_
                 )
     runs = [open_runs(workspace.root / "runs" / name) for name in "ab"]
     assert (runs[0].seeds, runs[0].folds, len(runs[0].runs)) == ((1, 2), 2, 4)
-    board = build_results(runs, ("a", "")).boards[0]
+    board = build_results(runs, Side("a", "")).tasks[0]
     b, a = board.standings
     assert a.headline.values == pytest.approx([(4 / 7 + 6 / 8) / 2] * 2) == runs[0].values()
-    assert b.delta == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
-    assert board.units == b.test.units == 10 and b.test.b == pytest.approx(
-        18 / 19
-    )  # 9 of 10, of all folds together
+    assert b.difference.value == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
+    assert board.units == b.difference.units == 10  # those of all folds together
     assert [run.called for run in runs[0].runs[:2]] == ["seed 1, fold 1", "seed 1, fold 2"]
 
 
@@ -265,40 +233,38 @@ HOSTILE = "=a|b & 5% _x_ $y$ {z} \\cmd <script> ~^#\n\u202e[l](u) `c` *d*"
 def test_hostile_names_stay_names_in_every_export(tmp_path):
     workspace = Workspace(tmp_path / "w")
     write_runs(workspace, "a", GOLD, {1: {"base": said(5)}}, task=HOSTILE, model=HOSTILE)
-    boards = build_results(list_runs(workspace)).boards
-    rows = list(csv.DictReader(io.StringIO(format_csv_table(boards))))
+    boards = build_results(list_runs(workspace)).tasks
+    rows = list(csv.DictReader(io.StringIO(write_csv([board.build_table() for board in boards]))))
     assert len(rows) == 1 and rows[0]["model"].startswith("'=a|b") and "\n" not in rows[0]["task"]
     assert (
         float(rows[0]["f1_mean"]) == pytest.approx(f1(5))
         and rows[0]["f1_sd"] == ""
-        and rows[0]["n_seeds"] == "1"
+        and rows[0]["n"] == "1"
     )
-    markdown = format_markdown_tables(boards)
+    markdown = write_markdown([board.build_table() for board in boards])
     assert "<script>" not in markdown and "\u202e" not in markdown and "\\|b" in markdown
     assert escape_markdown("a|b\nc*") == "a\\|b c\\*"
     assert (
         escape_latex("5% & \\x_{}^~$#")
         == r"5\% \& \textbackslash{}x\_\{\}\textasciicircum{}\textasciitilde{}\$\#"
     )
-    body = [line for line in format_latex_tables(boards).split("\n") if not line.startswith("%")]
-    assert body[0] == r"\begin{tabular}{llrrrrrl}" and all(
-        line.count(" & ") in (0, 7) for line in body
+    body = [
+        line
+        for line in write_latex([board.build_table() for board in boards]).split("\n")
+        if not line.startswith("%")
+    ]
+    assert body[0] == r"\begin{tabular}{llrrr}" and all(
+        line.count(" & ") in (0, 4) for line in body
     )
 
 
 def test_exports_name_score_metric_seeds_and_test(workspace):
-    boards = build_results(list_runs(workspace), ("base", "")).boards
-    for text in (format_markdown_tables(boards).replace("\\", ""), format_latex_tables(boards)):
-        assert (
-            "F1 of entity-strict" in text
-            and "10 test units" in text
-            and "approximate randomization" in text
-        )
-        assert "Δ is to base (base)" in text
-    assert (
-        "**" in format_markdown_tables(boards)
-        and format_latex_tables(boards).count(r"\textbf{") == 1
-    )
+    boards = build_results(list_runs(workspace), Side("base", "")).tasks
+    tables = [board.build_table() for board in boards]
+    for text in (write_markdown(tables).replace("\\", ""), write_latex(tables)):
+        assert "F1 of entity-strict" in text and "10 test units" in text
+        assert "approximate randomization" in text and "Δ is to base (base)" in text
+    assert "**" in write_markdown(tables) and write_latex(tables).count(r"\bfseries") > 1
 
 
 def test_runs_that_cannot_be_read_are_named(workspace, capsys):
@@ -366,10 +332,10 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     for form in ("table", "csv", "markdown", "latex"):
         assert main(["results", "--workspace", root, "--baseline", "base", "--format", form]) == 0
         texts[form] = capsys.readouterr().out
-    boards = build_results(list_runs(workspace), ("base", "")).boards
+    boards = build_results(list_runs(workspace), Side("base", "")).tasks
     assert (
-        texts["csv"].strip() == format_csv_table(boards).strip()
-        and texts["latex"].strip() == format_latex_tables(boards).strip()
+        texts["csv"].strip() == write_csv([board.build_table() for board in boards]).strip()
+        and texts["latex"].strip() == write_latex([board.build_table() for board in boards]).strip()
     )
     assert "Δ points" in texts["table"] and "baseline" in texts["table"]
     folders = [str(workspace.root / "runs" / name) for name in ("base", "green")]
@@ -383,7 +349,7 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     assert (
         top["run"] == "green"
         and top["tokenization"] == "pooled"
-        and top["verdict"] in (BETTER, "p ≥ .05: no claim")
+        and top["verdict"]["code"] == UNTESTED.code
     )
     twin = write_run(workspace.root / "elsewhere" / "base", GOLD, {"base": said(10)})
     assert (
@@ -393,7 +359,7 @@ def test_the_command_line_gives_the_same(workspace, capsys):
         "run": "elsewhere/base",
         "tokenization": "base",
     }
-    assert top["test"]["rounds"] == 1000 and top["figures"]["f1"]["values"] == pytest.approx(
+    assert top["difference"]["rounds"] == 1000 and top["figures"]["f1"]["values"] == pytest.approx(
         [f1(8), f1(9), 1.0]
     )
 
@@ -410,25 +376,10 @@ def test_texts_have_boards_too(tmp_path):
     workspace = Workspace(tmp_path / "w")
     texts = tuple(Text(str(place), f"text {place}", ("ab"[place % 2],)) for place in range(6))
     write_runs(workspace, "a", texts, {1: {"base": [("a",)] * 6}}, kind="classification")
-    board = build_results(list_runs(workspace)).boards[0]
+    board = build_results(list_runs(workspace)).tasks[0]
     assert (board.scorer, board.metric) == ("macro-f1", "f1") and board.standings[
         0
     ].headline.mean == pytest.approx(1 / 3)
-
-
-def test_each_verdict_is_explained_in_a_sentence():
-    three, other = summarize_seeds([0.5, 0.5, 0.5]), summarize_seeds([0.9, 0.9, 0.9])
-    near = summarize_seeds([0.4, 0.5, 0.63])
-    found = {
-        explain_verdict(judge_difference(other, three, 0.01)): "Better than the baseline",
-        explain_verdict(judge_difference(three, other, 0.01)): "Worse than the baseline",
-        explain_verdict(
-            judge_difference(near, three, 0.01)
-        ): "No difference shown: it is no larger",
-        explain_verdict(judge_difference(other, three, 0.2)): "No difference shown: other test",
-        explain_verdict(judge_difference(summarize_seeds([0.9]), three, 0.01)): "at least 3 seeds",
-    }
-    assert all(part in sentence for sentence, part in found.items()) and len(found) == 5
 
 
 def test_settings_side_by_side_and_their_differences():

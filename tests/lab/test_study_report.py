@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.runs import write_run
 from vocadapt.analysis.results.study_report import render_study_page
 from vocadapt.cli import main
 from vocadapt.errors import InputError
@@ -21,6 +22,7 @@ from vocadapt.lab.jobs.status import read_status, write_status
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.system.footprint import Rates, estimate_footprint
+from vocadapt.training.examples.examples import Sentence
 
 HOSTILE = "=1+1<script>alert(1)</script>&%_$"
 STUDY = """
@@ -39,8 +41,9 @@ kind = "ner"
 train = "train.tsv"
 test = "train.tsv"
 """
-# cell (variant number, seed) → score under its tokenizations; a score of 0 is a collapsed run
-SCORES = {(0, 1): {"base": 0.5}, (0, 2): {"base": 0.7}, (1, 1): {"base": 0.2, "pooled": 0.0}}
+# cell (variant number, seed) → entities found under its tokenizations, of 10; with 0 it collapsed
+FOUND = {(0, 1): {"base": 5}, (0, 2): {"base": 7}, (1, 1): {"base": 2, "pooled": 0}}
+EXAMPLES = tuple(Sentence((f"word-{number}",), ("B-Disease",)) for number in range(10))
 FOOTPRINT = estimate_footprint(3600, 1, Rates("here", 10.0, 1.0, 0.5, (0.0, 0.0)))  # 10 Wh
 
 
@@ -54,8 +57,8 @@ def study(tmp_path: Path) -> tuple[Grid, Path]:
     grid, root = expand(read_study(file), tmp_path / "out"), tmp_path / "out"
     for number, cell in enumerate(grid.cells):
         place = (number // 2, cell.seed)
-        if place in SCORES:
-            finish(cell, root, SCORES[place])
+        if place in FOUND:
+            finish(cell, root, FOUND[place])
     failed = grid.cells[3]
     job = prepare_cell(Workspace(root), failed.step.spec, failed.step.name, 1)
     broken = {**vars(read_status(job.folder)), "state": "failed", "error": "<b>no weights</b>"}
@@ -63,23 +66,23 @@ def study(tmp_path: Path) -> tuple[Grid, Path]:
     return grid, root
 
 
-def finish(cell: Cell, root: Path, scores: dict[str, float]) -> None:
+def f1(found: int) -> float:
+    """F1 of a model that finds some of 10 entities, and nothing else."""
+    return 2 * found / (10 + found)
+
+
+def finish(cell: Cell, root: Path, found: dict[str, int]) -> None:
+    """Write the result of a cell that finds the first entities."""
     folder = cell.step.find_folder(root)
-    (folder / f"seed-{cell.seed}").mkdir(parents=True)
+    said = {name: [("B-Disease",)] * n + [("O",)] * (10 - n) for name, n in found.items()}
     record = {
         "task": cell.task,
-        "kind": "ner",
-        "seed": cell.seed,
         "settings": {},
-        "outputs": ["O", "B-Disease"],
-        "scorer": "entity-strict",
-        "rules": {},
-        "scores": {name: {"f1": value, "definition": "F1"} for name, value in scores.items()},
         "dev": [0.1, 0.4],
         "curve": [[1, 2.0], [2, 1.5], [3, 1.0], [4, 0.5]],
-        "collapsed": 0.0 in scores.values(),
+        "collapsed": 0 in found.values(),
     }
-    (folder / f"seed-{cell.seed}" / "run.json").write_text(json.dumps(record))
+    write_run(folder / f"seed-{cell.seed}", EXAMPLES, said, cell.seed, **record)
     Manifest(
         "runs",
         folder.name,
@@ -94,13 +97,17 @@ def finish(cell: Cell, root: Path, scores: dict[str, float]) -> None:
 def test_a_report_tells_what_is_there_and_what_is_not(study: tuple[Grid, Path]) -> None:
     report = build_report(*study)
     assert report.states == {"done": 2, "collapsed": 1, "failed": 1}
-    assert (report.finished, report.planned, report.tests) == (3, 4, 0)
-    plain, other = report.rows
-    assert (plain.n, plain.mean, plain.delta) == (2, pytest.approx(0.6), None)
-    assert (other.n, other.collapsed, other.delta) == (1, 1, pytest.approx(-0.6))
-    readings = {(one.variant, one.tokenization): one for one in report.readings}
-    assert readings[HOSTILE, "pooled"].headline and not readings[HOSTILE, "base"].headline
-    assert readings[HOSTILE, "base"].mean == 0.2
+    assert (report.finished, report.planned) == (3, 4)
+    plain, other = report.table.rows
+    mean = (f1(5) + f1(7)) / 2
+    assert (plain["n"], plain["mean"], plain["delta"]) == (2, pytest.approx(mean), None)
+    assert (other["n"], other["collapsed"], other["delta"]) == (1, 1, pytest.approx(-mean))
+    assert (other["verdict"], other["p"]) == ("collapsed runs: no claim", None)
+    (board,) = report.boards
+    standings = {(one.run, one.tokenization): one for one in board.standings}
+    assert standings[HOSTILE, "pooled"].counts and not standings[HOSTILE, "base"].counts
+    assert standings[HOSTILE, "base"].headline.mean == pytest.approx(f1(2))
+    assert standings[HOSTILE, "base"].difference is None  # only what counts is compared
     (missing,) = report.unfinished
     assert missing.state == "failed" and "no weights" in missing.problem
     assert report.differing["Learning rate"][1] == "0.5"
@@ -121,7 +128,7 @@ def test_the_page_is_self_contained_and_escapes_names(study: tuple[Grid, Path]) 
     )
     assert "3 of 4 cells are finished: 2 done, 1 collapsed, 1 failed." in page
     assert page.count('<circle class="dot"') == 2 and page.count('<circle class="collapsed"') == 1
-    assert "1 of 1 comparisons have no test" in page
+    assert "1 of 1 comparisons are not tested over seeds" in page
 
 
 def test_tables_escape_their_own_markup(study: tuple[Grid, Path], tmp_path: Path) -> None:
@@ -129,14 +136,13 @@ def test_tables_escape_their_own_markup(study: tuple[Grid, Path], tmp_path: Path
     write_report(grid, root, tmp_path / "r.csv", "csv")
     lines = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     assert [line["variant"][:2] for line in lines] == ["pl", "'=", "'="]
-    assert (lines[0]["mean"], lines[0]["n"]) == ("0.6", "2")
-    assert float(lines[0]["sd"]) == pytest.approx(0.02**0.5)
-    assert (lines[1]["reading"], lines[2]["reading"]) == ("pooled", "base")
+    assert float(lines[0]["mean"]) == pytest.approx((f1(5) + f1(7)) / 2) and lines[0]["n"] == "2"
+    assert float(lines[0]["sd"]) == pytest.approx((f1(7) - f1(5)) / 2**0.5)
+    assert (lines[1]["tokenization"], lines[2]["tokenization"]) == ("pooled", "base")
     write_report(grid, root, tmp_path / "r.tex", "latex")
     table = (tmp_path / "r.tex").read_text()
     assert r"=1+1\textless{}script\textgreater{}alert(1)" in table and r"\&\%\_\$" in table
-    assert r"\textbf{.600 $\pm$ .141}" in table and r"\toprule" in table
-    assert "3 of 4 cells" in table
+    assert r"\bfseries .745 $\pm$ .111" in table and r"\toprule" in table
 
 
 def test_a_tracker_reads_runs_with_config_history_and_summary(

@@ -4,7 +4,7 @@ kind and files."""
 from dataclasses import replace
 
 from tests.material.runs import write_runs
-from vocadapt.lab.reports.results import build_results
+from vocadapt.lab.results.leaderboards import build_results
 from vocadapt.lab.results.runs import disambiguate_tasks, list_runs, list_tasks
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.lab.workspace.workspace import Workspace
@@ -38,7 +38,7 @@ def mixed(root):
 def test_tasks_of_two_kinds_with_one_name(tmp_path):
     runs = list_runs(mixed(tmp_path / "w"))
     assert set(list_tasks(runs)) == {"data · ner", "data · classification"}
-    boards = build_results(runs).boards
+    boards = build_results(runs).tasks
     assert sorted((board.task, len(board.standings)) for board in boards) == [
         ("data · classification", 2),
         ("data · ner", 2),

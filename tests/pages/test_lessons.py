@@ -13,8 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from vocadapt.analysis.comparison import UNTESTED
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import initialize_token
+from vocadapt.analysis.results.results import Side
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, EXAMPLES, SHIPPED, list_demo_jobs, open_demo
 from vocadapt.lab.housekeeping.renames import rename_artifact
@@ -22,7 +24,7 @@ from vocadapt.lab.housekeeping.trash import delete_artifact, restore
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
-from vocadapt.lab.reports.results import build_results
+from vocadapt.lab.results.leaderboards import build_results
 from vocadapt.lab.results.runs import open_runs
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
 from vocadapt.lab.workspace.workspace import Workspace
@@ -296,12 +298,12 @@ def test_removing_rare_tokens_costs_little_and_random_ones_much():
 
 def test_nothing_is_claimed_of_mixing_the_tokenizations_in_the_runs_of_the_demo():
     runs = [open_runs(DEMO / "runs" / f"demo-diseases-{name}") for name in ("base", "adapted")]
-    baseline = (runs[1].name, "base")
-    (board,) = build_results(runs, baseline).boards
-    found = {(one.name, one.tokenization): one for one in board.standings}
-    pooled, base = found[(runs[1].name, "pooled")], found[baseline]
+    baseline = Side(runs[1].name, "base")
+    (board,) = build_results(runs, baseline).tasks
+    found = {(one.run, one.tokenization): one for one in board.standings}
+    pooled, base = found[runs[1].name, "pooled"], found[runs[1].name, "base"]
     assert pooled.headline.mean > base.headline.mean and len(pooled.seeds) == 3
-    assert pooled.test.p_randomisation >= 0.05  # no claim
+    assert pooled.difference.p_units >= 0.05 and pooled.verdict == UNTESTED  # no claim
 
 
 def test_the_advice_for_the_small_text_is_not_that_for_the_large_one():

@@ -10,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.test_pages import markup, texts
-from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
 from vocadapt.lab.experiments.published.imports import import_values
@@ -32,9 +31,10 @@ from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.results.published_scores import OwnScore, match_scores, read_own_scores
 from vocadapt.lab.results.runs import list_runs
 from vocadapt.lab.workspace.manifest import Manifest
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.published.comparison import Score, compare
 from vocadapt.published.reader import load_tables
+from vocadapt.report.formats import format_fraction
 from vocadapt.ui.parts.published.figures import collect_group_means
 from vocadapt.ui.parts.published.ours import format_difference, format_ours
 from vocadapt.ui.parts.studies.cells import find_query
@@ -81,12 +81,12 @@ def test_the_study_of_the_demo_is_whole_in_an_opened_demo(tmp_path):
     assert [one.state for one in find_states(grid, folder)] == ["done"] * 6
     report = build_report(grid, folder)
     assert report.unfinished == () and report.finished == report.planned == 6
-    assert [row.n for row in report.rows] == [3, 3] and report.tests == 1
     assert report.differing["Recipe"] == ("none", "green-bert")
-    rows = build_table(grid, folder)
-    assert [row.variant for row in rows] == ["demo-bert", "green-bert"]
-    assert all(row.n == 3 and row.collapsed == 0 for row in rows)
-    assert rows[0].p is None and 0 < rows[1].p <= 1
+    rows = build_table(grid, folder).rows
+    assert [row["variant"] for row in rows] == ["demo-bert", "green-bert"]
+    assert all(row["n"] == 3 and row["collapsed"] == 0 for row in rows)
+    assert rows[0]["p_units"] is None and 0 < rows[1]["p_units"] <= 1
+    assert rows == open_artifact(folder).manifest.numbers["rows"]
     assert sum(one.stat().st_size for one in folder.rglob("*") if one.is_file()) <= 300_000
 
 
@@ -97,7 +97,7 @@ def test_the_page_shows_grid_and_table_of_a_finished_study(open_page, demo):
     assert grid.count('class="va-seed va-seed-done"') == 6
     assert "workspace=w%2Fstudies%2Fdemo-study" in grid
     shown = app.dataframe[0].value
-    assert list(shown["n"]) == [3, 3] and shown["mean ± sd"][0].startswith(".537")
+    assert list(shown["Seeds"]) == [3, 3] and shown["Mean ± sd"][0].startswith(".537")
     assert "studies_start" not in {one.key for one in app.button}
     names = {one.proto.label for one in app.get("download_button")}
     assert {"demo-study.csv", "demo-study.html", "demo-study.tex", "demo-study.db"} <= names
@@ -106,9 +106,9 @@ def test_the_page_shows_grid_and_table_of_a_finished_study(open_page, demo):
 def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):
     app = open_page("results", demo, workspace="w/studies/demo-study")
     assert not app.exception and not app.error
-    board = next(one.value for one in app.dataframe if "run" in one.value)
-    assert set(board["run"]) == {"demo-bert-demo-diseases", "green-bert-demo-diseases"}
-    assert set(board["seeds"]) == {3}
+    board = next(one.value for one in app.dataframe if "Run" in one.value)
+    assert set(board["Run"]) == {"demo-bert-demo-diseases", "green-bert-demo-diseases"}
+    assert set(board["Seeds"]) == {3}
     assert any("Inside the study" in text for text in texts(app))
     assert app.session_state["results_run"] is None
     app.button(key="leave_study").click().run()
@@ -281,7 +281,7 @@ def test_a_study_without_its_file_shows_the_rows_of_its_manifest(open_page, tmp_
     app = open_page("studies", workspace)
     assert not app.exception
     assert "is gone" in app.warning[0].value
-    assert list(app.dataframe[0].value["variant"]) == ["demo-bert", "green-bert"]
+    assert list(app.dataframe[0].value["Variant"]) == ["demo-bert", "green-bert"]
 
 
 def test_paths_of_the_workspace_are_relative_to_the_study(own):

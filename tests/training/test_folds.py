@@ -9,7 +9,7 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import texts
 from vocadapt.cli import main
 from vocadapt.cli.training.finetune import render_scores
-from vocadapt.lab.reports.results import build_entry
+from vocadapt.lab.results.leaderboards import build_entry
 from vocadapt.lab.results.runs import load_training_examples, open_runs
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import repeat
 from typing import Any
 
+from vocadapt.analysis.comparison import LEVEL
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import (
     build_card,
@@ -30,15 +31,14 @@ from vocadapt.analysis.errors.ledger import (
     Entry,
 )
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
-from vocadapt.analysis.results.results import SIGNIFICANCE_LEVEL
-from vocadapt.analysis.results.tables import (
+from vocadapt.progress import Progress, count, silent
+from vocadapt.report.formats import (
     MIN_EXACT_P,
     format_fraction,
     format_metric_name,
     format_p_value,
     format_points,
 )
-from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.training.examples.examples import Example
@@ -318,7 +318,7 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
     if p >= MIN_EXACT_P:
         difference += "= "
     difference += format_p_value(p)
-    if p >= SIGNIFICANCE_LEVEL:
+    if p >= LEVEL:
         difference += ": no claim"
     return f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}", difference
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from vocadapt.analysis.errors.ledger import BROKEN, FIXED, OUTCOMES, Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
-from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
+from vocadapt.report.formats import format_metric_name
 from vocadapt.settings import check_settings, setting
 from vocadapt.training.examples.examples import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items

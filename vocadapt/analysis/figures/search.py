@@ -17,7 +17,7 @@ from vocadapt.analysis.figures.figures import (
     build_name_axis,
     escape_name,
 )
-from vocadapt.analysis.results.tables import format_fraction
+from vocadapt.report.formats import format_fraction
 
 MARKS = {  # state of a trial → its color and symbol
     "done": (SOURCE, "circle"),

@@ -24,8 +24,8 @@ from vocadapt.analysis.figures.figures import (
     plot_frequency_ranks,
 )
 from vocadapt.analysis.gates import GateStatistics
-from vocadapt.analysis.results.tables import format_fraction
 from vocadapt.progress import count
+from vocadapt.report.formats import format_fraction
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS, label_tokenization
 from vocadapt.training.masked.validation import HeldOutCurve
 from vocadapt.vocabulary.growth.growth import RARE, ExtensionCurve

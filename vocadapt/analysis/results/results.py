@@ -1,68 +1,95 @@
-"""Leaderboard of a task: mean ± sd over seeds under each tokenization, and a paired test to a
-baseline.
-
-Tests and intervals resample test examples (or documents). With several seeds, the counts of each
-unit are first averaged over the seeds. The test thus estimates the variation over examples, the
-standard deviation that over seeds. A difference is called better or worse only if both agree: it
-exceeds one standard deviation over at least three seeds, and p < .05.
+"""Leaderboard of a task: mean ± sd over seeds under each tokenization, and the comparison with a
+baseline over seeds and test units (`analysis.comparison`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from vocadapt.analysis import comparison
+from vocadapt.analysis.comparison import Difference, compare_over_seeds, correct_family, judge
 from vocadapt.errors import InputError
-from vocadapt.text.summary import MANY, Summarized, Summary, Table
+from vocadapt.report.formats import format_fraction, format_metric_name
+from vocadapt.report.table import Column, Finding, Table
+from vocadapt.text.summary import MANY, Summarized, Summary
+from vocadapt.text.summary import Table as ShortTable
 from vocadapt.training.examples.examples import Example, without_fold
 from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.summary import SeedSummary, compute_group_means, summarize_seeds
 from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,
-    Comparison,
     Draws,
     Interval,
     align_labels,
     average_tallies,
     bootstrap,
-    compare_tallies,
 )
-from vocadapt.training.tasks.kinds import TaskKind
 
-MIN_SEEDS = 3  # no difference is claimed with fewer seeds
-SIGNIFICANCE_LEVEL = 0.05
-BETTER, WORSE, NOISE = "better", "worse", "within noise"
-BASELINE = "baseline"
-COLLAPSED, NOT_SIGNIFICANT = "collapsed runs: no claim", "p ≥ .05: no claim"
-# Verdict → the sentence that explains it; verdicts on too few seeds contain their number.
-EXPLANATIONS = {
-    BETTER: (
-        "Better than the baseline: the difference is larger than the spread over the seeds, and"
-        " rarely arises by chance (p < .05)."
-    ),
-    WORSE: (
-        "Worse than the baseline: the difference is larger than the spread over the seeds, and"
-        " rarely arises by chance (p < .05)."
-    ),
-    NOISE: (
-        "No difference shown: it is no larger than the spread over the seeds, so other seeds could"
-        " reverse it."
-    ),
-    NOT_SIGNIFICANT: (
-        "No difference shown: other test examples of the same kind could reverse it (p ≥ .05)."
-    ),
-    COLLAPSED: (
-        "No claim: a training collapsed, that is, it predicts no better than always the most"
-        " frequent label."
-    ),
-}
-TOO_FEW_SEEDS = (
-    f"No claim: at least {MIN_SEEDS} seeds are needed on both sides, because results differ from"
-    " seed to seed."
+TO = " to "
+SEEDS = Column("n", "Seeds", "Number of seeds.", "number")
+COLLAPSED = Column(
+    "collapsed_note",
+    "Collapsed",
+    "Runs that are no better than always predicting the most frequent label, on the dev split or,"
+    " without one, on training examples: their training failed. They are included in the mean."
+    " Another seed or a lower learning rate often helps.",
 )
+COMPARISON = (  # of a table with a baseline; the verdict comes first, where it is not scrolled away
+    Column(
+        "verdict",
+        "Verdict",
+        "Better or worse only if other seeds and other test units would rarely reverse the"
+        " difference (p < .05). Equal only if the interval of the difference lies within"
+        f" {100 * comparison.MARGIN:g} point. Not tested over seeds below {comparison.MIN_SEEDS} seeds"
+        " on a side.",
+    ),
+    Column("delta", "Δ points", "Difference of the mean from that of the baseline.", "points"),
+    Column(
+        "delta_low",
+        "95 % of Δ",
+        "95 % confidence interval of the difference: seeds and test units are both drawn anew.",
+        "points",
+        beside="delta_high",
+        between=TO,
+    ),
+    Column(
+        "detectable",
+        "Detectable",
+        "Smallest difference, in points, that these seeds and test units would show in 8 of 10"
+        " repetitions.",
+        "points",
+    ),
+    Column(
+        "p",
+        "p",
+        "Two-sided, over seeds and test units; corrected for all comparisons of the table (Holm).",
+        "p",
+    ),
+    Column(
+        "p_units",
+        "p, units alone",
+        "Two-sided approximate randomization test over the test units, with counts averaged over"
+        " seeds; not corrected.",
+        "p",
+    ),
+)
+
+
+def build_mean_column(metric: str) -> Column:
+    """Return the column of the headline metric: mean ± standard deviation over seeds. metric: "" if
+    rows have different ones.
+    """
+    return Column(
+        "mean",
+        f"{format_metric_name(metric)}, mean ± sd" if metric else "Mean ± sd",
+        "Mean ± standard deviation (n − 1) over all seeds, collapsed runs included.",
+        "fraction",
+        beside="sd",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,30 +115,36 @@ class RunEntry:
         """The tokenization whose scores count: pooled, or the only one."""
         return choose_main_tokenization(self.tallies)
 
+    def join_folds(self, tokenization: str) -> dict[int, Tally]:
+        """Return seed → its tally under a tokenization, the folds concatenated."""
+        joined = {}
+        for seed, parts in zip(self.seeds, self.tallies[tokenization], strict=True):
+            over = align_labels(parts)  # folds may have different labels
+            joined[seed] = Tally(np.concatenate([part.rows for part in over]), over[0].labels)
+        return joined
+
 
 @dataclass(frozen=True)
 class RunStanding:
-    """One entry under one tokenization: every metric over seeds, the interval of the headline
-    metric, and the comparison with the baseline.
+    """Runs under one tokenization: every metric over seeds, the interval of the headline metric over
+    test units, and the difference from the baseline.
 
-    `counts`: whether this is the main tokenization. `delta`: difference of the means to the
-    baseline. `test`: None for the baseline itself, and if the test examples differ; `verdict` gives
-    the reason. All figures are fractions.
+    `counts`: whether this is the main tokenization. `difference`: None for the baseline itself, without
+    a baseline, and if the test examples differ; `verdict` gives the reason. All figures are fractions.
     """
 
-    name: str
+    run: str
     tokenization: str
     model: str
     trained_on: str
     seeds: tuple[int, ...]
-    collapsed: int
+    collapsed_seeds: tuple[int, ...]
     counts: bool
-    figures: Mapping[str, SeedSummary]
     metric: str
+    figures: Mapping[str, SeedSummary]
     interval: Interval
-    delta: float | None = None
-    test: Comparison | None = None
-    verdict: str = ""
+    difference: Difference | None = None
+    verdict: Finding | None = None
 
     @property
     def headline(self) -> SeedSummary:
@@ -121,30 +154,58 @@ class RunStanding:
     @property
     def mean_learned(self) -> float | None:
         """Mean over the runs that did not collapse; None if none collapsed."""
-        if not self.collapsed:
+        if not self.collapsed_seeds:
             return None
         return self.headline.mean_learned
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "run": self.name,
+    @property
+    def collapsed_note(self) -> str:
+        """How many runs collapsed, and the mean without them; "" if none."""
+        if not self.collapsed_seeds:
+            return ""
+        text = f"{len(self.collapsed_seeds)} of {len(self.seeds)} collapsed"
+        if self.headline.mean_learned is None:
+            return text
+        return f"{text}, {format_fraction(self.headline.mean_learned)} without"
+
+    def build_row(self) -> dict[str, Any]:
+        """Return the values of its row in a table, by the names of columns."""
+        row: dict[str, Any] = {
+            "run": self.run,
             "model": self.model,
             "trained_on": self.trained_on,
             "tokenization": self.tokenization,
-            "counts": self.counts,
+            "n": len(self.seeds),
             "seeds": self.seeds,
-            "figures": {
-                name: {"mean": one.mean, "sd": one.sd, "values": one.values}
-                for name, one in self.figures.items()
-            },
-            "interval": asdict(self.interval),
-            "collapsed": self.collapsed,
+            "collapsed": len(self.collapsed_seeds),
+            "collapsed_note": self.collapsed_note,
+            "mean": self.headline.mean,
+            "sd": self.headline.sd,
             "mean_learned": self.mean_learned,
-            "delta": self.delta,
-            "test": self.test and asdict(self.test),
-            "verdict": self.verdict,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "verdict": self.verdict and self.verdict.sentence,
         }
+        if self.difference is not None:
+            row |= {
+                "delta": self.difference.value,
+                "delta_low": self.difference.low,
+                "delta_high": self.difference.high,
+                "detectable": self.difference.detectable,
+                "p": self.difference.p,
+                "p_units": self.difference.p_units,
+            }
+        for name, figure in self.figures.items():
+            row |= {f"{name}_mean": figure.mean, f"{name}_sd": figure.sd}
+        return row
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run under a tokenization."""
+
+    run: str
+    tokenization: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,14 +216,67 @@ class TaskLeaderboard(Summarized):
     """
 
     task: str
-    kind: TaskKind
+    kind: str
     scorer: str
     definition: str
     metric: str
     units: int
-    baseline: tuple[str, str] | None
+    baseline: Side | None
     standings: tuple[RunStanding, ...]
     findings: tuple[str, ...] = ()
+
+    def build_table(self) -> Table:
+        """Return the leaderboard as a table, best first, with a note on score and comparison."""
+        metrics = dict.fromkeys(name for one in self.standings for name in one.figures)
+        baseline = self.baseline or Side("", "")
+        constants = {
+            "task": self.task,
+            "scorer": self.scorer,
+            "metric": self.metric,
+            "units": self.units,
+            "baseline": baseline.run,
+            "baseline_tokenization": baseline.tokenization,
+            "definition": self.definition,
+        }
+        columns = (
+            Column("run", "Run"),
+            Column("tokenization", "Tokenization"),
+            SEEDS,
+            build_mean_column(self.metric),
+            *COMPARISON,
+            Column(
+                "low",
+                "95 % interval",
+                "95 % confidence interval: percentile bootstrap over the test units, averaged over"
+                " seeds.",
+                "fraction",
+                beside="high",
+                between=TO,
+            ),
+            COLLAPSED,
+            *(
+                Column(name)
+                for name in ("model", "trained_on", "seeds", "collapsed", "mean_learned")
+            ),
+            *(Column(f"{name}_mean", beside=f"{name}_sd") for name in metrics),
+        )
+        rows = [one.build_row() for one in self.standings]
+        notes = (self.describe(), *self.findings)
+        return Table(self.task, columns, rows, notes, best="mean", constants=constants)
+
+    def describe(self, defined: bool = True) -> str:
+        """Describe score, number of units, baseline, and how differences are tested.
+
+        defined: with the exact definition of the score.
+        """
+        score = f"{format_metric_name(self.metric)} of {self.scorer}"
+        if defined:
+            score += f" ({self.definition})"
+        text = f"{score}, {self.units:,} test units; mean ± sd (n − 1) over seeds."
+        found = [one.difference for one in self.standings if one.difference]
+        if self.baseline is None or not found:
+            return text
+        return f"{text} Δ is to {self.baseline.run} ({self.baseline.tokenization}). {describe_test(found)}"
 
     def summarize(self) -> Summary:
         """Return the standings, best first, and the notes on the data."""
@@ -171,88 +285,78 @@ class TaskLeaderboard(Summarized):
             "score": self.scorer,
             "units": self.units,
         }
-        rows = [
-            (
-                one.name,
-                one.tokenization,
-                one.headline.mean,
-                one.headline.sd,
-                len(one.seeds),
-                one.interval.low,
-                one.interval.high,
-                one.delta,
-                one.verdict,
-            )
-            for one in self.standings
-        ]
-        columns = (
-            *("run", "tokenization", self.metric, "sd", "seeds", "low", "high"),
-            *("difference", "verdict"),
-        )
-        table = Table(columns, rows, len(rows), "runs and tokenizations", shown=MANY)
-        return Summary(self.task, facts, (table,), " ".join(self.findings))
+        table = self.build_table()
+        labels = tuple(column.label for column in table.shown)
+        cells = list(table.write_cells())
+        short = ShortTable(labels, cells, len(cells), "runs and tokenizations", shown=MANY)
+        return Summary(self.task, facts, (short,), " ".join(self.findings))
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        baseline = None
-        if self.baseline:
-            baseline = {"run": self.baseline[0], "tokenization": self.baseline[1]}
-        return {
-            "task": self.task,
-            "kind": self.kind.name,
-            "scorer": self.scorer,
-            "definition": self.definition,
-            "metric": self.metric,
-            "units": self.units,
-            "baseline": baseline,
-            "standings": [one.to_dict() for one in self.standings],
-            "findings": list(self.findings),
-        }
+
+def describe_test(found: Sequence[Difference]) -> str:
+    """Describe how differences that are shown together are tested."""
+    one = found[0]
+    tested = [each for each in found if each.p is not None]
+    text = ""
+    if tested:
+        text = (
+            f"Its interval and p are over seeds and test units, both drawn anew {one.rounds:,} times;"
+            f" p is corrected for the number of comparisons ({len(tested)}, Holm). "
+        )
+    if len(tested) < len(found):
+        text += (
+            f"{len(found) - len(tested)} of {len(found)} comparisons are not tested over seeds: fewer"
+            f" than {comparison.MIN_SEEDS} on a side. "
+        )
+    return (
+        f"{text}p of the units alone: approximate randomization, two-sided, {one.rounds:,} draws, not"
+        " corrected."
+    )
 
 
 def rank_runs(
     task: str,
-    kind: TaskKind,
+    kind: str,
     entries: Sequence[RunEntry],
     scorer: Scorer,
     rules: Rules = DEFAULT_RULES,
-    baseline: tuple[str, str] | None = None,
+    baseline: Side | None = None,
     draws: Draws = DEFAULT_DRAWS,
+    main_only: bool = False,
 ) -> TaskLeaderboard:
     """Rank every entry under every tokenization, best mean first.
 
-    baseline: name of an entry and a tokenization ("": the main one). Raises InputError for an
-    unknown baseline, and for no entries.
+    baseline: name of an entry and a tokenization ("": the main one). main_only: compare only the main
+    tokenizations with it. Raises InputError for an unknown baseline, and for no entries.
+    The verdicts are given by `judge_boards`, which knows what is shown together.
     """
     if not entries:
         raise InputError(
             f"{task}: there is no scored run.",
             "Fine-tune on it with a labeled test split.",
         )
-
-    # The baseline is averaged over its seeds only once.
-    base: ComparedBaseline | None = None
+    base: RunEntry | None = None
     if baseline:
-        base = _find_baseline(entries, baseline)
-        baseline = base.entry.name, base.tokenization
+        base, baseline = _find_baseline(entries, baseline)
 
     # 1. Summarize each entry under each tokenization, and compare it with the baseline.
     standings, findings = [], list[str]()
     for entry in entries:
-        comparable = base is None or list(entry.examples) == list(base.entry.examples)
+        comparable = base is None or list(entry.examples) == list(base.examples)
         if base is not None and not comparable:
             findings.append(
-                f"{entry.name} and {base.entry.name} were not tested on the same examples, so they"
+                f"{entry.name} and {base.name} were not tested on the same examples, so they"
                 " are not compared. Fine-tune both with the same task, test file and limit."
             )
-        for name, tallies in entry.tallies.items():
-            standing = _summarize_run(entry, name, tallies, scorer, rules, draws)
+        for name in entry.tallies:
+            standing = _summarize_run(entry, name, scorer, rules, draws)
             if not comparable:
-                standing = replace(standing, verdict="other test examples")
-            elif base is not None:
-                standing = _compare_with_baseline(standing, tallies, base, scorer, rules, draws)
+                standing = replace(standing, verdict=comparison.OTHER_EXAMPLES)
+            elif base is not None and baseline is not None and (standing.counts or not main_only):
+                standing = _compare_with_baseline(
+                    standing, entry, base, baseline, scorer, rules, draws
+                )
             standings.append(standing)
-    standings.sort(key=lambda one: (-one.headline.mean, one.name, one.tokenization))
+    standings.sort(key=lambda one: (-one.headline.mean, one.run, one.tokenization))
 
     # 2. Describe the whole table: score, labels, and number of units.
     every = chain.from_iterable(entry.tallies.values() for entry in entries)
@@ -272,33 +376,25 @@ def rank_runs(
     )
 
 
-def judge_difference(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
-    """Return the verdict on our scores against the baseline's: better, worse, within noise, or no
-    claim.
-
-    A claim needs at least three seeds without collapse, a difference larger than both standard
-    deviations, and p < .05.
-    """
-    # Checks in order: the runs, the size of the difference, the test.
-    fewest = min(len(ours.values), len(theirs.values))
-    if ours.collapsed or theirs.collapsed:
-        return COLLAPSED
-    if fewest == 1:
-        return "one seed: no claim"
-    if fewest < MIN_SEEDS:
-        return f"{fewest} seeds: no claim"
-    if abs(ours.mean - theirs.mean) <= max(ours.sd or 0.0, theirs.sd or 0.0):
-        return NOISE
-    if p >= SIGNIFICANCE_LEVEL:
-        return NOT_SIGNIFICANT
-    if ours.mean > theirs.mean:
-        return BETTER
-    return WORSE
-
-
-def explain_verdict(verdict: str) -> str:
-    """Return a sentence that explains a verdict of `judge_difference`."""
-    return EXPLANATIONS.get(verdict, TOO_FEW_SEEDS)
+def judge_boards(boards: Sequence[TaskLeaderboard]) -> tuple[TaskLeaderboard, ...]:
+    """Correct the p-values of leaderboards that are shown together, and give the verdicts."""
+    found = [one.difference for board in boards for one in board.standings]
+    corrected = iter(correct_family(found))
+    judged = []
+    for board in boards:
+        collapsed = {
+            Side(one.run, one.tokenization) for one in board.standings if one.collapsed_seeds
+        }
+        standings = []
+        for one in board.standings:
+            difference = next(corrected)
+            if difference is not None:
+                sides = {Side(one.run, one.tokenization), board.baseline}
+                verdict = judge(difference, bool(sides & collapsed))
+                one = replace(one, difference=difference, verdict=verdict)
+            standings.append(one)
+        judged.append(replace(board, standings=tuple(standings)))
+    return tuple(judged)
 
 
 def average_groups(
@@ -325,103 +421,98 @@ def average_groups(
     return means
 
 
+def build_group_table(means: Mapping[str, Mapping[str, Mapping[str, float | int | None]]]) -> Table:
+    """Return the means over groups of tasks as a table: model → group → mean."""
+    names = dict.fromkeys(name for own in means.values() for name in own)
+    rows = [
+        {"model": model, **{name: format_group_mean(held) for name, held in own.items()}}
+        for model, own in means.items()
+    ]
+    return Table(
+        "Means over groups of tasks, with the number of tasks",
+        (Column("model", "Model · tokenization"), *(Column(name, name) for name in names)),
+        rows,
+    )
+
+
+def format_group_mean(held: Mapping[str, float | int | None]) -> str:
+    """Format the mean over a group of tasks, with the number of scored tasks and collapsed runs."""
+    fraction = f"{held['scored']} of {held['of']}"
+    if held["collapsed"]:
+        fraction += f", {held['collapsed']} collapsed"
+    return f"{format_fraction(held['mean'])} ({fraction})"
+
+
 def benchmark_name(task: str) -> str:
     """Return a task's name without collection and fold: bio-lm/GAD, fold 3 → gad."""
     return without_fold(task).rpartition("/")[2].lower()
 
 
-@dataclass(frozen=True, eq=False)
-class ComparedBaseline:
-    """The entry and tokenization that others are compared with, and its tally averaged over seeds."""
-
-    entry: RunEntry
-    tokenization: str
-    mean: Tally
-
-
 def _summarize_run(
-    entry: RunEntry,
-    tokenization: str,
-    tallies: Sequence[Sequence[Tally]],
-    scorer: Scorer,
-    rules: Rules,
-    draws: Draws,
+    entry: RunEntry, tokenization: str, scorer: Scorer, rules: Rules, draws: Draws
 ) -> RunStanding:
     """Summarize an entry under a tokenization, without comparing it."""
+    # The value of a seed is the mean over its folds.
+    folds = [
+        [scorer.score_tally(part, rules).values for part in parts]
+        for parts in entry.tallies[tokenization]
+    ]
+    figures = {}
+    for name in folds[0][0]:
+        values = [sum(part[name] for part in parts) / len(parts) for parts in folds]
+        figures[name] = summarize_seeds(values, entry.collapsed)
+    average = average_tallies(list(entry.join_folds(tokenization).values()))
+    pairs = zip(entry.seeds, entry.collapsed, strict=True)
     return RunStanding(
-        entry.name,
-        tokenization,
-        entry.model,
-        entry.trained_on,
-        entry.seeds,
-        sum(entry.collapsed),
-        tokenization == entry.main_tokenization,
-        _summarize_seeds(tallies, entry.collapsed, scorer, rules),
-        scorer.headline,
-        bootstrap(scorer, _average_seeds(tallies), rules, draws),
+        run=entry.name,
+        tokenization=tokenization,
+        model=entry.model,
+        trained_on=entry.trained_on,
+        seeds=entry.seeds,
+        collapsed_seeds=tuple(seed for seed, collapsed in pairs if collapsed),
+        counts=tokenization == entry.main_tokenization,
+        metric=scorer.headline,
+        figures=figures,
+        interval=bootstrap(scorer, average, rules, draws),
     )
 
 
 def _compare_with_baseline(
     standing: RunStanding,
-    tallies: Sequence[Sequence[Tally]],
-    base: ComparedBaseline,
+    entry: RunEntry,
+    base: RunEntry,
+    baseline: Side,
     scorer: Scorer,
     rules: Rules,
     draws: Draws,
 ) -> RunStanding:
-    """Add the difference to the baseline, its test and the verdict.
-
-    The baseline itself only gets the verdict BASELINE.
-    """
-    if (standing.name, standing.tokenization) == (base.entry.name, base.tokenization):
-        return replace(standing, verdict=BASELINE)
-    # The difference is that of the means in the table; the test pairs examples.
-    own = base.entry.tallies[base.tokenization]
-    theirs = _summarize_seeds(own, base.entry.collapsed, scorer, rules)[scorer.headline]
-    test = compare_tallies(scorer, base.mean, _average_seeds(tallies), rules, draws)
+    """Add the difference from the baseline; the baseline itself gets only the verdict BASELINE."""
+    if Side(standing.run, standing.tokenization) == baseline:
+        return replace(standing, verdict=comparison.BASELINE)
+    found = compare_over_seeds(
+        base.join_folds(baseline.tokenization),
+        entry.join_folds(standing.tokenization),
+        scorer,
+        rules,
+        draws,
+    )
+    # The difference that is shown is that of the means in the table, which are over folds, too.
+    theirs = _summarize_run(base, baseline.tokenization, scorer, rules, draws)
     return replace(
-        standing,
-        delta=standing.headline.mean - theirs.mean,
-        test=test,
-        verdict=judge_difference(standing.headline, theirs, test.p_randomisation),
+        standing, difference=replace(found, value=standing.headline.mean - theirs.headline.mean)
     )
 
 
-def _summarize_seeds(
-    tallies: Sequence[Sequence[Tally]], collapsed: Sequence[bool], scorer: Scorer, rules: Rules
-) -> dict[str, SeedSummary]:
-    """Summarize every metric over the seeds; the value of a seed is the mean over its folds."""
-    seeds = [[scorer.score_tally(part, rules).values for part in parts] for parts in tallies]
-    summaries = {}
-    for name in seeds[0][0]:
-        means = [sum(part[name] for part in parts) / len(parts) for parts in seeds]
-        summaries[name] = summarize_seeds(means, collapsed)
-    return summaries
-
-
-def _average_seeds(tallies: Sequence[Sequence[Tally]]) -> Tally:
-    """Concatenate the folds of each seed and average over seeds, for intervals and tests."""
-    # Folds may have different labels: align their columns before they are concatenated.
-    joined = []
-    for parts in tallies:
-        over = align_labels(parts)
-        joined.append(Tally(np.concatenate([part.rows for part in over]), over[0].labels))
-    return average_tallies(joined)
-
-
-def _find_baseline(entries: Sequence[RunEntry], baseline: tuple[str, str]) -> ComparedBaseline:
-    name, tokenization = baseline
-    found = next((entry for entry in entries if entry.name == name), None)
+def _find_baseline(entries: Sequence[RunEntry], given: Side) -> tuple[RunEntry, Side]:
+    found = next((entry for entry in entries if entry.name == given.run), None)
     if found is None:
         names = ", ".join(entry.name for entry in entries)
         raise InputError(
-            f"The baseline {name!r:.80} is none of the runs.", f"Choose one of: {names:.200}."
+            f"The baseline {given.run!r:.80} is none of the runs.", f"Choose one of: {names:.200}."
         )
-    if tokenization and tokenization not in found.tallies:
+    if given.tokenization and given.tokenization not in found.tallies:
         raise InputError(
-            f"The baseline {name} has no {tokenization!r:.40} tokenization.",
+            f"The baseline {given.run} has no {given.tokenization!r:.40} tokenization.",
             f"It has: {', '.join(found.tallies)}.",
         )
-    tokenization = tokenization or found.main_tokenization
-    return ComparedBaseline(found, tokenization, _average_seeds(found.tallies[tokenization]))
+    return found, Side(given.run, given.tokenization or found.main_tokenization)

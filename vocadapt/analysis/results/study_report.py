@@ -1,63 +1,26 @@
-"""The report of a study, from its values: one self-contained HTML page, or tables in LaTeX and CSV.
+"""The report of a study as one self-contained HTML page.
 
-Names are untrusted text: each format escapes its own markup, and CSV escapes formulas.
+Names are untrusted text, which the writers of tables escape.
 """
 
-import html
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
-from vocadapt.analysis.results.setting_differences import SettingTable
-from vocadapt.analysis.results.tables import (
-    escape_latex,
-    flatten_text,
-    format_fraction,
-    format_metric_name,
-    format_p_value,
-    format_points,
+from vocadapt.analysis.results.results import (
+    RunStanding,
+    TaskLeaderboard,
+    build_mean_column,
 )
-from vocadapt.text.spreadsheet import format_csv
+from vocadapt.analysis.results.setting_differences import SettingTable
+from vocadapt.report.formats import format_fraction, format_metric_name
+from vocadapt.report.html import escape_html as escape
+from vocadapt.report.html import write_html
+from vocadapt.report.table import Column, Table
 
-COLUMNS = ("Variant", "Task", "Seeds", "Collapsed", "Mean ± sd", "Δ points", "p")
-CSV_COLUMNS = ("variant", "task", "reading", "metric", "n", "collapsed", "mean", "sd", "delta", "p")
 MAX_LINES = 200  # of a table in the page; the CSV file has all
 MAX_SETTING_COLUMNS = 12
 WIDTH, NAME_WIDTH, LINE, DOT = 720, 230, 26, 5  # pixels of a figure
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A metric of a variant on a task under one tokenization, over its finished seeds.
-
-    `headline`: whether it is the score of the table. scores: by seed; collapsed: which of them.
-    """
-
-    variant: str
-    task: str
-    tokenization: str
-    metric: str
-    headline: bool
-    seeds: tuple[int, ...]
-    scores: tuple[float, ...]
-    collapsed: tuple[bool, ...]
-    mean: float
-    sd: float | None
-    mean_learned: float | None
-
-
-@dataclass(frozen=True)
-class ReportRow:
-    """A line of the study's table; see `lab.experiments.studies.table.Row`."""
-
-    variant: str
-    task: str
-    n: int
-    collapsed: int
-    mean: float | None
-    sd: float | None
-    delta: float | None
-    p: float | None
 
 
 @dataclass(frozen=True)
@@ -71,14 +34,13 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """The content of a report. planned: number of cells; states: state → number of cells; differing,
-    common: setting → its value in each column; environment, footprint: name → value, as text.
+    """The content of a report. table: a row for each variant and task; boards: a leaderboard for each
+    task, under every tokenization. planned: number of cells; states: state → number of cells;
+    differing, common: setting → its value in each column; environment, footprint: name → value, as text.
     """
 
-    name: str
-    baseline: str
-    rows: tuple[ReportRow, ...]
-    readings: tuple[Reading, ...]
+    table: Table
+    boards: tuple[TaskLeaderboard, ...]
     planned: int
     states: Mapping[str, int]
     unfinished: tuple[Unfinished, ...]
@@ -93,85 +55,17 @@ class StudyReport:
         """Number of cells with a result."""
         return sum(self.states.get(name, 0) for name in ("done", "collapsed"))
 
-    @property
-    def tests(self) -> int:
-        """Number of tests in the table."""
-        return sum(row.p is not None for row in self.rows)
-
-
-SCORE = "The score is the headline metric of the task, for an adapted model with both tokenizations pooled"
-
-
-def describe_tests(report: StudyReport) -> str:
-    """Describe the score, the test and its correction."""
-    compared = sum(row.variant != report.baseline for row in report.rows)
-    text = (
-        f"{SCORE}; mean ± standard deviation (n − 1) over all finished seeds, collapsed ones included."
-        f" Δ is the difference to {report.baseline}, in points. p: two-sided paired randomization test"
-        " over the test examples (documents where they are marked), counts summed over seeds,"
-        f" Holm-corrected for the number of tests in this table ({report.tests})."
-    )
-    if report.tests < compared:
-        text += (
-            f" {compared - report.tests} of {compared} comparisons have no test: fewer than three"
-            " finished seeds on one side, or other test examples."
-        )
-    return text
-
-
-def format_study_csv(report: StudyReport) -> str:
-    """Format the table and all readings as CSV, with unrounded fractions; missing values are empty."""
-    headline = {(one.variant, one.task): one for one in report.readings if one.headline}
-    lines: list[Sequence[object]] = [CSV_COLUMNS]
-    for row in report.rows:
-        one = headline.get((row.variant, row.task))
-        reading, metric = (one.tokenization, one.metric) if one else (None, None)
-        values = (row.n, row.collapsed, row.mean, row.sd, row.delta, row.p)
-        lines.append((row.variant, row.task, reading, metric, *values))
-    for one in report.readings:
-        if not one.headline:
-            values = (len(one.seeds), sum(one.collapsed), one.mean, one.sd, None, None)
-            lines.append((one.variant, one.task, one.tokenization, one.metric, *values))
-    return format_csv([[_format_csv_cell(cell) for cell in line] for line in lines])
-
-
-def format_study_latex(report: StudyReport) -> str:
-    """Format the table for booktabs, the best mean of each task in bold, with a comment on the test."""
-    lines, best = [], _find_best_rows(report.rows)
-    for place, row in enumerate(report.rows):
-        cells = [escape_latex(cell) for cell in _format_row(row)]
-        if place in best:
-            cells[4] = rf"\textbf{{{cells[4]}}}"
-        lines.append(" & ".join(cells) + r" \\")
-    notes = (
-        f"{report.name}: {report.finished} of {report.planned} cells are finished.",
-        describe_tests(report),
-    )
-    return "\n".join(
-        [
-            *(f"% {flatten_text(note)}" for note in notes),
-            r"\begin{tabular}{llrrrrr}",
-            r"\toprule",
-            " & ".join(map(escape_latex, COLUMNS)) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
-
 
 def render_study_page(report: StudyReport) -> str:
     """Render a study as one HTML page, without scripts and without anything from the network."""
-    title = escape(report.name)
+    title = escape(report.table.title)
     counts = ", ".join(f"{count:,} {state}" for state, count in report.states.items())
     sections = [
-        _render_section("Results", _render_results(report)),
-        _render_section("Scores by seed", render_figures(report.readings)),
+        _render_section("Results", _render_table(report.table)),
+        _render_section("Scores by seed", render_figures(report.boards)),
         _render_section("Cells without a result", _render_unfinished(report)),
         _render_section("Collapsed runs", _render_collapsed(report)),
-        _render_section("Scores under each tokenization", _render_readings(report)),
+        _render_section("Scores under each tokenization", _render_readings(report.boards)),
         _render_section("Settings that differ", _render_settings(report)),
         _render_section("Environment", _render_facts(report.environment)),
         _render_section("Energy, CO2 and cost", _render_facts(report.footprint)),
@@ -180,20 +74,19 @@ def render_study_page(report: StudyReport) -> str:
     return PAGE.format(title=title, style=STYLE, lead=lead, sections="\n".join(sections))
 
 
-def render_figures(readings: Sequence[Reading]) -> str:
+def render_figures(boards: Sequence[TaskLeaderboard]) -> str:
     """Render a figure for each task: a dot per seed and a bar at the mean, a line for each variant."""
-    shown = [one for one in readings if one.headline]
-    if not shown:
+    if not boards:
         return "<p>There is no finished run with a score.</p>"
-    figures = []
-    for task in dict.fromkeys(one.task for one in shown):
-        figures.append(_render_figure(task, [one for one in shown if one.task == task]))
-    return "\n".join(figures)
+    return "\n".join(
+        _render_figure(board.task, [one for one in board.standings if one.counts])
+        for board in boards
+    )
 
 
-def _render_figure(task: str, readings: Sequence[Reading]) -> str:
+def _render_figure(task: str, standings: Sequence[RunStanding]) -> str:
     """Render the scores of one task as SVG; the axis spans the scores."""
-    scores = [score for one in readings for score in one.scores]
+    scores = [score for one in standings for score in one.headline.values]
     low, high = min(scores), max(scores)
     margin = 0.05 * (high - low) or 0.01
     least = 0.0 if low >= 0 else -1.0  # a correlation may be negative
@@ -202,20 +95,21 @@ def _render_figure(task: str, readings: Sequence[Reading]) -> str:
     def place(score: float) -> float:
         return NAME_WIDTH + (WIDTH - NAME_WIDTH - 20) * (score - low) / (high - low or 1.0)
 
-    height = LINE * len(readings) + 34
+    height = LINE * len(standings) + 34
     parts = []
-    for number, one in enumerate(readings):
+    for number, one in enumerate(standings):
         y = LINE * number + LINE / 2
-        short = one.variant if len(one.variant) <= 30 else f"{one.variant[:29]}…"
+        mean = place(one.headline.mean)
+        short = one.run if len(one.run) <= 30 else f"{one.run[:29]}…"
         parts.append(
-            f'<text x="0" y="{y + 4:g}">{escape(short)}<title>{escape(one.variant)}</title></text>'
+            f'<text x="0" y="{y + 4:g}">{escape(short)}<title>{escape(one.run)}</title></text>'
             f'<line class="rule" x1="{NAME_WIDTH}" x2="{WIDTH - 20}" y1="{y:g}" y2="{y:g}"/>'
-            f'<line class="mean" x1="{place(one.mean):.1f}" x2="{place(one.mean):.1f}"'
-            f' y1="{y - 9:g}" y2="{y + 9:g}"/>'
+            f'<line class="mean" x1="{mean:.1f}" x2="{mean:.1f}" y1="{y - 9:g}" y2="{y + 9:g}"/>'
         )
-        for seed, score, collapsed in zip(one.seeds, one.scores, one.collapsed, strict=True):
-            style = "collapsed" if collapsed else "dot"
-            about = f"seed {seed}: {format_fraction(score)}" + ", collapsed" * collapsed
+        for seed, score in zip(one.seeds, one.headline.values, strict=True):
+            has_collapsed = seed in one.collapsed_seeds
+            style = "collapsed" if has_collapsed else "dot"
+            about = f"seed {seed}: {format_fraction(score)}" + ", collapsed" * has_collapsed
             parts.append(
                 f'<circle class="{style}" cx="{place(score):.1f}" cy="{y:g}" r="{DOT}">'
                 f"<title>{about}</title></circle>"
@@ -225,7 +119,7 @@ def _render_figure(task: str, readings: Sequence[Reading]) -> str:
         parts.append(
             f'<text class="tick" x="{place(tick):.1f}" y="{bottom}">{format_fraction(tick)}</text>'
         )
-    metric = format_metric_name(readings[0].metric)
+    metric = format_metric_name(standings[0].metric)
     caption = (
         f"{task}: {metric} of each seed (dot; hollow: collapsed) and their mean (bar), from"
         f" {format_fraction(low)} to {format_fraction(high)}"
@@ -236,148 +130,103 @@ def _render_figure(task: str, readings: Sequence[Reading]) -> str:
     )
 
 
-def escape(text: str) -> str:
-    """Escape text for HTML, with control characters as spaces."""
-    return html.escape(flatten_text(text))
-
-
-def _format_row(row: ReportRow) -> tuple[str, ...]:
-    return (
-        row.variant,
-        row.task,
-        str(row.n),
-        str(row.collapsed),
-        _format_mean(row.mean, row.sd),
-        format_points(row.delta),
-        format_p_value(row.p),
-    )
-
-
-def _format_mean(mean: float | None, sd: float | None) -> str:
-    if sd is None:
-        return format_fraction(mean)
-    return f"{format_fraction(mean)} ± {format_fraction(sd)}"
-
-
-def _format_csv_cell(cell: object) -> object:
-    if cell is None:
-        return ""
-    return flatten_text(cell) if isinstance(cell, str) else cell
-
-
-def _find_best_rows(rows: Sequence[ReportRow]) -> set[int]:
-    """Return the places of the rows whose mean is the best of their task."""
-    best: dict[str, float] = {}
-    for row in rows:
-        if row.mean is not None:
-            best[row.task] = max(row.mean, best.get(row.task, row.mean))
-    return {
-        place
-        for place, row in enumerate(rows)
-        if row.mean is not None and row.mean == best[row.task]
-    }
-
-
 def _render_section(title: str, body: str) -> str:
     return f"<section><h2>{title}</h2>{body}</section>"
 
 
-def _render_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], texts: int, marked: Collection[int] = ()
-) -> str:
-    """Render a table; the first `texts` columns are left-aligned, `marked` rows are bold."""
-    kinds = ["" if place < texts else ' class="n"' for place in range(len(header))]
-    head = "".join(
-        f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, header, strict=True)
-    )
-    body = []
-    for number, row in enumerate(rows[:MAX_LINES]):
-        cells = "".join(
-            f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True)
-        )
-        style = ' class="best"' * (number in marked)
-        body.append(f"<tr{style}>{cells}</tr>")
-    note = ""
-    if len(rows) > MAX_LINES:
-        note = f"<p>The first {MAX_LINES} of {len(rows):,} lines.</p>"
-    return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>{note}"
-    )
-
-
-def _render_results(report: StudyReport) -> str:
-    best = _find_best_rows(report.rows)
-    table = _render_table(COLUMNS, [_format_row(row) for row in report.rows], 2, best)
-    return f"{table}<p>{escape(describe_tests(report))} The best mean of a task is bold.</p>"
+def _render_table(table: Table) -> str:
+    """Render a table that may be wider than the page; long ones say how many lines they show."""
+    notes = ""
+    if len(table.rows) > MAX_LINES:
+        notes = f"<p>The first {MAX_LINES} of {len(table.rows):,} lines.</p>"
+        table = table.take(MAX_LINES)
+    return f'<div class="wide">{write_html(table)}</div>{notes}'
 
 
 def _render_unfinished(report: StudyReport) -> str:
     if not report.unfinished:
         return f"<p>None: all {report.planned:,} cells are finished.</p>"
-    rows = [(one.what, one.state, one.problem) for one in report.unfinished]
     note = (
         "<p>Means are over the finished seeds only; the column Seeds shows their number."
         " Run the study again to compute these cells.</p>"
     )
-    return note + _render_table(("Cell", "State", "Problem"), rows, 3)
+    columns = (Column("what", "Cell"), Column("state", "State"), Column("problem", "Problem"))
+    return note + _render_table(Table("unfinished", columns, report.unfinished))
 
 
 def _render_collapsed(report: StudyReport) -> str:
-    rows = []
-    for one in report.readings:
-        if one.headline and any(one.collapsed):
-            pairs = zip(one.seeds, one.collapsed, strict=True)
-            seeds = ", ".join(str(seed) for seed, collapsed in pairs if collapsed)
-            mean, learned = format_fraction(one.mean), format_fraction(one.mean_learned)
-            rows.append((one.variant, one.task, seeds, mean, learned))
+    rows = [
+        {
+            "variant": one.run,
+            "task": board.task,
+            "seeds": ", ".join(map(str, one.collapsed_seeds)),
+            "mean": one.headline.mean,
+            "learned": one.mean_learned,
+        }
+        for board in report.boards
+        for one in board.standings
+        if one.counts and one.collapsed_seeds
+    ]
     if not rows:
         return f"<p>None of {report.finished:,} finished runs collapsed.</p>"
-    header = ("Variant", "Task", "Collapsed seeds", "Mean", "Mean without them")
+    columns = (
+        Column("variant", "Variant"),
+        Column("task", "Task"),
+        Column("seeds", "Collapsed seeds"),
+        Column("mean", "Mean", format="fraction"),
+        Column("learned", "Mean without them", format="fraction"),
+    )
     note = (
         "<p>A collapsed run was never better than always predicting the most frequent answer. It is"
         " included in the means.</p>"
     )
-    return note + _render_table(header, rows, 3)
+    return note + _render_table(Table("collapsed", columns, rows))
 
 
-def _render_readings(report: StudyReport) -> str:
+def _render_readings(boards: Sequence[TaskLeaderboard]) -> str:
     rows = [
-        (
-            one.variant,
-            one.task,
-            one.tokenization + " (used in Results)" * one.headline,
-            str(len(one.seeds)),
-            _format_mean(one.mean, one.sd),
-        )
-        for one in report.readings
+        {
+            "task": board.task,
+            **one.build_row(),
+            "tokenization": one.tokenization + " (used in Results)" * one.counts,
+        }
+        for board in boards
+        for one in board.standings
     ]
     if not rows:
         return "<p>There is no finished run with a score.</p>"
+    columns = (
+        Column("run", "Variant"),
+        Column("task", "Task"),
+        Column("tokenization", "Tokenization"),
+        Column("n", "Seeds", format="number"),
+        build_mean_column(""),
+    )
     note = (
         "<p>An adapted model is scored with its base tokenization, with its adapted tokenization, and"
         " with the logits of both pooled.</p>"
     )
-    return note + _render_table(("Variant", "Task", "Tokenization", "Seeds", "Mean ± sd"), rows, 3)
+    return note + _render_table(Table("readings", columns, rows))
 
 
 def _render_settings(report: StudyReport) -> str:
-    columns = report.setting_columns[:MAX_SETTING_COLUMNS]
-    header = ("Setting", *columns)
+    shown = report.setting_columns[:MAX_SETTING_COLUMNS]
     body = "<p>None: all variants and tasks have the same settings.</p>"
     if report.differing:
-        body = _render_table(header, _keep_columns(report.differing, len(columns)), len(header))
-    if len(report.setting_columns) > len(columns):
-        body += f"<p>{len(columns)} of {len(report.setting_columns)} variants and tasks.</p>"
-    common = [(name, values[0]) for name, values in report.common.items()]
-    if not common:
+        columns = (Column("setting", "Setting"), *(Column(name, name) for name in shown))
+        rows = [
+            {"setting": name, **dict(zip(shown, values, strict=False))}
+            for name, values in report.differing.items()
+        ]
+        body = _render_table(Table("differing settings", columns, rows))
+    if len(report.setting_columns) > len(shown):
+        body += f"<p>{len(shown)} of {len(report.setting_columns)} variants and tasks.</p>"
+    if not report.common:
         return body
-    same = _render_table(("Setting", "Value"), common, 2)
-    return f"{body}<details><summary>{len(common)} settings are the same</summary>{same}</details>"
-
-
-def _keep_columns(table: SettingTable, columns: int) -> list[tuple[str, ...]]:
-    return [(name, *values[:columns]) for name, values in table.items()]
+    columns = (Column("setting", "Setting"), Column("value", "Value"))
+    rows = [{"setting": name, "value": values[0]} for name, values in report.common.items()]
+    same = _render_table(Table("common settings", columns, rows))
+    return f"{body}<details><summary>{len(rows)} settings are the same</summary>{same}</details>"
 
 
 def _render_facts(facts: Mapping[str, str]) -> str:

@@ -11,7 +11,6 @@ from vocadapt.analysis.errors.ledger import ALARMS, OutcomeCounts, count_outcome
 from vocadapt.analysis.errors.report import Report, format_tokenization_scores
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
-from vocadapt.analysis.results.tables import format_points
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_number, format_table
 from vocadapt.cli.workspace_options import output_option
@@ -22,6 +21,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.formats import format_points
 from vocadapt.training.finetune.tokenizations import CHOICES
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.uncertainty import Comparison, Draws

@@ -5,25 +5,12 @@ any program.
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
-from vocadapt.analysis.results.results import TaskLeaderboard
-from vocadapt.analysis.results.tables import (
-    describe_collapsed,
-    describe_leaderboard,
-    flatten_text,
-    format_csv_table,
-    format_group_mean,
-    format_interval,
-    format_latex_tables,
-    format_markdown_tables,
-    format_mean_and_sd,
-    format_p_value,
-    format_points,
-)
+from vocadapt.analysis.results.results import Side, build_group_table
 from vocadapt.cli.command import (
     Answer,
     Command,
@@ -36,86 +23,32 @@ from vocadapt.cli.command import (
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import InputError
-from vocadapt.lab.reports.results import GroupMeans, build_results
+from vocadapt.lab.results.leaderboards import Results, build_results
 from vocadapt.lab.results.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.latex import write_latex
+from vocadapt.report.markdown import write_markdown
+from vocadapt.report.table import Table
+from vocadapt.report.terminal import write_terminal
+from vocadapt.report.text import flatten_text
 from vocadapt.training.examples.examples import UNITS, Predictions, Split
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.scoring.counts import Rules, Score, Scorer
 from vocadapt.training.scoring.uncertainty import (
     Comparison,
     Draws,
-    Interval,
     bootstrap,
     compare_tallies,
 )
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import build_tally
 
-EXPORTS: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
-    "csv": format_csv_table,
-    "markdown": format_markdown_tables,
-    "latex": format_latex_tables,
+EXPORTS: Mapping[str, Callable[[Sequence[Table]], str]] = {
+    "csv": write_csv,
+    "markdown": write_markdown,
+    "latex": write_latex,
 }
-
-
-class Figure(TypedDict):
-    """Mean, standard deviation and values of a figure over seeds."""
-
-    mean: float
-    sd: float | None
-    values: list[float]
-
-
-class StandingAnswer(TypedDict):
-    """A run under one tokenization; `counts`: whether it is its main one. `delta` and `test` are
-    against the baseline.
-    """
-
-    run: str
-    model: str
-    trained_on: str
-    tokenization: str
-    counts: bool
-    seeds: list[int]
-    figures: dict[str, Figure]
-    interval: Interval
-    collapsed: int
-    mean_learned: float | None
-    delta: float | None
-    test: Comparison | None
-    verdict: str
-
-
-class BaselineAnswer(TypedDict):
-    """The baseline, and its tokenization."""
-
-    run: str
-    tokenization: str
-
-
-class TaskAnswer(TypedDict):
-    """The runs of a task, best first."""
-
-    task: str
-    kind: str
-    scorer: str
-    definition: str
-    metric: str
-    units: int
-    baseline: BaselineAnswer | None
-    standings: list[StandingAnswer]
-    findings: list[str]
-
-
-class ResultsAnswer(TypedDict):
-    """Leaderboards of the tasks; `groups`: means of each model over groups of tasks; `unreadable`:
-    runs left out, with the reason.
-    """
-
-    tasks: list[TaskAnswer]
-    groups: dict[str, dict[str, dict[str, float | int | None]]]
-    unreadable: dict[str, str]
 
 
 class ScoreInterval(TypedDict):
@@ -155,13 +88,13 @@ class ScoreAnswer(ScoreValues):
 allow_other_fields(float, ScoreValues, ScoreAnswer)
 
 
-def _results(options: Options) -> Answer[ResultsAnswer]:
+def _results(options: Options) -> Answer[Results]:
     draws = read_settings(options, Draws)
     baseline = None
     if draws.rounds < 1:
         raise InputError("Expected at least one resample.", "For example: --rounds 1000.")
     if options.baseline:
-        baseline = (options.baseline, options.baseline_tokenization)
+        baseline = Side(options.baseline, options.baseline_tokenization)
     elif options.baseline_tokenization:
         raise InputError(
             "A tokenization of the baseline was given, but no baseline.",
@@ -182,11 +115,14 @@ def _results(options: Options) -> Answer[ResultsAnswer]:
 
     # 2. Their leaderboards.
     results = build_results(found, baseline, options.scorer, draws)
+    tables = [board.build_table() for board in results.tasks]
     if options.format in EXPORTS:
-        text = EXPORTS[options.format](results.boards).rstrip("\n")
+        text = EXPORTS[options.format](tables).rstrip("\n")
     else:
-        text = _render(results.boards, results.groups, note)
-    return Answer(cast(ResultsAnswer, {**results.to_dict(), "unreadable": unreadable}), text)
+        if results.groups:
+            tables.append(build_group_table(results.groups))
+        text = "\n\n".join(filter(None, [*map(write_terminal, tables), note]))
+    return Answer(replace(results, unreadable=unreadable), text)
 
 
 def _explain_no_run(options: Options, runs: Sequence[RunSet], note: str) -> InputError:
@@ -205,50 +141,6 @@ def _open_named(given: str, workspace: Workspace) -> RunSet:
     if not os.path.exists(path) and given in map(attrgetter("name"), workspace.artifacts("runs")):
         path = workspace.folder("runs", given)
     return open_runs(path)
-
-
-def _render(boards: Sequence[TaskLeaderboard], groups: GroupMeans, note: str) -> str:
-    parts = [_render_board(board) for board in boards]
-    if groups:
-        names = list(dict.fromkeys(name for own in groups.values() for name in own))
-        rows = []
-        for run, own in groups.items():
-            rows.append((run, *(format_group_mean(own[name]) for name in names)))
-        table = format_table(("model", *names), rows)
-        parts.append(f"Means over groups of tasks, with the number of tasks\n{table}")
-    if note:
-        parts.append(note)
-    return "\n\n".join(parts)
-
-
-def _render_board(board: TaskLeaderboard) -> str:
-    rows = []
-    for one in board.standings:
-        p = one.test.p_randomisation if one.test else None
-        rows.append(
-            (
-                flatten_text(one.name),
-                one.tokenization,
-                len(one.seeds),
-                format_mean_and_sd(one),
-                format_interval(one.interval),
-                format_points(one.delta),
-                format_p_value(p),
-                "; ".join(filter(None, (one.verdict, describe_collapsed(one)))),
-            )
-        )
-    header = (
-        "run",
-        "tokenization",
-        "seeds",
-        f"{board.metric}, mean ± sd",
-        "95 % interval",
-        "Δ points",
-        "p",
-        "",
-    )
-    notes = map(flatten_text, (describe_leaderboard(board), *board.findings))
-    return "\n".join([flatten_text(board.task), format_table(header, rows), "", *notes])
 
 
 RESULTS = Command(

@@ -5,7 +5,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NotRequired, TypedDict, cast
 
-from vocadapt.analysis.results.study_report import SCORE
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import Place, describe_place, run_and_report
 from vocadapt.cli.tables import format_facts, format_table
@@ -21,20 +20,15 @@ from vocadapt.lab.experiments.studies.slurm import run_array_task
 from vocadapt.lab.experiments.studies.states import count_states, find_states
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, read_study
-from vocadapt.lab.experiments.studies.table import (
-    Row,
-    build_table,
-    describe_collapsed,
-    group_cells,
-    to_json,
-)
+from vocadapt.lab.experiments.studies.table import COLUMNS, build_table, group_cells
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, find_root
+from vocadapt.report.table import Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import show_value
 from vocadapt.system.footprint import format_basis, format_co2, format_energy
 
-COLUMNS = ("variant", "task", "n", "collapsed", "mean", "sd", "delta", "p")
 GIGA = 1e9
 TERMINAL = 80  # columns
 OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
@@ -110,9 +104,9 @@ class StatusAnswer(TypedDict):
 
 
 class TableAnswer(TypedDict):
-    """The results of a study."""
+    """The results of a study: a row for each variant and task."""
 
-    rows: list[Row]
+    rows: list[dict[str, Any]]
 
 
 class ReportAnswer(TypedDict):
@@ -221,7 +215,8 @@ def _run(options: Options) -> Answer[RunAnswer]:
         for one in numbers["failures"]
     ]
     facts = {name: value for name, value in values.items() if name != "failures"}
-    text = "\n".join([_format_rows(numbers["rows"]), "", *failures, format_facts(facts)])
+    table = write_terminal(Table("", COLUMNS, numbers["rows"]))
+    text = "\n".join([table, "", *failures, format_facts(facts)])
     return Answer(cast(RunAnswer, values), text, int(numbers["failed"] > 0))
 
 
@@ -261,15 +256,8 @@ def _status(options: Options) -> Answer[StatusAnswer]:
 
 def _table(options: Options) -> Answer[TableAnswer]:
     _, grid, folder = _open(options)
-    rows = build_table(grid, folder)
-    values = to_json(rows)
-    note = (
-        f"{SCORE}. Means and standard deviations over seeds; delta is to {grid.baseline}; p of a paired"
-        " randomization test over test examples, Holm-corrected for the tests in this table."
-    )
-    notes = [_wrap(text) for text in (describe_collapsed(rows), note) if text]
-    text = "\n\n".join([_format_rows(values["rows"]), *notes])
-    return Answer({"rows": list(rows)}, text)
+    table = build_table(grid, folder)
+    return Answer({"rows": table.list_records()}, write_terminal(table))
 
 
 def _report(options: Options) -> Answer[ReportAnswer]:
@@ -284,10 +272,6 @@ def _report(options: Options) -> Answer[ReportAnswer]:
         "file": str(file),
     }
     return Answer(values, f"{file}: {whole:,} of {len(grid.cells):,} cells are finished")
-
-
-def _format_rows(rows: list[dict[str, Any]]) -> str:
-    return format_table(COLUMNS, [tuple(row[name] for name in COLUMNS) for row in rows])
 
 
 def _open(options: Options) -> tuple[Study, Grid, Path]:

@@ -88,13 +88,16 @@ def bootstrap(
     scorer: Scorer, tally: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Interval:
     """Return the confidence interval of the headline figure over units drawn with replacement."""
+    return _interval(score_resamples(scorer, tally, rules, draws), draws, len(tally.rows))
+
+
+def score_resamples(scorer: Scorer, tally: Tally, rules: Rules, draws: Draws) -> Array:
+    """Return the headline figure on each resample of the units, (rounds,) float64; the resamples of
+    tallies of as many units are the same.
+    """
     flat = _flatten(tally.rows)
     sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
-    return _interval(
-        scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules),
-        draws,
-        len(flat),
-    )
+    return scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules)
 
 
 def _flatten(rows: Array) -> Array:

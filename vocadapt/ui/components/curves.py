@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import training
-from vocadapt.analysis.results.tables import format_fraction, format_metric_name
 from vocadapt.lab.results.runs import RunSet
+from vocadapt.report.formats import format_fraction, format_metric_name
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.text.markup import escape_invisible

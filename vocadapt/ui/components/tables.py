@@ -1,11 +1,13 @@
 """Tables with numbers formatted as everywhere else on the pages: 30 067, .235."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import streamlit as st
 
+from vocadapt.report.table import Column, Table, read_value
+from vocadapt.text.display import escape_invisible
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.text.number_formats import count, fraction
 
@@ -34,6 +36,27 @@ def draw_table(data: Any, **options: Any) -> Any:
         data, config = _format_numbers(data, config)
         config = _explain_columns(names, config)
     return st.dataframe(data, hide_index=True, column_config=config, **options)
+
+
+def draw_report(table: Table, key: str | None = None) -> Any:
+    """Draw a table of a result: labels, help and formats are those of its columns."""
+    shown = table.shown
+    columns: dict[str, list[object]] = {column.label: [] for column in shown}
+    for row in table.rows:
+        for column in shown:
+            cell: object = escape_invisible(column.write(row))
+            if column.format == "number":
+                cell = read_value(row, column.name)
+            columns[column.label].append(cell)
+    config = {
+        column.label: st.column_config.Column(help=column.help or None, alignment=_align(column))
+        for column in shown
+    }
+    return draw_table(columns, key=key, column_config=config)
+
+
+def _align(column: Column) -> Literal["left", "right"]:
+    return "left" if column.is_text else "right"
 
 
 def draw_row_picker(

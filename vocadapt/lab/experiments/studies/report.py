@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from vocadapt.analysis.results.setting_differences import (
@@ -11,15 +10,7 @@ from vocadapt.analysis.results.setting_differences import (
     build_setting_table,
     keep_differences,
 )
-from vocadapt.analysis.results.study_report import (
-    Reading,
-    ReportRow,
-    StudyReport,
-    Unfinished,
-    format_study_csv,
-    format_study_latex,
-    render_study_page,
-)
+from vocadapt.analysis.results.study_report import StudyReport, Unfinished, render_study_page
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.grid import Cell, Grid
@@ -34,12 +25,20 @@ from vocadapt.lab.experiments.studies.labelled_settings import (
     shorten_paths,
 )
 from vocadapt.lab.experiments.studies.states import count_states, find_states, find_step_state
-from vocadapt.lab.experiments.studies.table import build_table, group_cells, open_cells
+from vocadapt.lab.experiments.studies.table import (
+    COLUMNS,
+    build_boards,
+    build_other_rows,
+    build_rows,
+    describe_rows,
+)
 from vocadapt.lab.experiments.studies.tracker import render_tracker
-from vocadapt.lab.results.runs import RunSet
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.latex import write_latex
+from vocadapt.report.table import Table
 from vocadapt.system.cores import count_cores
 from vocadapt.system.footprint import (
     Footprint,
@@ -50,11 +49,18 @@ from vocadapt.system.footprint import (
     sum_footprints,
 )
 
+
+def format_study_csv(report: StudyReport) -> str:
+    """Format the table, and the scores under the other tokenizations, as CSV."""
+    others = Table("", COLUMNS, build_other_rows(report.boards))
+    return write_csv([report.table, others])
+
+
 FINISHED = ("done", "collapsed")
 SEEDS = "Seeds"  # a setting of a cell that is an axis of the study
 FORMATS: Mapping[str, Callable[[StudyReport], str]] = {  # name → how it is rendered
     "html": render_study_page,
-    "latex": format_study_latex,
+    "latex": lambda report: write_latex([report.table]),
     "csv": format_study_csv,
 }
 TRACKER = "tracker"  # the format that is a database
@@ -89,15 +95,13 @@ def render_report(grid: Grid, root: Path, form: str) -> bytes:
 def build_report(grid: Grid, root: Path) -> StudyReport:
     """Collect the report of a study from its folder.
 
-    1. Results: the table, and the scores of each tokenization.
+    1. Results: leaderboards under each tokenization, and the table.
     2. The states of the cells.
     3. How it was computed: settings, environment, footprint.
     """
     # 1. Results.
-    rows = tuple(ReportRow(**asdict(row)) for row in build_table(grid, root))
-    readings: list[Reading] = []
-    for (variant, task), cells in group_cells(grid, root).items():
-        readings += _build_readings(variant, task, open_cells(cells, root))
+    boards = build_boards(grid, root)
+    table = describe_rows(build_rows(grid, root, boards), grid, boards)
 
     # 2. The states.
     states = find_states(grid, root)
@@ -108,10 +112,8 @@ def build_report(grid: Grid, root: Path) -> StudyReport:
     differing = _find_differences(settings)
     manifests = [read_manifest(s.find_folder(root)) for s in grid.steps if s.is_whole(root)]
     return StudyReport(
-        name=grid.study.name,
-        baseline=grid.baseline,
-        rows=rows,
-        readings=tuple(readings),
+        table=table,
+        boards=boards,
         planned=len(grid.cells),
         states=count_states(states),
         unfinished=_list_unfinished(grid, root),
@@ -121,31 +123,6 @@ def build_report(grid: Grid, root: Path) -> StudyReport:
         environment=_describe_environment(grid, manifests),
         footprint=_describe_footprint(grid, root, manifests),
     )
-
-
-def _build_readings(variant: str, task: str, runs: RunSet | None) -> list[Reading]:
-    """Return the headline metric of a variant on a task under each tokenization."""
-    if runs is None:
-        return []
-    readings = []
-    for tokenization in runs.tokenizations:
-        summary = runs.summary(tokenization)
-        readings.append(
-            Reading(
-                variant,
-                task,
-                tokenization,
-                runs.metric,
-                tokenization == runs.main_tokenization,
-                runs.seeds,
-                summary.values,
-                runs.collapsed,
-                summary.mean,
-                summary.sd,
-                summary.mean_learned,
-            )
-        )
-    return readings
 
 
 def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:

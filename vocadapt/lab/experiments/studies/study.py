@@ -1,7 +1,7 @@
 """The step that runs a study: it fills a folder over several runs, until all cells are finished."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
@@ -37,7 +37,7 @@ def run_study(context: StepContext, settings: StudyStep) -> Numbers:
     from vocadapt.lab.experiments.studies.places import check_place, open_pool, write_array_script
     from vocadapt.lab.experiments.studies.runner import run_grid, summarize_grid
     from vocadapt.lab.experiments.studies.study_file import read_study
-    from vocadapt.lab.experiments.studies.table import build_table
+    from vocadapt.lab.experiments.studies.table import build_boards, build_rows
 
     context.progress(0.0, "reading the study")
     study = read_study(Path(context.spec.inputs["file"][0]))
@@ -53,7 +53,7 @@ def run_study(context: StepContext, settings: StudyStep) -> Numbers:
         outcome = run_grid(grid, context.draft, pool, context.progress)
     numbers = {
         **outcome.to_dict(),
-        "rows": [asdict(one) for one in build_table(grid, context.draft)],
+        "rows": build_rows(grid, context.draft, build_boards(grid, context.draft)),
     }
     return numbers if script is None else {**numbers, "script": str(script)}
 

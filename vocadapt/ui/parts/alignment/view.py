@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.analysis.results.tables import MIN_EXACT_P, format_p_value
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.report.formats import MIN_EXACT_P, format_p_value
 from vocadapt.spaces.alignment.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
 from vocadapt.spaces.alignment.display_name import describe_method

@@ -8,8 +8,6 @@ import streamlit as st
 
 from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.fair_pairs import FairPair
-from vocadapt.analysis.results.tables import format_fraction as score
-from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.lab.experiments.search.saved import read_spec
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import list_promised_names
@@ -20,6 +18,8 @@ from vocadapt.lab.steps.guards import Change, apply_change, is_change
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.task_guards import MORE_EPOCHS
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.formats import format_fraction as score
+from vocadapt.report.formats import format_metric_name
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,

@@ -65,7 +65,7 @@ HELP = {
     ),
     "task": "Selects a task of this workspace, or another one by the path of its .toml file.",
     "seeds": (
-        "Sets the seeds, one run each: 1 2 3, or 1-8. A significance verdict needs at least three."
+        "Sets the seeds, one run each: 1 2 3, or 1-8. A verdict on a difference needs at least five."
     ),
     "tokenization": (
         "Selects the tokenization of the training examples. Default: mixed for an adapted model."

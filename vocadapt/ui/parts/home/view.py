@@ -7,9 +7,8 @@ from typing import Literal
 
 import streamlit as st
 
+from vocadapt.analysis.comparison import MIN_SEEDS
 from vocadapt.analysis.results.fair_pairs import FairPair
-from vocadapt.analysis.results.results import MIN_SEEDS
-from vocadapt.analysis.results.tables import format_metric_name
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import is_demo_complete, open_demo, start_demo_jobs
 from vocadapt.lab.experiments import STEPS
@@ -19,6 +18,7 @@ from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.trials import was_tried
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.report.formats import format_metric_name
 from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import (
     draw_heading,

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from vocadapt.analysis.comparison import LEVEL
 from vocadapt.lab import demo
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.system.files import read_json_object
@@ -18,7 +19,6 @@ from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, fraction, percent, signed
 
 OPENED = "lens_demo"  # query parameter of the first screen
-SIGNIFICANT = 0.05
 ADAPTED, RANDOM = "new-words", "random"  # variants of the study
 BASELINE = "none"  # variants of the real task (benchmarks/full_task.py)
 INITIALIZER_LABELS = {"context": "from context", "stacked": "from context and form"}
@@ -95,7 +95,7 @@ def _draw_task(task: dict[str, Any]) -> None:
     """
     base, *_ = task["f1"].values()
     adapted, p = task["f1"][ADAPTED], task["p"][ADAPTED]
-    if adapted <= base or p is None or p >= SIGNIFICANT:
+    if adapted <= base or p is None or p >= LEVEL:
         return
     st.markdown(
         "On a constructed task whose labels depend on single words, mean F1 (both tokenizations pooled)"
@@ -121,5 +121,5 @@ def _draw_real_task(real: dict[str, Any]) -> None:
         _, low, high = variants[name]["difference to"][BASELINE]
         st.markdown(
             f"With new words {label}, **{fraction(variants[name]['f1']['pooled'])}**; 95 % interval of the"
-            f" difference {signed(low, 3)} to {signed(high, 3)}."
+            f" difference {signed(low, 3)} to {signed(high, 3)}, over test sentences alone."
         )

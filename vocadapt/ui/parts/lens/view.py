@@ -10,13 +10,13 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from tokenizers import Tokenizer
 
-from vocadapt.analysis.results.tables import format_points
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.example_words import find_example_line
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel, filter_cached, open_model
+from vocadapt.report.formats import format_points
 from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.glossary import explain

@@ -32,7 +32,7 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "There is no scored run in this workspace yet.",
             (
-                "Fine-tune a model on a task with a labeled test split, preferably with three seeds."
+                "Fine-tune a model on a task with a labeled test split, preferably with five seeds."
                 " This page shows the scores, and the difference between two or more models."
             ),
             "finetune",
@@ -56,7 +56,7 @@ def draw(workspace: Workspace) -> None:
     sides = view.list_sides(pair, baseline)
     others = list_other_settings([one.description for one in own], sides)
     compared = view.pick_compared(own, sides)
-    board = view.compute_results(compared, baseline, scorer).boards[0]
+    board = view.compute_results(compared, baseline, scorer).tasks[0]
     models = pickers.list_display_names(workspace)
     same, folded = view.split_by_settings(board, others)
     # 3. The models compared with the baseline, then over all tasks if there are several.

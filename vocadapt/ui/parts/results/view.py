@@ -8,33 +8,31 @@ from functools import partial
 
 import streamlit as st
 
+from vocadapt.analysis.comparison import BASELINE, MIN_SEEDS, Difference, explain_verdict
 from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.fair_pairs import FairPair, Side
 from vocadapt.analysis.results.results import (
-    BASELINE,
-    MIN_SEEDS,
+    COLLAPSED,
     RunStanding,
     TaskLeaderboard,
-    explain_verdict,
+    build_group_table,
+    build_mean_column,
 )
-from vocadapt.analysis.results.tables import (
+from vocadapt.analysis.results.results import Side as BaselineSide
+from vocadapt.lab.results.leaderboards import GroupMeans, Results, build_results
+from vocadapt.lab.results.runs import RunSet, find_fair_pair, list_tasks
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.formats import (
     MIN_EXACT_P,
-    describe_collapsed,
-    describe_leaderboard,
-    format_csv_table,
-    format_group_mean,
-    format_interval,
-    format_latex_tables,
-    format_markdown_tables,
-    format_mean_and_sd,
     format_metric_name,
     format_p_value,
     format_points,
 )
-from vocadapt.analysis.results.tables import format_fraction as score
-from vocadapt.lab.reports.results import GroupMeans, Results, build_results
-from vocadapt.lab.results.runs import RunSet, find_fair_pair, list_tasks
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.formats import format_fraction as score
+from vocadapt.report.latex import write_latex
+from vocadapt.report.markdown import write_markdown
+from vocadapt.report.table import Column, Table
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
@@ -45,10 +43,10 @@ from vocadapt.ui.components.blocks import (
     draw_metric,
     draw_metrics,
     draw_note,
-    draw_table,
     open_details,
 )
 from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.text.markup import escape_invisible, format_sentence, plain
 from vocadapt.ui.text.number_formats import count
 
@@ -61,24 +59,6 @@ HELP = {
     "score": (
         "Selects another score of the same predictions. Its exact definition is shown below"
         " the table."
-    ),
-    "interval": (
-        "95 % confidence interval: percentile bootstrap over the test units, averaged over seeds."
-    ),
-    "Δ points": "Difference of the mean from that of the baseline, in points.",
-    "p": (
-        "Two-sided approximate randomization test over the test units; not corrected for multiple"
-        " comparisons."
-    ),
-    "verdict": (
-        "Better or worse only with at least three seeds on both sides, a difference beyond"
-        " one sd, and p < .05."
-    ),
-    "mean": "Mean over all seeds. Collapsed runs are included; their number is shown.",
-    "collapsed": (
-        "Number of runs that are no better than always predicting the most frequent label, on the dev"
-        " split or, without one, on training examples: their training failed. Another seed or a lower"
-        " learning rate often helps."
     ),
 }
 
@@ -179,7 +159,7 @@ def compute_results(
     runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str
 ) -> Results:
     """Compute the results of runs, cached between reruns."""
-    return build_results(list(runs), baseline, scorer)
+    return build_results(list(runs), BaselineSide(*baseline) if baseline else None, scorer)
 
 
 def split_by_settings(
@@ -189,8 +169,8 @@ def split_by_settings(
 
     others: names of the runs with other settings.
     """
-    same = [one for one in board.standings if one.name not in others]
-    folded = [one for one in board.standings if one.name in others]
+    same = [one for one in board.standings if one.run not in others]
+    folded = [one for one in board.standings if one.run in others]
     if not same:
         return board, replace(board, standings=())
     return replace(board, standings=tuple(same)), replace(board, standings=tuple(folded))
@@ -202,13 +182,13 @@ def apply_display_names(
     """Return a leaderboard with the display names of its runs and models."""
     standings = tuple(
         replace(
-            one, name=names.get(one.name, one.name), model=pickers.display_label(one.model, models)
+            one, run=names.get(one.run, one.run), model=pickers.display_label(one.model, models)
         )
         for one in board.standings
     )
     baseline = board.baseline
     if baseline:
-        baseline = names.get(baseline[0], baseline[0]), baseline[1]
+        baseline = replace(baseline, run=names.get(baseline.run, baseline.run))
     return replace(board, standings=standings, baseline=baseline)
 
 
@@ -216,7 +196,7 @@ def select_headline_runs(standings: Sequence[RunStanding]) -> Sequence[RunStandi
     """Return the runs that the headline is about: those that learned, and of these those with enough
     seeds for a claim; all if none learned, or if fewer than two have enough seeds.
     """
-    learned = [one for one in standings if one.collapsed < len(one.seeds)] or standings
+    learned = [one for one in standings if len(one.collapsed_seeds) < len(one.seeds)] or standings
     claimable = [one for one in learned if len(one.seeds) >= MIN_SEEDS]
     if len(claimable) < 2:
         return learned
@@ -238,31 +218,40 @@ def draw_headline(board: TaskLeaderboard) -> None:
     if best.headline.mean < max(one.headline.mean for one in board.standings):
         label += f" of {MIN_SEEDS} seeds or more"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
-    score_column.markdown(f":small[{plain(best.name)} · {best.tokenization}]")
-    # 2. The difference from the baseline, with the paired test: of the best run, or of the best
-    #    other run if the baseline is the best.
-    compared = next((one for one in standings if one.test), None)
-    if compared and compared.test:
-        p = compared.test.p_randomisation
-        # A small p is already formatted as a bound, with its own sign.
-        relation = "" if p < MIN_EXACT_P else "= "
-        note = f"points vs the baseline, p {relation}{format_p_value(p)}"
-        draw_metric(difference, "Difference", format_points(compared.delta), note)
-        name = f"{plain(compared.name)} · {compared.tokenization}"
-        difference.markdown(f":small[{name}]")
+    score_column.markdown(f":small[{plain(best.run)} · {best.tokenization}]")
+    # 2. The difference from the baseline: of the best run, or of the best other run if the baseline is
+    #    the best.
+    compared = next((one for one in standings if one.difference), None)
+    if compared and compared.difference:
+        points = format_points(compared.difference.value)
+        draw_metric(difference, "Difference", points, _describe_difference(compared.difference))
+        difference.markdown(f":small[{plain(compared.run)} · {compared.tokenization}]")
     else:
         difference.metric("Difference", "–")
-        difference.markdown(f":small[{best.verdict or 'nothing to compare with'}]")
+        why = best.verdict.sentence if best.verdict else "nothing to compare with"
+        difference.markdown(f":small[{why}]")
     # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
-    by_run = {one.name: one.collapsed for one in board.standings}
+    by_run = {one.run: len(one.collapsed_seeds) for one in board.standings}
     draw_metrics(
         ("Test units", count(board.units)),
-        ("Collapsed runs", str(sum(by_run.values())), None, HELP["collapsed"]),
+        ("Collapsed runs", str(sum(by_run.values())), None, COLLAPSED.help),
         places=others,
     )
-    # 4. What the test says, in a sentence.
-    if compared:
+    # 4. What the comparison says, in a sentence.
+    if compared and compared.verdict:
         st.markdown(f"**{plain(explain_verdict(compared.verdict))}**")
+
+
+def _describe_difference(found: Difference) -> str:
+    """Describe a difference in points: its interval over seeds and test units, or the test of the units
+    alone.
+    """
+    if found.low is not None:
+        low, high = format_points(found.low), format_points(found.high)
+        return f"points vs the baseline, 95 % {low} to {high}"
+    # A small p is already formatted as a bound, with its own sign.
+    relation = "" if found.p_units < MIN_EXACT_P else "= "
+    return f"points vs the baseline, units alone p {relation}{format_p_value(found.p_units)}"
 
 
 def draw_leaderboard(board: TaskLeaderboard, order: Sequence[str]) -> None:
@@ -272,35 +261,34 @@ def draw_leaderboard(board: TaskLeaderboard, order: Sequence[str]) -> None:
     """
     marks = [
         training.ScoreMark(
-            escape_invisible(one.name),
+            escape_invisible(one.run),
             one.tokenization,
             one.headline.values,
             one.headline.mean,
             one.headline.sd,
-            one.collapsed,
+            len(one.collapsed_seeds),
             one.verdict == BASELINE,
         )
         for one in board.standings
     ]
     names = map(escape_invisible, order)
     figure = training.plot_scores(marks, format_metric_name(board.metric), list(names))
+    mean = build_mean_column(board.metric)
     scores = [
-        f"{one.name} · {one.tokenization} {format_mean_and_sd(one)}" for one in board.standings
+        f"{one.run} · {one.tokenization} {mean.write(one.build_row())}" for one in board.standings
     ]
     alt = f"{format_metric_name(board.metric)} of each run: {', '.join(scores)}."
     draw_figure(figure, "beside", alt=escape_invisible(alt))
-    _draw_table(board, "board")
+    draw_report(board.build_table(), "board")
     _draw_other_scores(board)
-    draw_note(
-        format_sentence(describe_leaderboard(board, defined=False)), help=plain(board.definition)
-    )
+    draw_note(format_sentence(board.describe(defined=False)), help=plain(board.definition))
     for finding in board.findings:
         st.warning(format_sentence(finding), icon=":material/compare_arrows:")
 
 
 def draw_other_settings(board: TaskLeaderboard) -> None:
     """Draw the folded table of the runs with other settings; nothing if there are none."""
-    number = len({one.name for one in board.standings})
+    number = len({one.run for one in board.standings})
     if not number:
         return
     with st.expander(f"Other settings ({count(number)})", icon=":material/tune:"):
@@ -308,58 +296,22 @@ def draw_other_settings(board: TaskLeaderboard) -> None:
             "These runs were trained with other settings than those above: a difference may come from"
             " the settings. *Settings compared* below shows in what they differ."
         )
-        _draw_table(board, "board_other_settings")
-
-
-def _draw_table(board: TaskLeaderboard, key: str) -> None:
-    """Draw the table of the leaderboard."""
-    shown = board.standings
-    headline = f"{format_metric_name(board.metric)}, mean ± sd"
-    columns: dict[str, list[object]] = {
-        "run": [escape_invisible(one.name) for one in shown],
-        "tokenization": [one.tokenization for one in shown],
-        "seeds": [len(one.seeds) for one in shown],
-        headline: [format_mean_and_sd(one) for one in shown],
-    }
-    # Columns that would be empty for every run are left out.
-    if any(one.test or one.verdict for one in shown):
-        p_values = [one.test.p_randomisation if one.test else None for one in shown]
-        # The verdict comes first: in a narrow window the last columns are scrolled out of view.
-        columns["verdict"] = [one.verdict for one in shown]
-        columns["Δ points"] = [format_points(one.delta) for one in shown]
-        columns["p"] = list(map(format_p_value, p_values))
-    columns["95 % interval"] = [format_interval(one.interval) for one in shown]
-    if any(one.collapsed for one in shown):
-        columns["collapsed"] = [describe_collapsed(one) for one in shown]
-    draw_table(
-        columns,
-        key=key,
-        column_config={
-            "seeds": st.column_config.NumberColumn(width=60),
-            headline: st.column_config.TextColumn(help=HELP["mean"]),
-            "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
-            **{
-                name: st.column_config.TextColumn(help=HELP[name])
-                for name in ("Δ points", "p", "verdict", "collapsed")
-            },
-        },
-    )
+        draw_report(board.build_table(), "board_other_settings")
 
 
 def _draw_other_scores(board: TaskLeaderboard) -> None:
     """Draw the folded table of the other scores, with the model of each run."""
-    shown = board.standings
+    others = [name for name in board.standings[0].figures if name != board.metric]
+    columns = (
+        Column("run", "Run"),
+        Column("tokenization", "Tokenization"),
+        *(Column(f"{name}_mean", format_metric_name(name), format="fraction") for name in others),
+        Column("model", "Model"),
+        Column("trained_on", "Trained on"),
+    )
+    rows = [one.build_row() for one in board.standings]
     with st.expander("Other scores and models", icon=":material/table_rows:"):
-        columns = {
-            "run": [escape_invisible(one.name) for one in shown],
-            "tokenization": [one.tokenization for one in shown],
-        }
-        for name in shown[0].figures:
-            if name != board.metric:
-                columns[format_metric_name(name)] = [score(one.figures[name].mean) for one in shown]
-        columns["model"] = [escape_invisible(one.model) for one in shown]
-        columns["trained on"] = [one.trained_on for one in shown]
-        draw_table(columns, key="other_scores")
+        draw_report(Table(board.task, columns, rows), "other_scores")
 
 
 def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
@@ -372,18 +324,12 @@ def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
         by_task = {task: select_newest(own) for task, own in by_task.items()}
     counted = [one for own in by_task.values() for one in own]
     groups: GroupMeans = compute_results(counted, None, "").groups
-    means: dict[str, list[str]] = {}
-    is_scored = False
-    for of_model in groups.values():
-        for name, mean in of_model.items():
-            means.setdefault(name, []).append(format_group_mean(mean))
-            is_scored |= mean["mean"] is not None
     # Without any score, the table would contain only dashes.
-    if not is_scored:
+    if all(held["mean"] is None for own in groups.values() for held in own.values()):
         return
     draw_heading("Means by task group")
-    labels = [escape_invisible(pickers.display_label(model, models)) for model in groups]
-    draw_table({"model · trained on": labels, **means}, key="groups")
+    named = {pickers.display_label(model, models): own for model, own in groups.items()}
+    draw_report(build_group_table(named), "groups")
     basis = ""
     if len(counted) < len(runs):
         basis = f" {count(len(counted))} of {count(len(runs))} runs: the newest of each task."
@@ -399,16 +345,17 @@ def draw_details(workspace: Workspace, board: TaskLeaderboard, scorer: str) -> N
     with open_details():
         arguments = ["results", "--workspace", str(workspace.root), "--task", board.task]
         if board.baseline:
-            run, tokenization = board.baseline
-            arguments += ["--baseline", run, "--baseline-tokenization", tokenization]
+            arguments += ["--baseline", board.baseline.run]
+            arguments += ["--baseline-tokenization", board.baseline.tokenization]
         if scorer:
             arguments += ["--scorer", scorer]
         draw_command(arguments, "The same in a terminal")
-        makers: Mapping[str, Callable[[Sequence[TaskLeaderboard]], str]] = {
-            "results.csv": format_csv_table,
-            "results.md": format_markdown_tables,
-            "results.tex": format_latex_tables,
+        tables = [board.build_table()]
+        makers: Mapping[str, Callable[[Sequence[Table]], str]] = {
+            "results.csv": write_csv,
+            "results.md": write_markdown,
+            "results.tex": write_latex,
         }
-        draw_downloads({name: partial(make, [board]) for name, make in makers.items()})
+        draw_downloads({name: partial(make, tables) for name, make in makers.items()})
         st.markdown("As Markdown")
-        st.code(format_markdown_tables([board]), language="markdown", wrap_lines=True)
+        st.code(write_markdown(tables), language="markdown", wrap_lines=True)

@@ -9,7 +9,6 @@ import streamlit as st
 
 from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
 from vocadapt.analysis.figures.training import plot_dev_scores
-from vocadapt.analysis.results.tables import format_fraction, format_metric_name
 from vocadapt.lab.experiments.search.saved import read_trials
 from vocadapt.lab.experiments.search.search import MIN_TRIALS_FOR_IMPORTANCE, STATES
 from vocadapt.lab.experiments.search.space import declare_searched, find_thesis_choices
@@ -17,6 +16,7 @@ from vocadapt.lab.experiments.search.step import FIGURES, format_settings
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.report.formats import format_fraction, format_metric_name
 from vocadapt.ui.components import blocks, mistakes
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.setting_inputs import SMALL

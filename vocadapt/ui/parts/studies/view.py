@@ -1,30 +1,37 @@
 """Blocks about a study: the estimate and Start, failures, the table, and the file."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.analysis.results.study_report import SCORE
-from vocadapt.analysis.results.tables import format_fraction, format_p_value, format_points
+from vocadapt.analysis.results.results import TaskLeaderboard
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.estimates import GridEstimate, estimate_energy, estimate_grid
 from vocadapt.lab.experiments.studies.places import check_place, count_workers
 from vocadapt.lab.experiments.studies.report import ENDINGS, render_report
 from vocadapt.lab.experiments.studies.saved import FILE, read_text
 from vocadapt.lab.experiments.studies.study import StudyStep
-from vocadapt.lab.experiments.studies.table import MIN_SEEDS, Row, build_table, describe_collapsed
+from vocadapt.lab.experiments.studies.table import (
+    COLUMNS,
+    build_boards,
+    build_rows,
+    describe_collapsed,
+    describe_rows,
+)
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.table import Table
 from vocadapt.system.footprint import format_basis, format_co2, format_energy
-from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui.components import blocks, mistakes
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.studies.opened import OpenedStudy
 from vocadapt.ui.text.markup import plain
@@ -32,7 +39,6 @@ from vocadapt.ui.text.number_formats import count, format_estimate_bold, megabyt
 
 MAX_FAILURES = 20  # that are listed
 MAX_COMPUTED = 100  # finished cells whose table is computed without a click
-COLUMNS = ("variant", "task", "n", "collapsed", "mean ± sd", "Δ points", "p")
 
 
 def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
@@ -44,8 +50,9 @@ def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
     rows = read_rows(found)
     if rows:
         draw_heading("Table of its last run")
-        _draw_rows(rows)
-        blocks.draw_downloads({f"{found.artifact.name}.csv": format_rows(rows)})
+        table = Table(found.artifact.name, COLUMNS, rows)
+        draw_report(table)
+        blocks.draw_downloads({f"{found.artifact.name}.csv": write_csv([table])})
     draw_details(found, edit)
 
 
@@ -143,32 +150,29 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
     assert found.grid is not None
     draw_heading("Table")
     # A large table takes long: for a running study, or many cells, the last table is drawn.
-    rows, is_old = read_rows(found), False
-    if not _is_current(rows, found):
-        if is_running:
-            draw_note("The table is computed at the end of the study.")
-            is_old = bool(rows)
-        elif n_finished <= MAX_COMPUTED or st.button("Compute the table", key="studies_compute"):
-            rows = list(_compute_rows(found.stamp, found))
-        else:
-            is_old = bool(rows)
+    grid, rows, is_old = found.grid, read_rows(found), False
+    boards: tuple[TaskLeaderboard, ...] = ()
+    if is_running:
+        draw_note("The table is computed at the end of the study.")
+        is_old = bool(rows)
+    elif n_finished <= MAX_COMPUTED or st.button("Compute the table", key="studies_compute"):
+        boards = _compute_boards(found.stamp, found)
+        rows = build_rows(grid, found.root, boards)
+    else:
+        is_old = not _is_current(rows, found)
     if not rows:
         return
     if is_old:
         draw_note("This is the table of the last run.")
-    named = [replace(row, variant=found.names.get(row.variant, row.variant)) for row in rows]
-    _draw_rows(named)
+    table = describe_rows(rows, grid, boards)
+    named = [{**row, "variant": found.names.get(row["variant"], row["variant"])} for row in rows]
+    draw_report(replace(table, rows=named))
     if collapsed := describe_collapsed(named):
         st.warning(plain(collapsed), icon=":material/warning:")
-    baseline = plain(found.names[found.grid.baseline])
-    draw_note(
-        f"{SCORE}. Mean and standard deviation over all finished seeds, collapsed ones included. Δ: difference"
-        f" of the mean from that of {baseline}, in points. p: probability of a difference at least as"
-        " large if both models were equally good, by a paired randomization test over test"
-        f" examples, corrected for the number of tests (Holm); empty below {MIN_SEEDS} seeds."
-    )
-    grid, root, name = found.grid, found.root, found.artifact.name
-    files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": format_rows(rows)}
+    for note in table.notes:
+        draw_note(plain(note))
+    root, name = found.root, found.artifact.name
+    files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": write_csv([table])}
     # Reports are created on click.
     for form in ("html", "latex", "tracker"):
         files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
@@ -179,47 +183,26 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
     )
 
 
-@st.cache_data(max_entries=16, show_spinner="Computing the table …")
-def _compute_rows(stamp: str, _found: OpenedStudy) -> tuple[Row, ...]:
+@st.cache_resource(max_entries=16, show_spinner="Computing the table …")
+def _compute_boards(stamp: str, _found: OpenedStudy) -> tuple[TaskLeaderboard, ...]:
     assert _found.grid is not None
-    return build_table(_found.grid, _found.root)
+    return build_boards(_found.grid, _found.root)
 
 
-def read_rows(found: OpenedStudy) -> list[Row]:
+def read_rows(found: OpenedStudy) -> list[dict[str, Any]]:
     """Return the rows that the manifest of a study holds, which are those of its last run."""
-    names = {one.name for one in fields(Row)}
+    names = {name for column in COLUMNS for name in column.names}
     given = found.artifact.manifest.numbers.get("rows") or []
-    rows = [entry for entry in given if isinstance(entry, dict) and set(entry) == names]
-    return [Row(**entry) for entry in rows]
+    return [entry for entry in given if isinstance(entry, dict) and set(entry) == names]
 
 
-def _is_current(rows: Sequence[Row], found: OpenedStudy) -> bool:
+def _is_current(rows: Sequence[Mapping[str, Any]], found: OpenedStudy) -> bool:
     """Return whether rows are up to date: the same variants, tasks and numbers of finished seeds."""
     n_seeds: dict[tuple[str, str], int] = {}
     for one in found.states:
         place = (one.cell.row, one.cell.task)
         n_seeds[place] = n_seeds.get(place, 0) + (one.state in ("done", "collapsed"))
-    return n_seeds == {(row.variant, row.task): row.n for row in rows}
-
-
-def _draw_rows(rows: Sequence[Row]) -> None:
-    table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for row in rows:
-        mean = format_fraction(row.mean)
-        if row.sd is not None:
-            mean += f" ± {format_fraction(row.sd)}"
-        difference = (format_points(row.delta), format_p_value(row.p))
-        shown = (row.variant, row.task, row.n, row.collapsed, mean, *difference)
-        for name, value in zip(COLUMNS, shown, strict=True):
-            table[name].append(value)
-    blocks.draw_table(table)
-
-
-def format_rows(rows: Sequence[Row]) -> str:
-    """Return the rows of a table as CSV, with all digits."""
-    header = [one.name for one in fields(Row)]
-    values = [[asdict(row)[name] for name in header] for row in rows]
-    return format_csv([header, *values])
+    return n_seeds == {(row["variant"], row["task"]): row["n"] for row in rows}
 
 
 def draw_details(found: OpenedStudy, edit: Callable[[str], None]) -> None:

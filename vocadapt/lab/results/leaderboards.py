@@ -2,20 +2,21 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from vocadapt.analysis.results.results import (
     RunEntry,
     RunStanding,
+    Side,
     TaskLeaderboard,
     average_groups,
+    judge_boards,
     rank_runs,
 )
 from vocadapt.errors import InputError
 from vocadapt.lab.results.runs import RunSet, disambiguate_tasks, list_tasks
-from vocadapt.training.examples.examples import without_fold
+from vocadapt.training.examples.examples import DOCUMENT, without_fold
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.uncertainty import Draws
 from vocadapt.training.tasks.benchmarks import groups
@@ -27,20 +28,17 @@ GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
 @dataclass(frozen=True)
 class Results:
     """A leaderboard per task, and model → group → mean over the groups of Bio-LM (none for one
-    task).
+    task). unreadable: runs that were left out, with the reason.
     """
 
-    boards: tuple[TaskLeaderboard, ...]
+    tasks: tuple[TaskLeaderboard, ...]
     groups: GroupMeans
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"tasks": [board.to_dict() for board in self.boards], "groups": self.groups}
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_results(
     runs: Sequence[RunSet],
-    baseline: tuple[str, str] | None = None,
+    baseline: Side | None = None,
     scorer: str = "",
     draws: Draws | None = None,
 ) -> Results:
@@ -57,26 +55,28 @@ def build_results(
         )
     names = make_unique_names(scored)
     if baseline:
-        baseline = (_find_baseline_name(baseline[0], names), baseline[1])
+        baseline = Side(_find_baseline_name(baseline.run, names), baseline.tokenization)
 
     # 2. A leaderboard per task, with the baseline where it has a run.
-    boards = []
+    boards: list[TaskLeaderboard] = []
     for task in list_tasks(scored):
         own = {name: one for name, one in zip(names, scored, strict=True) if one.task == task}
-        pinned = baseline if baseline and baseline[0] in own else None
-        boards.append(build_leaderboard(task, own, pinned, scorer, draws))
+        pinned = baseline if baseline and baseline.run in own else None
+        board = build_leaderboard(task, own, pinned, scorer, draws)
+        boards += judge_boards([board])
     return Results(tuple(boards), _average_groups(boards) if len(boards) > 1 else {})
 
 
 def build_leaderboard(
     task: str,
     runs: Mapping[str, RunSet],
-    baseline: tuple[str, str] | None = None,
+    baseline: Side | None = None,
     scorer: str = "",
     draws: Draws | None = None,
+    main_only: bool = False,
 ) -> TaskLeaderboard:
     """Build the leaderboard of the runs of one task, under the first run's score unless `scorer` is
-    given.
+    given; without verdicts. main_only: as in `rank_runs`.
     """
     first = next(iter(runs.values()))
     if odd := next((name for name, one in runs.items() if one.kind != first.kind), None):
@@ -86,8 +86,9 @@ def build_leaderboard(
         )
     chosen = first.runs[0].scorer(scorer or first.scorer.name)
     entries = [build_entry(name, one, chosen) for name, one in runs.items()]
+    rules = first.runs[0].rules
     return rank_runs(
-        task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws or Draws()
+        task, first.kind.name, entries, chosen, rules, baseline, draws or Draws(), main_only
     )
 
 
@@ -104,6 +105,11 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
         raise InputError(
             f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again."
         )
+    # Sentences of a document depend on each other: where documents are marked, they are the units.
+    is_marked = all(
+        all(run.test_predictions.split.documents) for run in runs.of_seed(runs.seeds[0])
+    )
+    unit = DOCUMENT if is_marked else ""
     tallies = {
         tokenization: tuple(
             tuple(
@@ -112,6 +118,7 @@ def build_entry(name: str, runs: RunSet, scorer: Scorer) -> RunEntry:
                     run.test_predictions.predicted[tokenization],
                     scorer,
                     run.rules,
+                    unit,
                 )
                 for run in runs.of_seed(seed)
             )
@@ -166,6 +173,7 @@ def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:
             for task, standings in tasks.items()
         }
         collapsed[model] = {
-            task: sum(one.collapsed for one in standings) for task, standings in tasks.items()
+            task: sum(len(one.collapsed_seeds) for one in standings)
+            for task, standings in tasks.items()
         }
     return average_groups(scores, groups(), collapsed)

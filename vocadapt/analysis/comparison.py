@@ -1,0 +1,229 @@
+"""The one comparison of two models over seeds and test examples, and the one verdict on it.
+
+A score varies with the seed of the training and with the test examples. Both are resampled: seeds, those
+that both sides share as pairs, and within each resample the units (examples, or documents), the same for
+both sides. A model is called better only if that rarely reverses the difference, also after correction for
+all comparisons that are shown together.
+
+Example: on five shared seeds B is ahead of A by .02 .03 .01 .04 .00, mean .02. A resample may draw the seeds
+2 2 3 5 1, and among the units some twice and some not at all; its difference is the mean of the five
+differences on these units. The interval holds the middle 95 % of such values.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.report.table import Finding
+from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
+from vocadapt.training.scoring.uncertainty import (
+    DEFAULT_DRAWS,
+    Draws,
+    align_labels,
+    average_tallies,
+    compare_tallies,
+    score_resamples,
+)
+
+MIN_SEEDS = 5  # with fewer, the spread over seeds is too uncertain for a claim
+LEVEL = 0.05  # of significance, after correction
+MARGIN = 0.01  # scores whose interval lies within it are called equal
+# A difference of this many standard errors is found in 8 of 10 repetitions: 1.96 + .84.
+DETECTABLE = 2.8
+
+Scores = NDArray[np.float64]
+
+BASELINE = Finding("baseline", "baseline")
+OTHER_EXAMPLES = Finding("other-examples", "other test examples")
+BETTER = Finding("better", "better")
+WORSE = Finding("worse", "worse")
+EQUAL = Finding("equal", f"equal within {100 * MARGIN:g} point")
+NO_DIFFERENCE = Finding("no-difference", "no difference shown")
+UNTESTED = Finding("untested", "not tested over seeds")
+COLLAPSED = Finding("collapsed", "collapsed runs: no claim")
+EXPLANATIONS = {
+    BETTER.code: (
+        "Better than the baseline: other seeds and other test examples would rarely reverse the"
+        " difference (p < .05, corrected for all comparisons shown)."
+    ),
+    WORSE.code: (
+        "Worse than the baseline: other seeds and other test examples would rarely reverse the"
+        " difference (p < .05, corrected for all comparisons shown)."
+    ),
+    EQUAL.code: (
+        f"Equal for practical purposes: the 95 % interval of the difference lies within"
+        f" {100 * MARGIN:g} point."
+    ),
+    NO_DIFFERENCE.code: (
+        "No difference shown: other seeds or other test examples could reverse it. Smaller"
+        " differences than the detectable one need more seeds or examples."
+    ),
+    UNTESTED.code: (
+        f"Not tested over seeds: at least {MIN_SEEDS} seeds are needed on both sides, because results"
+        " differ from seed to seed. The p-value is that of the test examples alone."
+    ),
+    COLLAPSED.code: (
+        "No claim: a training collapsed, that is, it predicts no better than always the most"
+        " frequent label."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Scores of ours minus those of the baseline, averaged over seeds.
+
+    low, high: 95 % interval over seeds and units; detectable: smallest difference that these seeds and
+    units would show in 8 of 10 repetitions; p: two-sided, corrected by `correct_family`. All four are
+    None below MIN_SEEDS seeds on a side. p_units: of an approximate randomization test over the units
+    alone, with counts averaged over seeds, not corrected. seeds: number on the side with fewer; shared:
+    seeds that both sides have. family: number of comparisons that p is corrected for.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    detectable: float | None
+    p: float | None
+    p_units: float
+    seeds: int
+    shared: int
+    units: int
+    rounds: int
+    seed: int
+    family: int = 1
+
+
+def compare_over_seeds(
+    baseline: Mapping[int, Tally],
+    ours: Mapping[int, Tally],
+    scorer: Scorer,
+    rules: Rules = DEFAULT_RULES,
+    draws: Draws = DEFAULT_DRAWS,
+) -> Difference:
+    """Compare the runs of two models: seed → tally of the same units.
+
+    1. Test the units alone, with counts averaged over seeds.
+    2. Score every seed on the same resamples of the units.
+    3. Resample the seeds, and take the difference of the means in each resample.
+    """
+    # 1. The units alone.
+    tallies = align_labels([*baseline.values(), *ours.values()])
+    theirs = dict(zip(baseline, tallies[: len(baseline)], strict=True))
+    own = dict(zip(ours, tallies[len(baseline) :], strict=True))
+    means = average_tallies(list(theirs.values())), average_tallies(list(own.values()))
+    over_units = compare_tallies(scorer, *means, rules, draws)
+    value = _average(own, scorer, rules) - _average(theirs, scorer, rules)
+    shared = sorted(theirs.keys() & own.keys())
+    fewest = min(len(theirs), len(own))
+    found = Difference(
+        value=value,
+        low=None,
+        high=None,
+        detectable=None,
+        p=None,
+        p_units=over_units.p_randomisation,
+        seeds=fewest,
+        shared=len(shared),
+        units=over_units.units,
+        rounds=draws.rounds,
+        seed=draws.seed,
+    )
+    if fewest < MIN_SEEDS or not draws.rounds:
+        return found
+
+    # 2. Scores of every seed on each resample of the units, (rounds, seeds).
+    scored = [score_resamples(scorer, tally, rules, draws) for tally in tallies]
+    their_scores = dict(zip(theirs, scored[: len(theirs)], strict=True))
+    own_scores = dict(zip(own, scored[len(theirs) :], strict=True))
+
+    # 3. The seeds: shared ones are drawn as pairs, the others on their own side.
+    random = np.random.default_rng(draws.seed + 2)
+    terms = {seed: scores / len(own) for seed, scores in own_scores.items()}
+    their_terms = {seed: scores / len(theirs) for seed, scores in their_scores.items()}
+    resampled = _resample([terms[seed] - their_terms[seed] for seed in shared], random)
+    resampled = resampled + _resample([terms[seed] for seed in own if seed not in shared], random)
+    resampled = resampled - _resample(
+        [their_terms[seed] for seed in theirs if seed not in shared], random
+    )
+    tail = (1 - draws.level) / 2
+    low, high = np.quantile(resampled, [tail, 1 - tail])
+    reversed_in = min(int((resampled <= 0).sum()), int((resampled >= 0).sum()))
+    return replace(
+        found,
+        low=float(low),
+        high=float(high),
+        detectable=DETECTABLE * float(resampled.std()),
+        p=min(1.0, 2 * (reversed_in + 1) / (draws.rounds + 1)),
+    )
+
+
+def _average(tallies: Mapping[int, Tally], scorer: Scorer, rules: Rules) -> float:
+    scores = [scorer.score_tally(tally, rules).value for tally in tallies.values()]
+    return sum(scores) / len(scores)
+
+
+def _resample(terms: Sequence[Scores], random: np.random.Generator) -> Scores:
+    """Return the sum of terms, (rounds,) each, with seeds drawn with replacement in each round; 0 if
+    there are none.
+
+    Drawing n seeds from n makes their spread too small by sqrt((n − 1) / n), so the deviation of each
+    round from the sum over all seeds is enlarged by the inverse. A single seed has no spread to draw.
+    """
+    if not terms:
+        return np.zeros(1)
+    by_seed = np.stack(terms, axis=1)
+    rounds, n = by_seed.shape
+    whole: Scores = by_seed.sum(axis=1)
+    if n == 1:
+        return whole
+    drawn = random.multinomial(n, np.full(n, 1 / n), size=rounds)
+    deviation: Scores = ((drawn - 1) * by_seed).sum(axis=1)
+    return whole + deviation * sqrt(n / (n - 1))
+
+
+def correct_family(found: Sequence[Difference | None]) -> list[Difference | None]:
+    """Return differences with their p corrected for all that are shown together, by Holm's method."""
+    values = [one.p for one in found if one is not None and one.p is not None]
+    corrected = iter(correct_by_holm(values))
+    return [
+        one if one is None or one.p is None else replace(one, p=next(corrected), family=len(values))
+        for one in found
+    ]
+
+
+def correct_by_holm(values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by the method of Holm 1979, in the given order.
+
+    The smallest of m is multiplied by m, the next by m − 1, …; none becomes smaller than the one
+    before it, or larger than 1. Example: .01 .04 .03 -> .03 .06 .06.
+    """
+    order = sorted(range(len(values)), key=lambda place: values[place])
+    corrected, least = [0.0] * len(values), 0.0
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, (len(values) - rank) * values[place]))
+        corrected[place] = least
+    return corrected
+
+
+def judge(found: Difference, collapsed: bool = False) -> Finding:
+    """Return the verdict on a difference whose p is corrected; collapsed: whether a run of either side
+    collapsed.
+    """
+    if collapsed:
+        return COLLAPSED
+    if found.p is None or found.low is None or found.high is None:
+        return UNTESTED
+    if found.p < LEVEL:
+        return BETTER if found.value > 0 else WORSE
+    if found.low >= -MARGIN and found.high <= MARGIN:
+        return EQUAL
+    return NO_DIFFERENCE
+
+
+def explain_verdict(verdict: Finding) -> str:
+    """Return a sentence that explains a verdict; "" for one that needs none."""
+    return EXPLANATIONS.get(verdict.code, "")
