@@ -7,7 +7,7 @@ import streamlit as st
 
 from vocadapt.ui.shell import frame
 from vocadapt.ui.state import visitors
-from vocadapt.ui.state.pages import PAGES
+from vocadapt.ui.state.pages import DRAWN, ENTRIES, PAGES
 
 # A local file: Streamlit would load other icons from the network.
 ICON = Path(__file__).parent / "assets" / "icon.png"
@@ -16,9 +16,12 @@ st.set_page_config(page_title="vocadapt", page_icon=str(ICON), layout="wide")
 # Without url_path: the name of a page's file is its address.
 sections: dict[str, list[st.Page]] = {}
 for one in PAGES:
-    entry = st.Page(
-        one.file, title=one.title, icon=f":material/{one.icon}:", default=one.name == "home"
-    )
+    icon = f":material/{one.icon}:"
+    if one.parts[0].name in DRAWN:
+        entry = st.Page(frame.draw_extension(one), title=one.title, icon=icon, url_path=one.name)
+        ENTRIES[one.name] = entry
+    else:
+        entry = st.Page(one.file, title=one.title, icon=icon, default=one.name == "home")
     sections.setdefault(one.section, []).append(entry)
 # Before the sign-in there is only the page to sign in.
 position: Literal["hidden", "sidebar"] = "sidebar"

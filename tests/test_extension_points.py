@@ -388,6 +388,38 @@ def test_the_form_of_a_step(in_extended_process, tmp_path):
     in_extended_process(check_form_of_step, text, tmp_path)
 
 
+def check_page(text: Path, folder: Path) -> None:
+    from streamlit.testing.v1 import AppTest
+    from streamlit.util import calc_hash
+
+    from vocadapt.lab.experiments import STEPS
+    from vocadapt.ui.state.pages import PAGES, find_link, register_page
+
+    # 1. The page shows what a step of the workspace made.
+    workspace = Workspace(folder / "trials")
+    spec = Spec(STEPS["letters"].settings(), {"text": text})
+    run_step(spec, workspace.folder("tallies", "mine"))
+    os.environ[WORKSPACE_VARIABLE] = str(workspace.root)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app._page_hash = calc_hash("letters")  # of its address; `switch_page` knows files only
+    app.run()
+    assert not app.exception, app.exception
+    assert [one.value for one in app.title] == ["Letters"]
+    assert [(one.label, one.value) for one in app.metric] == [("mine", "3")]
+
+    # 2. Other parts can link to it, and its name is taken.
+    assert find_link("letters")[0].url_path == "letters"
+    page = PAGES[-1]
+    with pytest.raises(InputError, match="already a page"):
+        register_page(page, {})
+
+
+def test_a_page(in_extended_process, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("Tat at\n")
+    in_extended_process(check_page, text, tmp_path)
+
+
 def check_menus(workspace: Path) -> None:
     def options(app, key: str) -> list[str]:
         return next(menu.options for menu in [*app.selectbox, *app.multiselect] if menu.key == key)

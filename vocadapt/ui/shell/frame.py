@@ -15,13 +15,11 @@ from vocadapt.ui.components.setting_inputs import forget_inputs
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.parts.lessons import bar
 from vocadapt.ui.state import address, guard, paths, preload, visitors
-from vocadapt.ui.state.pages import PAGES, NextPart, Part, format_title
+from vocadapt.ui.state.pages import DRAWN, PAGES, DrawPart, NextPart, Page, Part, format_title
 from vocadapt.ui.text.markup import plain
 
 # Session keys: the folders of workspaces that were there, and the name of one that is to be made.
 SEEN, NEW = "seen_workspaces", "new_workspace_name"
-# Draws a part; it may return where to continue, otherwise the declared part follows.
-DrawPart = Callable[[Workspace], NextPart | None]
 
 
 def draw(page: st.Page) -> None:
@@ -65,6 +63,15 @@ def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
         if tab.open:
             with tab:
                 _draw_part(part, parts[part.name])
+
+
+def draw_extension(page: Page) -> Callable[[], None]:
+    """Return the function that draws a page of an extension."""
+
+    def draw() -> None:
+        draw_page(page.name, DRAWN)
+
+    return draw
 
 
 def _draw_part(part: Part, draw: DrawPart) -> None:

@@ -5,11 +5,17 @@ tabs. A part has a folder in `ui/`, and its name is the prefix of its keys in th
 navigation, the links between pages, Home, the lessons and the tests read the pages from here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.extensions import register
 
 QueryValue = str | Sequence[str]  # of a query parameter; a list stands for several of one name
+# Draws a part on a workspace; it may return where to continue, otherwise the declared part follows.
+DrawPart = Callable[[Any], "NextPart | None"]
 
 
 @dataclass(frozen=True)
@@ -657,7 +663,7 @@ PUBLISHED = Page(
         ),
     ),
 )
-PAGES = (
+PAGES = [
     HOME,
     LESSONS,
     JOBS,
@@ -672,9 +678,33 @@ PAGES = (
     ERRORS,
     STUDIES,
     PUBLISHED,
-)
+]
 PARTS = {part.name: part for page in PAGES for part in page.parts}
 PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}
+DRAWN: dict[str, DrawPart] = {}  # part of an extension → what draws it
+# Page of an extension → its entry in the navigation, which has no file; set by app.py.
+ENTRIES: dict[str, Any] = {}
+
+
+def register_page(page: Page, draw: Mapping[str, DrawPart]) -> None:
+    """Add a page of an extension to the navigation, as the last one of its section.
+
+    draw: part of the page → function that draws it on a workspace; it imports streamlit itself, since
+    an extension is loaded for every command, too. Raises InputError for a name that is taken or
+    invalid, and for parts that are not drawn.
+    """
+    if page.name in {one.name for one in PAGES}:
+        raise InputError(f"There is already a page with the name {page.name!r}.", "Choose another.")
+    if {part.name for part in page.parts} != set(draw):
+        raise InputError(
+            f"The page {page.name} has parts that no function draws, or the reverse.",
+            "Give a function for each part.",
+        )
+    for part in page.parts:
+        register(PARTS, "a part", part.name, part)
+        PAGE_OF_PART[part.name] = page
+        DRAWN[part.name] = draw[part.name]
+    PAGES.append(page)
 
 
 def format_title(part: str) -> str:
@@ -687,10 +717,13 @@ def format_title(part: str) -> str:
     return f"{page.title} · {PARTS[part].title}"
 
 
-def find_link(part: str, **query: QueryValue) -> tuple[str, dict[str, QueryValue]]:
-    """Return the page file and the query parameters that open a part."""
+def find_link(part: str, **query: QueryValue) -> tuple[Any, dict[str, QueryValue]]:
+    """Return the page and the query parameters that open a part: a file, or the entry of an
+    extension's page in the navigation.
+    """
     page = PAGE_OF_PART[part]
+    target = ENTRIES.get(page.name, page.file)
     if len(page.parts) == 1:
-        return page.file, query
+        return target, query
     # The first tab is named, too: the link may be followed from another tab of the page.
-    return page.file, {page.tab_key: PARTS[part].title, **query}
+    return target, {page.tab_key: PARTS[part].title, **query}
