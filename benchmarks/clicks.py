@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up  # noqa: E402
+from tests.material.lab_server import ARGUMENTS, free_port, wait_until_up  # noqa: E402
 
 BOUND = 0.3
 PROJECTIONS = {

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 import psutil  # noqa: E402
 
 from benchmarks.clicks import serve_workspace  # noqa: E402
-from tests.browser.conftest import ARGUMENTS  # noqa: E402
+from tests.material.lab_server import ARGUMENTS  # noqa: E402
 from vocadapt.lab.demo import DEMO, find_news_text, open_demo  # noqa: E402
 from vocadapt.lab.steps.corpus import CorpusStep  # noqa: E402
 from vocadapt.lab.steps.run import run_step  # noqa: E402

@@ -25,7 +25,7 @@ import psutil
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.conftest import start_server, stop_server  # noqa: E402
+from tests.material.lab_server import start_server, stop_server  # noqa: E402
 from tests.material.lab_session import LabSession, list_parts  # noqa: E402
 from vocadapt.lab.demo import run_demo  # noqa: E402
 from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST  # noqa: E402

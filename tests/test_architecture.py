@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.sources import list_strings
-
-ROOT = Path(__file__).parents[1]
+from tests.material.sources import ROOT, list_modules, list_nodes, list_strings, parse, read_source
 
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
 # know each other.
@@ -130,22 +128,6 @@ OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/vocabulary/families/family.py",  # the inside of a model folder
 }
 FORBIDDEN_KEYWORDS = {"trust_remote_code", "allow_pickle", "unsafe_allow_javascript", "shell"}
-
-
-@lru_cache(maxsize=2_000)
-def parse(source: str) -> ast.Module:
-    """Parse a source text, once for all rules; none of them changes the tree."""
-    return ast.parse(source)
-
-
-@lru_cache(maxsize=2_000)
-def list_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """List all nodes of a tree, once for all rules."""
-    return tuple(ast.walk(tree))
-
-
-def sources() -> list[Path]:
-    return sorted([*ROOT.glob("vocadapt/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "app.py"])
 
 
 def name_of(path: str) -> str:
@@ -406,8 +388,8 @@ CHECKS = [
 def test_every_file_keeps_the_rule(check):
     found = [
         line
-        for path in sources()
-        for line in check(path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix())
+        for path in list_modules()
+        for line in check(read_source(path), path.relative_to(ROOT).as_posix())
     ]
     assert not found, "\n".join(found)
 
@@ -544,7 +526,7 @@ def test_safe_twins_pass():
 
 
 def test_the_floors_below_the_interface_load_nothing_heavy():
-    paths = [p.relative_to(ROOT).with_suffix("") for p in sources()]
+    paths = [p.relative_to(ROOT).with_suffix("") for p in list_modules()]
     ours = [
         ".".join(p.parts).removesuffix(".__init__")
         for p in paths
@@ -656,12 +638,10 @@ def imports_of_all() -> dict[str, set[str]]:
     """The modules that each module of the house imports."""
     paths = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in sources()
+        for path in list_modules()
     }
     return {
-        name: imported_modules(
-            path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix(), set(paths)
-        )
+        name: imported_modules(read_source(path), path.relative_to(ROOT).as_posix(), set(paths))
         - {name}
         for name, path in paths.items()
     }

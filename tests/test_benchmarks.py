@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.material.cases import check_each
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("[a-z]*.py"))
 
@@ -16,7 +18,7 @@ def load(name):
     return importlib.import_module(f"benchmarks.{name}")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@check_each("name", NAMES)
 def test_it_is_imported_and_reads_its_options(name, monkeypatch, capsys):
     module = load(name)
     assert module.__doc__ and callable(module.main)

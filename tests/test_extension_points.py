@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.material.apps import go_to, join_values
 from tests.material.lab import wait_for
-from tests.pages.conftest import go_to
 from vocadapt import extensions
 from vocadapt.cli import main
 from vocadapt.errors import InputError
@@ -169,7 +169,7 @@ def test_a_page_shows_why_an_extension_was_not_loaded(load_in_this_process, monk
     monkeypatch.setenv(WORKSPACE_VARIABLE, "")  # restored afterwards; draw_page sets it
     load_in_this_process(tmp_path / "missing.py")
     page = draw_part("jobs", tmp_path)
-    assert page.error and any("missing.py" in text.value for text in page.text)
+    assert page.error and "missing.py" in join_values(page.text)
 
 
 def test_a_job_fails_with_the_reason_why_an_extension_was_not_loaded(text, tmp_path, monkeypatch):
@@ -378,8 +378,8 @@ def check_form_of_step(text: Path, folder: Path) -> None:
     page = draw_part("jobs", workspace.root)
     page.selectbox(key="jobs_step").set_value("Count letters").run()
     assert page.selectbox(key="jobs_result").value == "letters"
-    assert any("most: **t**" in line.value for line in page.markdown)
-    assert any("Count letters" in heading.value for heading in page.header)
+    assert "most: **t**" in join_values(page.markdown)
+    assert "Count letters" in join_values(page.header)
 
 
 def test_the_form_of_a_step(in_extended_process, tmp_path):
@@ -519,7 +519,7 @@ def check_pages_of_task_kind(workspace: Path) -> None:
     assert "stars: the number of stars of a review" in page.selectbox(key="own_kind").options
     page = draw_part("errors", workspace)
     page.selectbox(key="brought_kind").set_value("stars").run()
-    assert any("Gold file: the number of stars" in line.value for line in page.markdown)
+    assert "Gold file: the number of stars" in join_values(page.markdown)
 
     # 2. The page Try it has its input, and shows its prediction; Results its confusion matrix.
     page = draw_part("try", workspace)
@@ -529,7 +529,7 @@ def check_pages_of_task_kind(workspace: Path) -> None:
     labels = [table.value["label"].tolist() for table in page.dataframe if "label" in table.value]
     assert labels == [["1", "2", "4"]]
     page = draw_part("results", workspace)
-    assert any("texts. **Rows: gold" in line.value for line in page.markdown)
+    assert "texts. **Rows: gold" in join_values(page.markdown)
 
 
 def test_the_pages_of_a_task_kind(in_extended_process, finetuned):

@@ -2,14 +2,13 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable
+from functools import partial
 
 import pytest
 
-from tests.material.sources import list_strings
+from tests.material.sources import ROOT, check_files, list_modules, list_nodes, list_strings, parse
 
-ROOT = Path(__file__).resolve().parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 RETIRED = {  # pattern → what to write instead; add a word as soon as no text contains it
     "lie beside": "next to, stored with",
@@ -77,58 +76,34 @@ NAMES = {  # part of a public name → what to write instead
 }
 
 
-def sources() -> list[Path]:
-    """All Python files of the program."""
-    folders = (ROOT / "vocadapt", ROOT / "pages")
-    return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
+def find_words(words: Iterable[str], text: str) -> list[str]:
+    """The patterns of words that a text contains, whatever its line ends."""
+    plain = re.sub(r"\s+", " ", text)
+    return [word for word in words if re.search(rf"\b{word}\b", plain, re.I)]
 
 
-def strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and text of every string: docstrings, help texts, screen texts and messages."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
-
-
-def public_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and name of every public class and function."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if not node.name.startswith("_"):
-            yield node.lineno, node.name
-
-
-def offenses(source: str) -> list[tuple[int, str]]:
-    """Line and retired word of every offense in a source text."""
-    tree = ast.parse(source)
+def find_offenses(source: str) -> list[str]:
+    """The retired words in the strings and public names of a source text, with their lines."""
     found = []
-    for line, text in strings(tree):
-        plain = re.sub(r"\s+", " ", text)
-        found += [(line, word) for word in RETIRED if re.search(rf"\b{word}\b", plain, re.I)]
-    for line, name in public_names(tree):
-        found += [(line, name) for word in NAMES if re.search(rf"(^|_){word}(_|$)", name, re.I)]
+    for node in list_nodes(parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words = find_words(RETIRED, node.value)
+            found += [f"line {node.lineno}: {word!r}, write {RETIRED[word]!r}" for word in words]
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.name.startswith("_"):
+                continue
+            words = [word for word in NAMES if re.search(rf"(^|_){word}(_|$)", node.name, re.I)]
+            found += [f"line {node.lineno}: {node.name}, write {NAMES[word]!r}" for word in words]
     return found
 
 
 def test_no_retired_word_is_used():
-    found = [
-        f"{path.relative_to(ROOT)}, line {line}: {word!r},"
-        f" write {(RETIRED | NAMES).get(word, 'a standard term')!r}"
-        for path in sources()
-        for line, word in offenses(path.read_text(encoding="utf-8"))
-    ]
-    assert not found, "\n".join(found)
+    check_files(find_offenses, list_modules())
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_no_retired_word_is_used_in_the_documentation(path):
-    text = re.sub(r"\s+", " ", path.read_text(encoding="utf-8"))
-    assert [word for word in RETIRED if re.search(rf"\b{word}\b", text, re.I)] == []
+def test_no_retired_word_is_used_in_the_documentation():
+    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    check_files(partial(find_words, RETIRED), pages)
 
 
 @pytest.mark.parametrize(
@@ -141,23 +116,17 @@ def test_no_retired_word_is_used_in_the_documentation(path):
     ],
 )
 def test_a_planted_retired_word_is_found(source):
-    assert offenses(source)
+    assert find_offenses(source)
 
 
 def test_standard_terms_pass():
-    assert offenses('def find_neighbors(): """Return the k nearest neighbors."""') == []
+    assert find_offenses('def find_neighbors(): """Return the k nearest neighbors."""') == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted((ROOT / "vocadapt").rglob("*.toml")),
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_no_data_that_a_page_shows_names_the_thesis(path):
+def test_no_data_that_a_page_shows_names_the_thesis():
     """Benchmark cards and lessons are drawn as they are."""
-    text = re.sub(r"\s+", " ", path.read_text(encoding="utf-8"))
-    found = [word for word in ("the thesis", "the paper") if re.search(rf"\b{word}\b", text, re.I)]
-    assert not found
+    files = sorted((ROOT / "vocadapt").rglob("*.toml"))
+    check_files(partial(find_words, ("the thesis", "the paper")), files)
 
 
 def flags_in_sentences(source: str) -> list[str]:
@@ -171,19 +140,11 @@ def flags_in_sentences(source: str) -> list[str]:
     ]
 
 
-PAGES = [
-    *sorted((ROOT / "pages").rglob("*.py")),
-    *(
-        path
-        for path in sorted((ROOT / "vocadapt" / "ui").rglob("*.py"))
-        if path.name not in ("server.py", "paths.py")  # about the command that starts the app
-    ),
-]
-
-
 def test_no_sentence_of_a_page_names_a_flag():
-    found = {path: flags_in_sentences(path.read_text(encoding="utf-8")) for path in PAGES}
-    assert {path: flags for path, flags in found.items() if flags} == {}
+    # Two files are about the command that starts the app.
+    about_the_server = ("server.py", "paths.py")
+    pages = list_modules("pages", "vocadapt/ui")
+    check_files(flags_in_sentences, [path for path in pages if path.name not in about_the_server])
 
 
 def test_a_flag_in_a_sentence_is_found():

@@ -20,6 +20,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.material.sources import list_modules, list_nodes, parse, read_pins, read_source
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # The modules of some packages have other names.
@@ -34,20 +36,12 @@ def list_requirements(*extras):
     return {canonicalize_name(one.name): one for one in map(Requirement, lines)}
 
 
-def read_pins():
-    """The pinned versions of requirements.txt by name."""
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
-    return {canonicalize_name(name): version for name, version in pins}
-
-
 @cache
 def list_imports():
     """The third-party packages that the code imports."""
     found = set()
-    files = [*(ROOT / "vocadapt").rglob("*.py"), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"]
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for path in list_modules():
+        for node in list_nodes(parse(read_source(path))):
             modules = []
             if isinstance(node, ast.Import):
                 modules = [one.name for one in node.names]

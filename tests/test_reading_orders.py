@@ -4,7 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.material.cases import check_each
+from tests.material.sources import parse
 
 PACKAGE = Path(__file__).parents[1] / "vocadapt"
 FOLDERS = sorted(file.parent for file in PACKAGE.rglob("__init__.py"))
@@ -12,10 +13,10 @@ FOLDERS = sorted(file.parent for file in PACKAGE.rglob("__init__.py"))
 LISTED_IN_CODE = PACKAGE / "lab" / "steps"
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE.parent)))
+@check_each("folder", FOLDERS)
 def test_a_package_names_every_module_in_it(folder: Path) -> None:
     source = (folder / "__init__.py").read_text(encoding="utf-8")
-    text = ast.get_docstring(ast.parse(source)) or ""
+    text = ast.get_docstring(parse(source)) or ""
     if folder == LISTED_IN_CODE:
         text = source
     named = set(re.findall(r"\w+", text))

@@ -38,22 +38,16 @@ def test_presets_survive_toml(name: str, tmp_path: Path) -> None:
 def test_the_default_is_the_papers() -> None:
     green = get_preset("green-bert")
     assert green == Recipe(about=green.about)
-    assert (
-        green.vectors.skip_gram,
-        green.vectors.window,
-        green.vectors.negative,
-        green.vectors.min_count,
-    ) == (False, 5, 5, 5)
-    assert (green.alignment.method, green.alignment.unit, green.alignment.center) == (
-        "least-squares",
-        False,
-        False,
-    )
-    assert (green.vocabulary.kind, green.vocabulary.max_added, green.tokenizer) == (
-        "append",
-        0,
-        "exact-word",
-    )
+    assert green.vectors.skip_gram is False
+    assert green.vectors.window == 5
+    assert green.vectors.negative == 5
+    assert green.vectors.min_count == 5
+    assert green.alignment.method == "least-squares"
+    assert green.alignment.unit is False
+    assert green.alignment.center is False
+    assert green.vocabulary.kind == "append"
+    assert green.vocabulary.max_added == 0
+    assert green.tokenizer == "exact-word"
     assert get_preset("green-bert-replace").vocabulary.kind == "replace"
     assert not get_preset("green-bert-random").needs_alignment
 
@@ -137,11 +131,7 @@ def test_every_entry_of_a_registry_has_a_sentence(registry: Mapping[str, Any]) -
 def test_a_changed_preset_is_not_called_by_its_bare_name():
     plain = get_preset("green-bert")
     changed = replace(plain, initializer=replace(plain.initializer, method="semantic"))
-    assert (format_recipe_name(plain), format_recipe_name(changed)) == (
-        "green-bert",
-        "green-bert, changed",
-    )
-    assert (
-        format_recipe_name(get_preset("reduced-freq-33")) == "reduced-freq-33"
-        and format_recipe_name(replace(changed, name="mine")) == "mine"
-    )
+    assert format_recipe_name(plain) == "green-bert"
+    assert format_recipe_name(changed) == "green-bert, changed"
+    assert format_recipe_name(get_preset("reduced-freq-33")) == "reduced-freq-33"
+    assert format_recipe_name(replace(changed, name="mine")) == "mine"

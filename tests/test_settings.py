@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import vocadapt
+from tests.material.cases import check_each
 from vocadapt.cli import main
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS, load_command
@@ -20,13 +21,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.steps.step import Spec, Step
 from vocadapt.recipe import Recipe, read_recipe
-from vocadapt.settings import (
-    MAX_SEED,
-    check_settings,
-    get_settings,
-    setting,
-    show_value,
-)
+from vocadapt.settings import MAX_SEED, check_settings, get_settings, setting, show_value
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 ALSO = {
@@ -85,6 +80,11 @@ NUMERIC = [
 ]
 
 
+def name_field(row):
+    kind, name = row
+    return f"{kind.__name__}.{name}"
+
+
 def build(kind, name, value):
     """The settings with one field changed, the required ones given anything."""
     needed = {
@@ -102,9 +102,7 @@ def test_many_settings_are_found():
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), NUMERIC, ids=[f"{kind.__name__}.{name}" for kind, name in NUMERIC]
-)
+@check_each("kind, name", NUMERIC, name_field)
 def test_a_setting_takes_its_bounds_and_nothing_outside(kind, name):
     """Fails where a numeric field declares no bounds, or where its class does not check them."""
     declared = get_settings(kind)[name]
@@ -133,17 +131,17 @@ def test_a_setting_takes_its_bounds_and_nothing_outside(kind, name):
         assert time.perf_counter() - start < 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), NUMERIC, ids=[f"{kind.__name__}.{name}" for kind, name in NUMERIC]
-)
+@check_each("kind, name", NUMERIC, name_field)
 def test_the_default_lies_within_the_bounds(kind, name):
     default = next(one.default for one in fields(kind) if one.name == name)
     for value in default if isinstance(default, tuple) else (default,):
         assert get_settings(kind)[name].bounds.accepts(value)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [row for row in NUMERIC if "seed" in row[1] or row[1] == "resample"]
+@check_each(
+    "kind, name",
+    [row for row in NUMERIC if "seed" in row[1] or row[1] == "resample"],
+    name_field,
 )
 def test_seeds_fit_32_bits(kind, name):
     bounds = get_settings(kind)[name].bounds
@@ -271,9 +269,7 @@ def test_the_flags_that_were_attacked_are_among_them():
     assert len(FLAGS) > 100
 
 
-@pytest.mark.parametrize(
-    ("command", "flag", "kind"), FLAGS, ids=[f"{command} {flag}" for command, flag, _ in FLAGS]
-)
+@check_each("command, flag, kind", FLAGS, lambda row: f"{row[0]} {row[1]}")
 def test_a_number_outside_its_bounds_is_refused_by_every_flag(
     capsys, tmp_path, monkeypatch, command, flag, kind
 ):

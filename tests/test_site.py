@@ -14,6 +14,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.material.cases import check_each
+from tests.material.sources import ROOT
 from vocadapt import __version__
 from vocadapt.cli import main
 from vocadapt.cli.recipe_reference import FILE, render_recipes
@@ -21,7 +23,6 @@ from vocadapt.cli.run import COMMANDS, build_parser, load_command
 from vocadapt.recipe import Recipe
 from vocadapt.settings import walk_settings
 
-ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 MARKDOWN = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "assets").rglob("*.md")])
 CODE = re.compile(r"^```.*?^```$|^    .*?$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -55,7 +56,7 @@ def broken_links(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
+@check_each("path", MARKDOWN)
 def test_links_lead_to_files_and_headings_that_exist(path):
     assert broken_links(path) == []
 
@@ -99,7 +100,7 @@ def test_every_page_is_in_the_menu_of_the_index():
     assert [name for name in named if not (DOCS / f"{name}.md").exists()] == []
 
 
-@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+@check_each("path", sorted(DOCS.glob("*.md")))
 def test_equations_can_be_written_as_mathml(path):
     convert = pytest.importorskip("latex2mathml.converter").convert
     text = path.read_text(encoding="utf-8")
@@ -130,7 +131,7 @@ def list_commands(name: str) -> list[str]:
     return re.findall(r"^    python -m vocadapt (.*)$", (DOCS / name).read_text("utf-8"), re.M)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@check_each("page", PAGES)
 def test_the_commands_of_a_page_have_the_options_that_they_use(page):
     assert list_commands(page)
     for command in list_commands(page):
@@ -187,11 +188,9 @@ def test_every_asset_has_an_origin_and_a_license():
 def test_the_citation_has_what_the_format_requires():
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     keys = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.MULTILINE))
-    assert (
-        keys["cff-version"] == "1.2.0"
-        and keys["message"]
-        and keys["title"].strip('"').startswith("vocadapt")
-    )
+    assert keys["cff-version"] == "1.2.0"
+    assert keys["message"]
+    assert keys["title"].strip('"').startswith("vocadapt")
     assert keys["version"] == __version__ and keys["license"] == "Apache-2.0"
     assert re.search(r"^authors:\n  - name: \S", text, re.MULTILINE)
 

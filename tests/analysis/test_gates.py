@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.material.exbert import made
 from tests.material.lab import write_text
-from tests.models.test_exbert_adapt import made
 from vocadapt.analysis.figures.training import plot_gates
 from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
 from vocadapt.cli import main
@@ -76,11 +76,9 @@ def test_means_are_those_of_the_gates_themselves(exbert):
     )
     np.testing.assert_allclose(found.means[:, -1], shares.mean(axis=1), atol=1e-6)
     np.testing.assert_allclose(found.deviations[:, -1], shares.std(axis=1), atol=1e-6)
-    assert (
-        found.kinds[-1] == "all"
-        and found.counts[-1] == len(ids) == sum(found.counts[:-1])
-        and found.layers == 2
-    )
+    assert found.kinds[-1] == "all"
+    assert found.counts[-1] == len(ids) == sum(found.counts[:-1])
+    assert found.layers == 2
 
 
 def test_a_model_stored_in_half_is_read_in_float32(exbert, tmp_path):
@@ -127,11 +125,9 @@ def test_lines_are_sampled_reproducibly_in_order_and_counted(text):
     corpus = open_corpus([text])
     lines, of = sample_lines(corpus, GateSettings(10))
     every, _ = sample_lines(corpus, GateSettings(0))
-    assert (
-        of == len(every) == 60
-        and len(lines) == 10
-        and sample_lines(corpus, GateSettings(10))[0] == lines
-    )
+    assert of == len(every) == 60
+    assert len(lines) == 10
+    assert sample_lines(corpus, GateSettings(10))[0] == lines
     places = [every.index(line) for line in lines]
     assert places == sorted(places) and sample_lines(corpus, GateSettings(10, seed=2))[0] != lines
     assert sample_lines(corpus, GateSettings(1000)) == (every, 60)
@@ -162,10 +158,8 @@ def test_the_command_prints_and_writes_the_same_values(exbert, text, tmp_path, c
     rows = [line.split("\t") for line in (tmp_path / "g.tsv").read_text().splitlines()[1:]]
     told = {(row[0], row[1]): float(row[3]) for row in rows}
     assert told["2", "added"] == pytest.approx(answer["kinds"]["added"]["share"][1], abs=1e-6)
-    assert (
-        main([*command, "--out", str(tmp_path / "g.tsv")]) == 2
-        and "already exists" in capsys.readouterr().err
-    )
+    assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 2
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("gate", [0.5, 0.98])
@@ -194,7 +188,5 @@ def test_the_picture_shows_the_values_it_is_given(exbert):
     found = measure_gates(open_model(exbert), [LINE])
     heat = plot_gates(found).data[0]
     np.testing.assert_array_equal(heat.z, found.means)
-    assert (
-        heat.zmin + heat.zmax == pytest.approx(1)
-        and heat.zmax - 0.5 >= abs(found.means - 0.5).max()
-    )
+    assert heat.zmin + heat.zmax == pytest.approx(1)
+    assert heat.zmax - 0.5 >= abs(found.means - 0.5).max()

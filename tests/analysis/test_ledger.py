@@ -72,11 +72,9 @@ def test_outcomes_are_described_in_words():
 
 def test_the_other_way_round_fixed_is_broken_and_added_is_removed():
     there, back = book().counts, book(SECOND, FIRST).counts
-    assert (
-        there["fixed"] == back["broken"]
-        and there[ADDED] == back[REMOVED]
-        and there[KEPT] == back[KEPT]
-    )
+    assert there["fixed"] == back["broken"]
+    assert there[ADDED] == back[REMOVED]
+    assert there[KEPT] == back[KEPT]
 
 
 def test_gold_units_are_counted_as_by_the_outcome_counts():
@@ -86,10 +84,8 @@ def test_gold_units_are_counted_as_by_the_outcome_counts():
 
 def test_titles_name_document_and_sentence_and_can_be_searched():
     found = book()
-    assert (
-        found.title_of(found.entries[0]) == "10369876 · sentence 1"
-        and found.title_of(found.entries[2]) == "10369876 · sentence 2"
-    )
+    assert found.title_of(found.entries[0]) == "10369876 · sentence 1"
+    assert found.title_of(found.entries[2]) == "10369876 · sentence 2"
     assert {entry.place for entry in found.search(found.entries, "10369876")} == {0, 1}
     assert [entry.unit.text for entry in found.search(found.entries, "ASPIRIN ")] == [
         "aspirin",

@@ -45,20 +45,17 @@ def ids(trace):
 def test_every_point_carries_its_id_and_its_name_as_it_is(points):
     (trace,) = plot_projection(points, Drawing()).data
     assert trace.type == "scattergl" and ids(trace) == list(range(10, 18))
-    assert (
-        np.asarray(trace.x).dtype == np.float32 and trace.hovertemplate == "%{text}<extra></extra>"
-    )
+    assert np.asarray(trace.x).dtype == np.float32
+    assert trace.hovertemplate == "%{text}<extra></extra>"
     assert list(trace.text[:3]) == [
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "&#36;x&#36;",
         "&lt;s&gt;",
     ]
-    assert (
-        len(trace.text[5]) == 40
-        and "x…x" in trace.text[5]
-        and trace.text[4] == "שלום"
-        and "\x07" not in trace.text[6]
-    )
+    assert len(trace.text[5]) == 40
+    assert "x…x" in trace.text[5]
+    assert trace.text[4] == "שלום"
+    assert "\x07" not in trace.text[6]
 
 
 def test_no_markup_of_a_token_reaches_the_figure(points):
@@ -67,12 +64,10 @@ def test_no_markup_of_a_token_reaches_the_figure(points):
     text = plot_projection(
         points, Drawing(Column("<b>", words=tuple(HOSTILE)), rings=rings, labels=labels)
     ).to_json()
-    assert (
-        "<script" not in text
-        and "<s>" not in text
-        and "$x" not in text
-        and "\\u003cscript" not in text
-    )
+    assert "<script" not in text
+    assert "<s>" not in text
+    assert "$x" not in text
+    assert "\\u003cscript" not in text
 
 
 def test_a_category_is_a_trace_with_its_own_mark(points):
@@ -117,7 +112,8 @@ def test_rings_and_names_of_the_word_and_its_neighbors(points):
     base, selected, near, word = figure.data
     assert (ids(selected), ids(near), ids(word)) == ([12], [11, 10], [17])  # 500 is not on the map
     names = [note.text for note in figure.layout.annotations]
-    assert names[0] == "<b>cancer</b>" and set(names[1:]) <= {
+    assert names[0] == "<b>cancer</b>"
+    assert set(names[1:]) <= {
         "&#36;x&#36;",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
     }

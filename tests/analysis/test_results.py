@@ -68,27 +68,23 @@ def test_means_deviations_and_differences_by_hand(workspace):
     base, pooled = lines["base", "base"], lines["green", "pooled"]
     values = [f1(4), f1(5), f1(6)]
     mean = sum(values) / 3
-    assert base.headline.values == pytest.approx(values) and base.headline.mean == pytest.approx(
-        mean
-    )
+    assert base.headline.values == pytest.approx(values)
+    assert base.headline.mean == pytest.approx(mean)
     assert base.headline.sd == pytest.approx(
         (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
     )
-    assert (
-        base.figures["recall"].mean == pytest.approx(0.5) and base.figures["precision"].mean == 1.0
-    )
+    assert base.figures["recall"].mean == pytest.approx(0.5)
+    assert base.figures["precision"].mean == 1.0
     assert pooled.difference.value == pytest.approx((f1(8) + f1(9) + f1(10)) / 3 - mean)
     assert (base.difference, base.verdict) == (None, BASELINE)
     assert pooled.counts and base.counts and not lines["green", "base"].counts
     assert [one.headline.mean for one in board.standings] == sorted(
         (one.headline.mean for one in board.standings), reverse=True
     )
-    assert (board.scorer, board.metric, board.units, board.baseline) == (
-        "entity-strict",
-        "f1",
-        10,
-        Side("base", "base"),
-    )
+    assert board.scorer == "entity-strict"
+    assert board.metric == "f1"
+    assert board.units == 10
+    assert board.baseline == Side("base", "base")
     assert lines["green", "base"].verdict == UNTESTED  # three seeds
 
 
@@ -129,9 +125,9 @@ def test_one_seed_has_a_mean_no_deviation_and_no_claim(tmp_path):
     write_runs(workspace, "a", GOLD, {1: {"base": said(2)}})
     write_runs(workspace, "b", GOLD, {1: {"base": said(10)}})
     first, last = build_results(list_runs(workspace), Side("a", "")).tasks[0].standings
-    assert (
-        first.headline.sd is None and first.verdict == UNTESTED and first.difference.p_units < 0.05
-    )
+    assert first.headline.sd is None
+    assert first.verdict == UNTESTED
+    assert first.difference.p_units < 0.05
     assert last.verdict == BASELINE
     rows = (
         write_markdown([build_results(list_runs(workspace)).tasks[0].build_table()])
@@ -236,11 +232,9 @@ def test_hostile_names_stay_names_in_every_export(tmp_path):
     boards = build_results(list_runs(workspace)).tasks
     rows = list(csv.DictReader(io.StringIO(write_csv([board.build_table() for board in boards]))))
     assert len(rows) == 1 and rows[0]["model"].startswith("'=a|b") and "\n" not in rows[0]["task"]
-    assert (
-        float(rows[0]["f1_mean"]) == pytest.approx(f1(5))
-        and rows[0]["f1_sd"] == ""
-        and rows[0]["n"] == "1"
-    )
+    assert float(rows[0]["f1_mean"]) == pytest.approx(f1(5))
+    assert rows[0]["f1_sd"] == ""
+    assert rows[0]["n"] == "1"
     markdown = write_markdown([board.build_table() for board in boards])
     assert "<script>" not in markdown and "\u202e" not in markdown and "\\|b" in markdown
     assert escape_markdown("a|b\nc*") == "a\\|b c\\*"
@@ -253,9 +247,8 @@ def test_hostile_names_stay_names_in_every_export(tmp_path):
         for line in write_latex([board.build_table() for board in boards]).split("\n")
         if not line.startswith("%")
     ]
-    assert body[0] == r"\begin{tabular}{llrrr}" and all(
-        line.count(" & ") in (0, 4) for line in body
-    )
+    assert body[0] == r"\begin{tabular}{llrrr}"
+    assert all(line.count(" & ") in (0, 4) for line in body)
 
 
 def test_exports_name_score_metric_seeds_and_test(workspace):
@@ -294,19 +287,16 @@ def test_confusion_of_entities_by_hand():
         [0, 1, 1],
         [0, 1, 0],
     ]  # a C taken for D; a D right, one missed; a D invented
-    assert found.cases["C", "D"] == (Case(0, 3, 4),) and found.cases["D", NO_LABEL] == (
-        Case(0, 0, 2),
-    )
+    assert found.cases["C", "D"] == (Case(0, 3, 4),)
+    assert found.cases["D", NO_LABEL] == (Case(0, 0, 2),)
     assert found.mistakes == [(NO_LABEL, "D"), ("C", "D"), ("D", NO_LABEL)]
     assert build_confusion_matrix(TASK_KINDS["ner"], [("B", "O")], [("B", "O")]).gold == (
         "(entity)",
     )
     one = build_confusion_matrix(TASK_KINDS["ner"], [("B-D", "O")], [("B-C", "O")], untyped=True)
-    assert (
-        one.gold == one.predicted == ("(entity)",)
-        and one.counts.tolist() == [[1]]
-        and not one.mistakes
-    )
+    assert one.gold == one.predicted == ("(entity)",)
+    assert one.counts.tolist() == [[1]]
+    assert not one.mistakes
 
 
 def test_confusion_of_texts_and_of_several_labels():
@@ -333,24 +323,18 @@ def test_the_command_line_gives_the_same(workspace, capsys):
         assert main(["results", "--workspace", root, "--baseline", "base", "--format", form]) == 0
         texts[form] = capsys.readouterr().out
     boards = build_results(list_runs(workspace), Side("base", "")).tasks
-    assert (
-        texts["csv"].strip() == write_csv([board.build_table() for board in boards]).strip()
-        and texts["latex"].strip() == write_latex([board.build_table() for board in boards]).strip()
-    )
+    assert texts["csv"].strip() == write_csv([board.build_table() for board in boards]).strip()
+    assert texts["latex"].strip() == write_latex([board.build_table() for board in boards]).strip()
     assert "Δ points" in texts["table"] and "baseline" in texts["table"]
     folders = [str(workspace.root / "runs" / name) for name in ("base", "green")]
     assert main(["results", *folders, "--baseline", "base", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (
-        answer["tasks"][0]["baseline"] == {"run": "base", "tokenization": "base"}
-        and answer["groups"] == {}
-    )
+    assert answer["tasks"][0]["baseline"] == {"run": "base", "tokenization": "base"}
+    assert answer["groups"] == {}
     top = answer["tasks"][0]["standings"][0]
-    assert (
-        top["run"] == "green"
-        and top["tokenization"] == "pooled"
-        and top["verdict"]["code"] == UNTESTED.code
-    )
+    assert top["run"] == "green"
+    assert top["tokenization"] == "pooled"
+    assert top["verdict"]["code"] == UNTESTED.code
     twin = write_run(workspace.root / "elsewhere" / "base", GOLD, {"base": said(10)})
     assert (
         main(["results", *folders, str(twin), "--baseline", str(twin), "--json"]) == 0
@@ -359,9 +343,8 @@ def test_the_command_line_gives_the_same(workspace, capsys):
         "run": "elsewhere/base",
         "tokenization": "base",
     }
-    assert top["difference"]["rounds"] == 1000 and top["figures"]["f1"]["values"] == pytest.approx(
-        [f1(8), f1(9), 1.0]
-    )
+    assert top["difference"]["rounds"] == 1000
+    assert top["figures"]["f1"]["values"] == pytest.approx([f1(8), f1(9), 1.0])
 
 
 def test_one_set_of_runs_alone_and_other_scores(workspace, capsys):
@@ -377,9 +360,8 @@ def test_texts_have_boards_too(tmp_path):
     texts = tuple(Text(str(place), f"text {place}", ("ab"[place % 2],)) for place in range(6))
     write_runs(workspace, "a", texts, {1: {"base": [("a",)] * 6}}, kind="classification")
     board = build_results(list_runs(workspace)).tasks[0]
-    assert (board.scorer, board.metric) == ("macro-f1", "f1") and board.standings[
-        0
-    ].headline.mean == pytest.approx(1 / 3)
+    assert (board.scorer, board.metric) == ("macro-f1", "f1")
+    assert board.standings[0].headline.mean == pytest.approx(1 / 3)
 
 
 def test_settings_side_by_side_and_their_differences():

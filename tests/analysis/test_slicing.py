@@ -76,23 +76,20 @@ def test_each_slice_holds_what_its_words_say():
 def test_scores_of_slices():
     by_name = {one.name: one for one in slicing().scores()}
     new = by_name["new-token"]
-    assert (new.n, new.fixed, new.broken, new.first, new.second, new.difference) == (
-        1,
-        1,
-        0,
-        0.0,
-        1.0,
-        1.0,
-    )
+    assert new.n == 1
+    assert new.fixed == 1
+    assert new.broken == 0
+    assert new.first == 0.0
+    assert new.second == 1.0
+    assert new.difference == 1.0
     suffix = by_name[
         "suffix"
     ]  # gold 2; first predicts anaemia (right), second tachycardia (right): 2·1/(2+1) each
-    assert (suffix.n, suffix.fixed, suffix.broken, suffix.difference) == (
-        2,
-        1,
-        1,
-        0,
-    ) and suffix.first == pytest.approx(2 / 3)
+    assert suffix.n == 2
+    assert suffix.fixed == 1
+    assert suffix.broken == 1
+    assert suffix.difference == 0
+    assert suffix.first == pytest.approx(2 / 3)
     rest = by_name[REST]
     assert (rest.n, rest.first, rest.second) == (1, 1.0, 1.0)
     everything = slicing().scores([ALL])[0]  # the entity F1 of the whole split
@@ -107,9 +104,8 @@ def test_scores_of_slices():
 
 def test_settings_move_the_borders():
     found = slicing(SliceSettings("-VER", pieces=2, seldom=100))
-    assert [entry.unit.text for entry in found.entries("suffix")] == ["fever"] and found.title(
-        "suffix"
-    ) == "ends in -ver"
+    assert [entry.unit.text for entry in found.entries("suffix")] == ["fever"]
+    assert found.title("suffix") == "ends in -ver"
     assert [entry.unit.text for entry in found.entries("pieces")] == ["tachycardia", "anaemia"]
     assert [entry.unit.text for entry in found.entries("seldom")] == ["fever", "anaemia", "common"]
 
@@ -121,7 +117,8 @@ def test_a_slice_that_is_empty_has_no_score():
 
 def test_without_tokenizations_and_training_words_there_are_fewer_slices():
     found = slicing(words=WordIndex())
-    assert found.available == ("suffix",) and [one.name for one in found.scores()] == [
+    assert found.available == ("suffix",)
+    assert [one.name for one in found.scores()] == [
         "suffix",
         REST,
     ]
@@ -160,13 +157,11 @@ def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
         book, WordIndex(), TASK_KINDS["classification"].scorer("accuracy"), DEFAULT_RULES
     )
     suffix, rest = found.scores()
-    assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (
-        2,
-        0.5,
-        1.0,
-        1,
-        0,
-    )
+    assert suffix.n == 2
+    assert suffix.first == 0.5
+    assert suffix.second == 1.0
+    assert suffix.fixed == 1
+    assert suffix.broken == 0
     assert (rest.n, rest.first, rest.second, rest.broken) == (1, 1.0, 0.0, 1)
     assert found.scores([ALL])[0].first == pytest.approx(2 / 3)
 

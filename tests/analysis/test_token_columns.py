@@ -99,9 +99,9 @@ def test_a_table_of_words_with_quotes_and_a_byte_order_mark(tmp_path):
     )
     assert read == {"<script>": "markup", "a,b": "comma", "cancer": "illness"}
     column = token_columns.column_from_table(TOKENS, read, "mine")
-    assert (
-        column.numbers is None and column.known == 2 and column.categories == ("illness", "markup")
-    )
+    assert column.numbers is None
+    assert column.known == 2
+    assert column.categories == ("illness", "markup")
 
 
 def test_a_table_of_nothing_that_is_there_is_all_unknown(tmp_path):

@@ -26,18 +26,17 @@ def logits(base, adapted):
 def test_the_base_tokenization_is_outvoted_if_the_adapted_one_has_the_larger_margin():
     rows = logits([[3, 0, 0], [1.7, 1.0, 0]], [[3, 0, 0], [0, 2.1, 0]])
     vote = find_vote(NER, rows, SENTENCE)
-    assert vote.at == "fever" and dict(vote.predicted) == {
+    assert vote.at == "fever"
+    assert dict(vote.predicted) == {
         "base": "O",
         "adapted": "B-D",
         "pooled": "B-D",
     }
-    assert vote.margins["adapted"] == pytest.approx(2.1) and vote.margins["base"] == pytest.approx(
-        0.7
-    )
+    assert vote.margins["adapted"] == pytest.approx(2.1)
+    assert vote.margins["base"] == pytest.approx(0.7)
+    assert vote.outvoted == ("base",)
     assert (
-        vote.outvoted == ("base",)
-        and vote.line
-        == "base tokenization outvoted by adapted tokenization (2.1 against 0.7 logits)"
+        vote.line == "base tokenization outvoted by adapted tokenization (2.1 against 0.7 logits)"
     )
 
 
@@ -54,11 +53,9 @@ def test_the_mean_may_predict_what_neither_tokenization_predicts():
     vote = find_vote(
         NER, logits([[0, 0, 0], [3, 0, 2.9]], [[0, 0, 0], [0, 3, 2.9]]), SENTENCE, [FEVER]
     )
-    assert (
-        vote.predicted["pooled"] == "I-D"
-        and vote.outvoted == ("base", "adapted")
-        and vote.line.startswith("neither")
-    )
+    assert vote.predicted["pooled"] == "I-D"
+    assert vote.outvoted == ("base", "adapted")
+    assert vote.line.startswith("neither")
 
 
 def test_of_several_words_the_one_that_was_decided_most_firmly():
@@ -78,11 +75,9 @@ def test_whole_texts_and_labels():
     assert vote.outvoted == ("base",) and vote.margins == {"base": 0.5, "adapted": 2.0}
     several = Outputs(TASK_KINDS["multilabel"], ("a", "b"))
     vote = find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, [Unit("a")])
-    assert (
-        vote.predicted["pooled"] == "not a"
-        and vote.outvoted == ("base",)
-        and vote.margins == {"base": 0.5, "adapted": 2.0}
-    )
+    assert vote.predicted["pooled"] == "not a"
+    assert vote.outvoted == ("base",)
+    assert vote.margins == {"base": 0.5, "adapted": 2.0}
     assert find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, [Unit("b")]) is None
     assert find_vote(several, logits([[0.5, 1]], [[-2, 1]]), text, [Unit("unheard")]) is None
 
@@ -93,8 +88,6 @@ def test_answers_are_weighed_as_spans():
     adapted = [[0, 0], [0, 0], [3, 3]]  # Cid: 6
     vote = find_vote(Outputs(TASK_KINDS["qa"], ("start", "end")), logits(base, adapted), question)
     assert vote.predicted["base"] == "Ann" and vote.predicted["adapted"] == "Cid"
-    assert (
-        vote.margins == {"base": 8.0, "adapted": 6.0}
-        and vote.predicted["pooled"] == "Ann"
-        and vote.outvoted == ("adapted",)
-    )
+    assert vote.margins == {"base": 8.0, "adapted": 6.0}
+    assert vote.predicted["pooled"] == "Ann"
+    assert vote.outvoted == ("adapted",)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.finetuning import tiny_adapted
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.analysis.errors.entry_lines import build_card
 from vocadapt.analysis.errors.keywords import find_in_examples
 from vocadapt.analysis.errors.ledger import Side, build_ledger
@@ -42,15 +42,11 @@ def test_before_and_after_an_adaptation(models):
         build_word_index(None, adapted, TRAIN),
     ):
         word = book.tokenize("Tachycardia")
-        assert (
-            word.before == ("tachy", "##card", "##i", "##a")
-            and word.after == ("tachycardia",) == word.new
-        )
+        assert word.before == ("tachy", "##card", "##i", "##a")
+        assert word.after == ("tachycardia",) == word.new
         assert word.changed and word.seen == 2 and book.has_two_tokenizations
-        assert (
-            book.tokenize("pain").before == book.tokenize("pain").after == ("pain",)
-            and not book.tokenize("pain").new
-        )
+        assert book.tokenize("pain").before == book.tokenize("pain").after == ("pain",)
+        assert not book.tokenize("pain").new
         assert book.tokenize("heart").seen == 0
         assert book.seen_entity("TACHYCARDIA") and not book.seen_entity("again")
 
@@ -68,19 +64,16 @@ def test_a_model_that_was_not_adapted_tokenizes_alike(models):
 
 def test_provenance_of_new_tokens(models):
     added = read_added_tokens(models[1])
-    assert set(added) == {"tachycardia", "euthymia", "hypertension"} and not read_added_tokens(
-        models[0]
-    )
+    assert set(added) == {"tachycardia", "euthymia", "hypertension"}
+    assert not read_added_tokens(models[0])
     assert added["tachycardia"].line.startswith("tachycardia = ")
 
 
 def test_without_models_words_are_counted_in_lower_case():
     book = build_word_index(None, None, TRAIN)
-    assert (
-        not book.has_two_tokenizations
-        and book.tokenize("TACHYCARDIA").seen == 2
-        and book.tokenize("x").before == ()
-    )
+    assert not book.has_two_tokenizations
+    assert book.tokenize("TACHYCARDIA").seen == 2
+    assert book.tokenize("x").before == ()
     assert book.words_of("a b  c") == ("a", "b", "c") and WordIndex().tokenize("a").seen is None
 
 
@@ -97,7 +90,8 @@ def test_training_words_of_every_kind_of_example():
 
 def test_words_in_the_context_of_examples():
     found = find_in_examples(TRAIN, "TACHYCARDIA", Splitter.bert(), "train")
-    assert found.total == 2 and [(hit.match, hit.line) for hit in found.hits] == [
+    assert found.total == 2
+    assert [(hit.match, hit.line) for hit in found.hits] == [
         ("Tachycardia", 1),
         ("tachycardia", 2),
     ]
@@ -105,11 +99,9 @@ def test_words_in_the_context_of_examples():
     one = find_in_examples(
         TRAIN * 50, "tachycardia", Splitter.bert(), "train", ContextSettings(limit=3)
     )
-    assert (
-        one.total == 100
-        and len(one.hits) == 3
-        and one.hits == tuple(sorted(one.hits, key=lambda hit: hit.line))
-    )
+    assert one.total == 100
+    assert len(one.hits) == 3
+    assert one.hits == tuple(sorted(one.hits, key=lambda hit: hit.line))
     assert find_in_examples(TRAIN, "heart", Splitter.bert(), "train").total == 0
     with pytest.raises(InputError, match="one word"):
         find_in_examples(TRAIN, "two words", Splitter.bert(), "train")
@@ -133,9 +125,8 @@ def test_the_card_of_an_entry(models):
     ]
     assert view.origins == (f"{words.added['tachycardia'].line} · 2 in training",)
     alarm = build_card(book, book.entries[1], words)
-    assert alarm.lines[0].note == "nothing here" and [
-        mark.style for mark in alarm.lines[1].marks
-    ] == ["wrong"]
+    assert alarm.lines[0].note == "nothing here"
+    assert [mark.style for mark in alarm.lines[1].marks] == ["wrong"]
     assert alarm.lines[2].marks == () and alarm.lines[2].note == ""
 
 
@@ -162,21 +153,18 @@ def test_questions_and_texts_have_cards_too():
         Split((question,)), Side("a", ["Long ago"]), Side("b", ["May 2012"]), TASK_KINDS["qa"]
     )
     asked, gold, first, second = build_card(book, book.entries[0], WordIndex()).lines
-    assert (
-        asked.text == "When?" and gold.text[gold.marks[0].start : gold.marks[0].end] == "May 2012"
-    )
-    assert (
-        "Long ago" in first.text and first.note == "disjoint" and second.marks[0].style == "right"
-    )
+    assert asked.text == "When?"
+    assert gold.text[gold.marks[0].start : gold.marks[0].end] == "May 2012"
+    assert "Long ago" in first.text
+    assert first.note == "disjoint"
+    assert second.marks[0].style == "right"
     texts = Split((Text("1", "t" * 1000, ("ill",), "pair"),))
     book = build_ledger(texts, Side("a", [("well",)]), Side("b", [("ill",)]), TASK_KINDS["nli"])
     lines = build_card(book, book.entries[0], WordIndex()).lines
     assert [line.name for line in lines] == ["text", "second", "gold", "baseline", "compared"]
-    assert (
-        "420 of 1,000 characters" in lines[0].note
-        and lines[3].text == "well"
-        and lines[3].note == "wrong"
-    )
+    assert "420 of 1,000 characters" in lines[0].note
+    assert lines[3].text == "well"
+    assert lines[3].note == "wrong"
 
 
 def test_a_tokenizer_is_called_once_for_each_word(models, monkeypatch):
@@ -189,6 +177,6 @@ def test_an_unadapted_copy_under_another_vocabulary_is_before(tmp_path, models):
         build_tiny_bert(tmp_path / "other", tokens=[*models[0].vocabulary.tokens, "euthymic"])
     )
     word = build_word_index(models[0], other).tokenize("euthymic")
-    assert (
-        len(word.before) > 1 and word.after == ("euthymic",) and word.new == ()
-    )  # known, but nothing says it was added
+    assert len(word.before) > 1
+    assert word.after == ("euthymic",)
+    assert word.new == ()  # known, but nothing says it was added

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import absent
+from tests.material.lab_server import absent
 from tests.material.workspaces import seed_workspace
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace

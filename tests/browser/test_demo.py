@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.test_walk import drawn
-from tests.browser.test_workspaces import check, enter
+from tests.material.browser import check, drawn, enter
 from vocadapt.lab.demo import list_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.ui.state.pages import PAGES

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from tests.browser.test_walk import drawn
-from tests.conftest import build_tiny_bert
+from tests.material.browser import drawn
 from tests.material.runs import write_runs
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.examples.examples import Sentence

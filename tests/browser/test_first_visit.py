@@ -3,12 +3,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.material.browser import ADDRESSES, check_first_visit
 from tests.material.nightly import mark_slow
-from vocadapt.ui.state.pages import HOME, PAGES
+from vocadapt.ui.state.pages import PAGES
 
 pytestmark = pytest.mark.browser
 
-ADDRESSES = ["" if page is HOME else page.name for page in PAGES]
 TABS = {
     f"{page.name}?{urlencode({page.tab_key: part.title})}": part.title
     for page in PAGES
@@ -38,17 +38,6 @@ def test_every_part_comes_by_its_link_and_asks_no_other_machine(serve, page, pat
             page.get_by_role("tab", name=TABS[path], exact=True, selected=True).wait_for()
     assert asked
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
-
-
-def check_first_visit(page):
-    """Check that a page comes with the whole navigation, without a dialog or an exception."""
-    page.get_by_role("heading", level=1).wait_for()
-    navigation = page.get_by_test_id("stSidebarNav")
-    assert [one.title for one in PAGES if one.title not in navigation.inner_text()] == []
-    page.get_by_test_id("stSidebar").get_by_text("Workspace").first.wait_for()
-    page.wait_for_timeout(500)
-    assert page.get_by_role("dialog").count() == 0
-    assert page.get_by_test_id("stException").count() == 0
 
 
 def test_first_text_comes_within_three_seconds(serve, page):

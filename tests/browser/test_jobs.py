@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn, go
+from tests.material.browser import JOB, drawn, go
 from tests.material.lab import write_text
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -22,12 +22,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def workspace(tmp_path, page):
+def workspace(make_workspace, page):
     page.set_default_timeout(JOB)
-    found = Workspace(tmp_path / "trials")
-    yield found
-    for job in queue.list_jobs(found):
-        job.cancel(grace=2)
+    return make_workspace("trials")
 
 
 def start_endless(workspace: Workspace, model: Path) -> queue.Job:

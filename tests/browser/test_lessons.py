@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from tests.browser.test_walk import drawn
+from tests.material.browser import drawn
 from vocadapt.lab.demo import open_demo, run_demo
 from vocadapt.lab.steps.projection import load_projection
 from vocadapt.lab.workspace.lesson_progress import LessonProgress, load_progress

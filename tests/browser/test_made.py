@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn, go, open_expander
+from tests.material.browser import JOB, drawn, go, open_expander
 from tests.material.lab import NEW
 from tests.material.workspaces import seed_workspace
 
@@ -83,11 +83,9 @@ def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
         page.wait_for_url(re.compile(f"alignment_word={typed}"))
     drawn(page)
     link = page.url
-    assert (
-        "alignment_method=Procrustes" in link
-        and "alignment_vectors=trials-vectors" in link
-        and "alignment_model=" in link
-    )
+    assert "alignment_method=Procrustes" in link
+    assert "alignment_vectors=trials-vectors" in link
+    assert "alignment_model=" in link
 
     go(page, "Projection")
     page.wait_for_url(re.compile("projection_view="))

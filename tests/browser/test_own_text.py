@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.test_walk import drawn
+from tests.material.browser import drawn
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.browser.conftest import ROOT, free_port, wait_until_up
+from tests.material.lab_server import ROOT, free_port, wait_until_up
 
 HOSTILE = [
     "http://x.com/a?b=c",
@@ -63,23 +63,11 @@ def test_no_text_becomes_a_link_and_each_is_shown_as_it_is(browser, tmp_path: Pa
 
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        str(tmp_path / "app.py"),
-        "--server.port",
-        str(port),
-    ]
-    command += [
-        "--server.headless",
-        "true",
-        "--server.address",
-        "127.0.0.1",
-        "--browser.gatherUsageStats",
-        "false",
-    ]
+    line = (
+        f"-m streamlit run {tmp_path}/app.py --server.port {port} --server.headless true"
+        " --server.address 127.0.0.1 --browser.gatherUsageStats false"
+    )
+    command = [sys.executable, *line.split()]
     server = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

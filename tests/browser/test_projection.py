@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn
+from tests.material.browser import JOB, drawn
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
 from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import Workspace
@@ -96,9 +96,8 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     (clicked,) = parse_qs(urlsplit(page.url).query)["projection_word"]
     page.get_by_test_id("neighbors").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
-    assert (
-        page.get_by_test_id("projection-marks").count() == 1 and page.evaluate(INKED) > 50
-    )  # a star, rings and names
+    assert page.get_by_test_id("projection-marks").count() == 1
+    assert page.evaluate(INKED) > 50  # a star, rings and names
     assert page.evaluate(
         "window.picture.isConnected"
     )  # neither a word nor a click draws the points anew

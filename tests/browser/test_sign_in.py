@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import PATIENCE, start_server, stop_server
-from tests.browser.test_visitors import add_text, open_part
+from tests.material.browser import add_text, open_part
+from tests.material.lab_server import PATIENCE, start_server, stop_server
 from tests.material.openid_provider import CLIENT, Provider, run_provider
 from vocadapt.lab.workspace.visitors import name_folder
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn, go
+from tests.material.browser import JOB, drawn, go
 from vocadapt.lab.demo import DEMO, MODEL, TASK, VECTORS
 from vocadapt.lab.workspace.workspace import Workspace
 

@@ -1,20 +1,18 @@
 """Two visitors of one server, in two browsers: neither sees anything of the other."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import PATIENCE, start_server, stop_server
-from vocadapt.lab.demo import DEMO
+from tests.material.browser import CORPUS, add_text, open_part
+from tests.material.lab_server import PATIENCE, start_server, stop_server
 from vocadapt.lab.workspace.limits import VISITOR_FOLDER
 from vocadapt.lab.workspace.visitors import LAST_VISIT, name_folder
 from vocadapt.ui.state.visitors import COOKIE
 
 SHARING = {"workspace_per_visitor": True, "quota_mb": 30, "max_upload_mb": 1}
-CORPUS = "demo-biomedical"
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +43,6 @@ def visit(browser, shared):
     yield come
     for context in contexts:
         context.close()
-
-
-def open_part(page, address: str) -> None:
-    page.goto(address)
-    page.get_by_role("heading", level=1).first.wait_for()
-    page.get_by_text("Workspace", exact=True).first.wait_for()
-
-
-def add_text(folder: Path, words: int) -> None:
-    """Give a visitor a text of the same name as others have, with so many words in its manifest."""
-    place = folder / "workspace" / "corpora" / CORPUS
-    shutil.copytree(DEMO / "corpora" / CORPUS, place)
-    manifest = json.loads((place / "manifest.json").read_text())
-    manifest["numbers"]["words"] = words
-    (place / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_two_visitors_see_their_own_workspaces_only(visit, shared):

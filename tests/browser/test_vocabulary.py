@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.test_walk import JOB, drawn, go, type_path
-from tests.conftest import TINY_TOKENS
+from tests.material.browser import JOB, drawn, go, type_path
 from tests.material.lab import NEW, write_text
+from tests.material.tiny_bert import TINY_TOKENS
 from tests.material.workspaces import inputs
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step

@@ -7,18 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.browser import JOB, drawn, go, open_expander, type_path
 from tests.material.lab import NEW, write_text
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
-from vocadapt.ui.components.pickers import TYPE
 
 pytestmark = pytest.mark.browser
-
-JOB = 120_000  # milliseconds that a job may take on a busy machine
-
-
-def go(page, name):
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
-    page.get_by_role("heading", level=1, name=name).wait_for()
 
 
 def open_tab(page, name):
@@ -28,33 +21,11 @@ def open_tab(page, name):
     page.locator('[role="tab"][aria-selected="true"]', has_text=name).wait_for()
 
 
-def open_expander(page, name):
-    """Unfold the expander that holds a form."""
-    page.get_by_test_id("stExpander").locator("summary", has_text=name).click()
-
-
 def letter_by_letter(word):
     """The note of the card that searches the model's own wordpieces: the tiny model has no pieces
     longer than a letter for these.
     """
     return f"mean of {word[0]} {' '.join(f'##{letter}' for letter in word[1:])}, among"
-
-
-def drawn(page):
-    """Wait until the page is drawn to its end: Streamlit leaves what is typed before that out of
-    the address.
-    """
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
-
-
-def type_path(page, box, path):
-    """Give a path to a picker: its last option opens a field."""
-    box.click()
-    page.get_by_role("option", name=TYPE).click()
-    field = page.get_by_role("textbox", name="Path or name")
-    field.fill(str(path))
-    field.press("Enter")
-    field.wait_for(state="detached")
 
 
 def choose_model(page, folder):

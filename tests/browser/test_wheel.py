@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import ROOT, free_port, stop_server, wait_until_up
-from tests.browser.test_first_visit import ADDRESSES, check_first_visit
-from tests.test_packaging import read_pins
+from tests.material.browser import ADDRESSES, check_first_visit
+from tests.material.lab_server import ROOT, free_port, stop_server, wait_until_up
+from tests.material.sources import read_pins
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

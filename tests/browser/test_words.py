@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.test_walk import drawn
+from tests.material.browser import drawn
 from tests.material.nightly import mark_slow
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace

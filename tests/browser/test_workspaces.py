@@ -1,11 +1,9 @@
 """A workspace other than the one that the lab was started with is opened, and long names are shown;
 `test_demo.py` visits every page of such a workspace."""
 
-import re
-
 import pytest
 
-from tests.browser.test_walk import drawn
+from tests.material.browser import check, drawn, enter, picker
 from tests.material.nightly import mark_slow
 
 pytestmark = pytest.mark.browser
@@ -14,33 +12,6 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def second(make_workspace):
     return make_workspace("second")
-
-
-def picker(page):
-    return page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("Workspace"))
-
-
-def enter(page, base, way):
-    """Open Home in the workspace `second`: by its address, or as a new one."""
-    page.goto(f"{base}/?workspace=second" if way == "address" else base)
-    page.get_by_role("button", name="Open the demo").wait_for()
-    if way == "new":
-        drawn(page)
-        page.get_by_role("button", name="New workspace").click()
-        page.get_by_label("Name of the workspace").fill("second")
-        page.get_by_role("button", name="Create").click()
-        page.get_by_label("Name of the workspace").wait_for(state="hidden")
-    page.wait_for_url(re.compile("workspace=second"))
-    drawn(page)
-
-
-def check(page):
-    from playwright.sync_api import expect
-
-    drawn(page)
-    assert page.get_by_test_id("stException").count() == 0
-    expect(picker(page)).to_have_value("second")
-    assert "workspace=second" in page.url
 
 
 @pytest.mark.parametrize("way", ["new", *mark_slow(["address"])])

@@ -50,22 +50,10 @@ KEYS = {
 }
 
 
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        assert main(["advise", *map(str, arguments), "--json"]) == 0
-        return json.loads(
-            capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(constant)
-        )
-
-    return run
-
-
 def test_the_shape_of_the_answer(ask, tiny_bert, tmp_path):
     (tmp_path / "task.tsv").write_text("aspirin\tB\ndrug\tO\n", encoding="utf-8")
     text = write_text(tmp_path / "text.txt")
-    answer = ask(text, "--model", tiny_bert, "--task", tmp_path / "task.tsv")
+    answer = ask("advise", text, "--model", tiny_bert, "--task", tmp_path / "task.tsv")
     assert set(answer) == KEYS
     assert answer["verdict"] == "keep" and answer["recipes"] == [] and answer["first"] is None
     assert (answer["lines"], answer["lines_read"], answer["counts"]) == (300, 300, "counted")
@@ -82,7 +70,7 @@ def test_the_recommended_recipe_is_written_and_adapts_with_equal_numbers(
     workspace = seed_workspace(tmp_path / "trials", tiny_bert)
     corpus, vectors = workspace.folder("corpora", "trials"), "vectors/trials-vectors"
     file = tmp_path / "recommended.toml"
-    answer = ask(corpus, "--model", tiny_bert, "--out", file)
+    answer = ask("advise", corpus, "--model", tiny_bert, "--out", file)
     assert answer["verdict"] == "keep"  # the recipe is written for either verdict
     recipe, recommended = read_recipe(file), answer["recommended"]
     assert recipe.name == "recommended" and answer["sentence"] in recipe.about
@@ -107,7 +95,9 @@ def test_without_addable_words_there_is_no_recipe_to_write(tiny_bert, tmp_path, 
 
 
 def test_a_sample_says_n_of_n(ask, tiny_bert, tmp_path):
-    answer = ask(write_text(tmp_path / "text.txt"), "--model", tiny_bert, "--sample", "0.5")
+    answer = ask(
+        "advise", write_text(tmp_path / "text.txt"), "--model", tiny_bert, "--sample", "0.5"
+    )
     assert answer["lines"] < answer["lines_read"] == 300
     assert "sample" in {reason["rule"] for reason in answer["reasons"]}
 
@@ -115,18 +105,16 @@ def test_a_sample_says_n_of_n(ask, tiny_bert, tmp_path):
 def test_for_people(capsys, tiny_bert, tmp_path):
     assert main(["advise", str(write_text(tmp_path / "text.txt")), "--model", str(tiny_bert)]) == 0
     out = capsys.readouterr().out
-    assert (
-        out.startswith("Do not change the vocabulary: ")
-        and "STOP" in out
-        and "300 of 300 lines" in out
-    )
+    assert out.startswith("Do not change the vocabulary: ")
+    assert "STOP" in out
+    assert "300 of 300 lines" in out
 
 
 def test_a_bare_vocabulary_will_do(ask, tiny_bert, tmp_path):
-    from tests.conftest import TINY_TOKENS
+    from tests.material.tiny_bert import TINY_TOKENS
 
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
-    answer = ask(write_text(tmp_path / "text.txt"), "--model", tmp_path / "vocab.txt")
+    answer = ask("advise", write_text(tmp_path / "text.txt"), "--model", tmp_path / "vocab.txt")
     assert answer["width"] is None and answer["added"][0]["parameters"] is None
 
 
@@ -134,14 +122,14 @@ def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
     workspace, text = Workspace(tmp_path / "w"), write_text(tmp_path / "text.txt")
     folder = workspace.folder("corpora", "trials")
     run_step(Spec(CorpusStep(), {"text": (str(text),)}), folder)  # taken in, not counted
-    assert ask(folder, "--model", tiny_bert)["counts"] == "counted"
+    assert ask("advise", folder, "--model", tiny_bert)["counts"] == "counted"
     assert not (workspace.root / "counts").exists()
     model, corpus = open_model(tiny_bert), read_corpus([folder])
     assert not lab.advise_on(corpus, model, workspace.root, keep=True).kept
     assert lab.advise_on(corpus, model, workspace.root).kept
-    assert ask(folder, "--model", tiny_bert)["counts"] == "kept"
+    assert ask("advise", folder, "--model", tiny_bert)["counts"] == "kept"
     assert (
-        ask(text, "--model", tiny_bert, "--workspace", workspace.root)["counts"] == "kept"
+        ask("advise", text, "--model", tiny_bert, "--workspace", workspace.root)["counts"] == "kept"
     )  # the same content
 
 
@@ -199,7 +187,7 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
 def test_news_has_too_few_words_that_occur_often(ask, minilm):
     from gensim.test.utils import datapath
 
-    answer = ask(datapath("lee_background.cor"), "--model", minilm)
+    answer = ask("advise", datapath("lee_background.cor"), "--model", minilm)
     found = {reason["rule"]: reason["stops"] for reason in answer["reasons"]}
     assert found["too few words"] and found["little text"] is False
     assert answer["added"][0]["words"] == 83
@@ -209,7 +197,7 @@ def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     start = time.perf_counter()
     task = shared / "data/ner/NCBI-disease/train.tsv"
     answer = ask(
-        shared / "data/text/biomedical-abstracts.txt.gz", "--model", minilm, "--task", task
+        f"advise {shared}/data/text/biomedical-abstracts.txt.gz --model {minilm} --task {task}"
     )
     assert time.perf_counter() - start < 30
     assert answer["verdict"] == "adapt" and len(answer["recipes"]) == 3
@@ -221,6 +209,6 @@ def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
 @pytest.mark.slow
 def test_encyclopedia_is_hardly_worth_it(ask, minilm, shared):
     answer = ask(
-        shared / "data/text/general-wikipedia.txt.gz", "--model", minilm, "--sample", "0.3"
+        f"advise {shared}/data/text/general-wikipedia.txt.gz --model {minilm} --sample 0.3"
     )
     assert answer["sentence"].startswith("Do not change the vocabulary: hardly worth it")

@@ -1,15 +1,13 @@
 """The commands change and vectors contextual; noise baselines trained again from the text of the
 vectors."""
 
-import json
-
 import numpy as np
 import pytest
 
-from tests.conftest import build_tiny_bert
+from tests.material.commands import run_line
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
+from tests.material.tiny_bert import build_tiny_bert
 from tests.material.workspaces import HOSTILE, hostile_vectors
-from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.contextual import ContextualStep
@@ -29,23 +27,13 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 
 
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
-
-    return run
-
-
 def test_a_space_and_itself(ask, tiny_bert):
     answer = ask("change", "--before", tiny_bert, "--after", tiny_bert, "-n", 3)
-    assert answer["mean_overlap"] == 1 and answer["histogram"] == [0] * 10 + [
-        len(open_space(tiny_bert).space) - 1
-    ]
+    assert answer["mean_overlap"] == 1
+    assert answer["histogram"] == [0] * 10 + [len(open_space(tiny_bert).space) - 1]
     assert answer["left_out"] == {"vector is zero": 1}  # [PAD]
-    assert answer["null"] is None and answer["note"] == (
+    assert answer["null"] is None
+    assert answer["note"] == (
         "no noise baseline is needed: the compared words have the same vectors in both spaces, so"
         " their neighbors among each other are the same"
     )
@@ -66,28 +54,12 @@ def test_a_space_and_itself(ask, tiny_bert):
 
 def test_a_model_and_word_vectors(ask, tiny_bert, vectors):
     answer = ask(
-        "change",
-        "--before",
-        tiny_bert,
-        "--after",
-        vectors,
-        "-k",
-        3,
-        "--without",
-        "special",
-        "--without",
-        "unused",
-        "--word",
-        "heart",
-        "--noise-baseline",
-        vectors,
-        vectors,
+        f"change --before {tiny_bert} --after {vectors} -k 3 --without special --without"
+        f" unused --word heart --noise-baseline {vectors} {vectors}"
     )
-    assert (
-        answer["shared"] == answer["compared"] == 34
-        and answer["of"][1] == 39
-        and answer["left_out"] == {}
-    )
+    assert answer["shared"] == answer["compared"] == 34
+    assert answer["of"][1] == 39
+    assert answer["left_out"] == {}
     assert sum(answer["histogram"]) == 34 and "count" in answer["words"][0]
     word = answer["word"]
     assert (
@@ -95,10 +67,8 @@ def test_a_model_and_word_vectors(ask, tiny_bert, vectors):
         == len(word["only_after"]) + len(word["both"])
         == 3
     )
-    assert (
-        "the noise baseline are identical" in answer["note"]
-        and answer["words"][0]["null"]["z"] is None
-    )
+    assert "the noise baseline are identical" in answer["note"]
+    assert answer["words"][0]["null"]["z"] is None
     overlaps = [row["overlap"] for row in answer["words"]]
     assert overlaps == sorted(overlaps)
 
@@ -133,9 +103,8 @@ def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert
     pair = train_noise_baseline(open_artifact(vectors))
     other = VectorsStep(word2vec=replace(QUICK, seed=2))
     again = run_step(Spec(other, {"text": text, "model": tiny_bert}), tmp_path / "again")
-    assert (
-        pair.second.matrix == load_space(again.folder).matrix
-    ).all() and pair.second.name == "v again (seed 2)"
+    assert (pair.second.matrix == load_space(again.folder).matrix).all()
+    assert pair.second.name == "v again (seed 2)"
     assert (pair.first.matrix == load_space(vectors).matrix).all()
 
 
@@ -165,9 +134,8 @@ def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert
     ]
     plain, one, two = (load_space(artifact.folder) for artifact in made)
     assert set(plain.words) == set(one.words) == set(two.words)
-    assert one.counts.sum() == pytest.approx(plain.counts.sum(), rel=0.1) and not np.array_equal(
-        one.matrix, two.matrix
-    )
+    assert one.counts.sum() == pytest.approx(plain.counts.sum(), rel=0.1)
+    assert not np.array_equal(one.matrix, two.matrix)
     assert sorted(path.name for path in made[1].folder.iterdir()) == [
         "manifest.json",
         "vectors.safetensors",
@@ -187,9 +155,8 @@ def test_the_two_baseline_runs_differ_only_in_the_seed(tmp_path, tiny_bert):
         spec = Spec(VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
         run_step(spec, workspace.folder("vectors", name))
     a, b, c = (workspace.artifact("vectors", name) for name in "abc")
-    assert [twin.name for twin in find_other_seeds(a, workspace)] == ["b"] and [
-        twin.name for twin in find_other_seeds(b, workspace)
-    ] == ["a"]
+    assert [twin.name for twin in find_other_seeds(a, workspace)] == ["b"]
+    assert [twin.name for twin in find_other_seeds(b, workspace)] == ["a"]
     assert find_other_seeds(c, workspace) == []
     text.write_text("something else\n")
     with pytest.raises(InputError, match=r"cannot be trained again: .* was changed since"):
@@ -199,15 +166,7 @@ def test_the_two_baseline_runs_differ_only_in_the_seed(tmp_path, tiny_bert):
 def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
     assert open_vectors_artifact(tiny_bert) is None and open_vectors_artifact("no/such") is None
     assert (
-        main(
-            [
-                "vectors",
-                "import",
-                str(hostile_vectors(tmp_path / "h.vec")),
-                "--out",
-                str(tmp_path / "h"),
-            ]
-        )
+        run_line("vectors import", hostile_vectors(tmp_path / "h.vec"), "--out", tmp_path / "h")
         == 0
     )
     with pytest.raises(InputError, match="not trained in this workspace"):
@@ -216,46 +175,13 @@ def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
 
 def test_hostile_words_come_through(ask, tmp_path, capsys):
     assert (
-        main(
-            [
-                "vectors",
-                "import",
-                str(hostile_vectors(tmp_path / "h.vec")),
-                "--out",
-                str(tmp_path / "h"),
-            ]
-        )
+        run_line("vectors import", hostile_vectors(tmp_path / "h.vec"), "--out", tmp_path / "h")
         == 0
     )
-    answer = ask(
-        "change",
-        "--before",
-        tmp_path / "h",
-        "--after",
-        tmp_path / "h",
-        "--word",
-        HOSTILE[0],
-        "-n",
-        100,
-    )
-    assert (
-        set(HOSTILE) <= {row["word"] for row in answer["words"]}
-        and answer["word"]["word"] == HOSTILE[0]
-    )
-    assert (
-        main(
-            [
-                "change",
-                "--before",
-                str(tmp_path / "h"),
-                "--after",
-                str(tmp_path / "h"),
-                "--word",
-                HOSTILE[1],
-            ]
-        )
-        == 0
-    )
+    answer = ask(f"change --before {tmp_path}/h --after {tmp_path}/h --word {HOSTILE[0]} -n 100")
+    assert set(HOSTILE) <= {row["word"] for row in answer["words"]}
+    assert answer["word"]["word"] == HOSTILE[0]
+    assert run_line(f"change --before {tmp_path}/h --after {tmp_path}/h --word {HOSTILE[1]}") == 0
     assert (
         "no noise baseline is needed: the compared words have the same vectors"
         in capsys.readouterr().out
@@ -263,59 +189,28 @@ def test_hostile_words_come_through(ask, tmp_path, capsys):
 
 
 def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert, tmp_path):
-    made = (
-        "vectors",
-        "contextual",
-        "--model",
-        tiny_bert,
-        "--corpus",
-        text,
-        "--length",
-        64,
-        "--min-count",
-        2,
-    )
-    answer = ask(*made, "--layer", 1, "--out", tmp_path / "one")
+    line = f"vectors contextual --model {tiny_bert} --corpus {text} --length 64 --min-count 2"
+    answer = ask(f"{line} --layer 1 --out {tmp_path}/one")
     numbers = answer["numbers"]
     assert set(answer) == {"out", "seconds", "manifest", "numbers"}
     assert (numbers["words"], numbers["dim"], numbers["layer"], numbers["layers"]) == (39, 16, 1, 2)
     assert numbers["averaged"] == 39 * 20 and numbers["occurrences"] == 3300
-    assert ask(*made, "--out", tmp_path / "top")["numbers"]["layer"] == 2
+    assert ask(f"{line} --out {tmp_path}/top")["numbers"]["layer"] == 2
     space = open_space(tmp_path / "one").space
     assert set(space.words) == {*KNOWN, *NEW, "."} and space.counts is not None
     change = ask(
-        "change",
-        "--before",
-        tmp_path / "one",
-        "--after",
-        tmp_path / "top",
-        "-k",
-        5,
-        "--noise-baseline-seed",
+        f"change --before {tmp_path}/one --after {tmp_path}/top -k 5 --noise-baseline-seed"
     )
     assert change["compared"] == 39 and 0 < change["null"]["mean_overlap"] < 1
-    assert ask("neighbors", "heart", "--vectors", tmp_path / "one", "--model", tiny_bert)["heart"][
-        "within_words"
-    ]
+    neighbors = ask(f"neighbors heart --vectors {tmp_path}/one --model {tiny_bert}")
+    assert neighbors["heart"]["within_words"]
 
 
 def test_requested_words_are_reported(ask, text, tiny_bert, tmp_path):
     (tmp_path / "w.txt").write_text("Heart\naspirin\nnosuchword\n\ntwo words\n")
     answer = ask(
-        "vectors",
-        "contextual",
-        "--model",
-        tiny_bert,
-        "--corpus",
-        text,
-        "--length",
-        64,
-        "--words",
-        tmp_path / "w.txt",
-        "--layer",
-        "last",
-        "--out",
-        tmp_path / "c",
+        f"vectors contextual --model {tiny_bert} --corpus {text} --length 64 --words"
+        f" {tmp_path}/w.txt --layer last --out {tmp_path}/c"
     )
     assert set(open_space(tmp_path / "c").space.words) == {"heart", "aspirin"}
     assert answer["numbers"]["left_out"] == {"not in the text": 2}

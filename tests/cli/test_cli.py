@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
 from tests.material.articles import JATS, JATS_LINES, SPANISH
+from tests.material.cases import check_each
+from tests.material.commands import run_line
 from tests.material.lab import KNOWN, NEW, write_text
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
 from vocadapt.cli.tables import format_facts, format_number, format_table
@@ -31,41 +33,18 @@ from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-TRAIN = ("--epochs", "1", "--min-count", "1", "--workers", "1")
+TRAIN = "--epochs 1 --min-count 1 --workers 1"
 
 
 @pytest.fixture(scope="module")
 def adapted(tmp_path_factory, vectors, tiny_bert):
     folder = tmp_path_factory.mktemp("adapted") / "m"
-    assert (
-        main(["adapt", "--model", str(tiny_bert), "--vectors", str(vectors), "--out", str(folder)])
-        == 0
-    )
+    assert run_line(f"adapt --model {tiny_bert} --vectors {vectors} --out {folder}") == 0
     return folder
 
 
-@pytest.fixture
-def ask(capsys):
-    """Run a command with --json in this process; gives the exit code and the strictly read
-    answer.
-    """
-
-    def run(*arguments, json_wanted=True):
-        capsys.readouterr()
-        code = main([*map(str, arguments), *(["--json"] if json_wanted else [])])
-        out, err = capsys.readouterr()
-        if not json_wanted or code not in (0, 1):
-            return code, out, err
-        return code, json.loads(
-            out, parse_constant=lambda constant: pytest.fail(f"{constant} in JSON")
-        )
-
-    return run
-
-
 def test_words_count(ask, text, tiny_bert):
-    code, answer = ask("words", "count", text, "--model", tiny_bert)
-    assert code == 0
+    answer = ask("words", "count", text, "--model", tiny_bert)
     lines = {"lines", "held_out_lines", "identical_lines"}
     assert set(answer) == {"words", "distinct", *lines, "megabytes", "seconds", "peak_mb"}
     assert (answer["words"], answer["distinct"], answer["lines"]) == (3300, 39, 300)
@@ -75,21 +54,11 @@ def test_words_count(ask, text, tiny_bert):
 
 def test_words_count_takes_the_options_of_text(ask, tmp_path, tiny_bert):
     (tmp_path / "a.jsonl").write_text('{"body": "the drug"}\n{"body": "a"}\n')
-    _, answer = ask(
-        "words",
-        "count",
-        tmp_path / "a.jsonl",
-        "--model",
-        tiny_bert,
-        "--field",
-        "body",
-        "--min-length",
-        3,
-    )
+    answer = ask(f"words count {tmp_path}/a.jsonl --model {tiny_bert} --field body --min-length 3")
     assert (answer["words"], answer["lines"]) == (2, 1)
     many = write_text(tmp_path / "many.txt")
-    half = ("words", "count", many, "--model", tiny_bert, "--sample", 0.5, "--seed")
-    shares = [ask(*half, seed)[1]["lines"] for seed in (1, 1, 2)]
+    half = f"words count {many} --model {tiny_bert} --sample 0.5 --seed"
+    shares = [ask(half, seed)["lines"] for seed in (1, 1, 2)]
     assert shares[0] == shares[1] and 100 < shares[0] < 200
 
 
@@ -97,7 +66,7 @@ def test_words_count_says_what_was_left_out(ask, tmp_path, tiny_bert):
     (tmp_path / "a.nxml").write_text(JATS, encoding="utf-8")
     (tmp_path / "b.nxml").write_text(SPANISH, encoding="utf-8")
     (tmp_path / "c.json").write_text('{"name": "x"}')
-    _, answer = ask("words", "count", tmp_path, "--model", tiny_bert)
+    answer = ask("words", "count", tmp_path, "--model", tiny_bert)
     left_out = {
         key: value for key, value in answer.items() if "articles" in key or "left_out" in key
     }
@@ -111,64 +80,46 @@ def test_words_count_says_what_was_left_out(ask, tmp_path, tiny_bert):
 
 
 def test_context(ask, text, tiny_bert, tmp_path):
-    code, answer = ask(
-        "context", "Aspirin", "--corpus", text, "--model", tiny_bert, "-n", 3, "--width", 8
-    )
-    assert code == 0 and set(answer) == {"word", "shown", "of", "lines"}
+    answer = ask(f"context Aspirin --corpus {text} --model {tiny_bert} -n 3 --width 8")
+    assert set(answer) == {"word", "shown", "of", "lines"}
     assert (answer["word"], answer["shown"]) == ("aspirin", 3) and answer["of"] > 50
     assert {tuple(line) for line in answer["lines"]} == {("left", "match", "right", "file", "line")}
     assert all(
         line["match"] == "aspirin" and line["file"] == str(text) and line["line"] >= 1
         for line in answer["lines"]
     )
-    assert answer == ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8)[1]
-    assert (
-        answer != ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8, "--seed", 2)[1]
-    )
+    assert answer == ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8)
+    assert answer != ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8, "--seed", 2)
     assert [
         line["line"]
-        for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")[1]["lines"]
+        for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")["lines"]
     ] != []
-    assert ask("context", "nosuchword", "--corpus", text)[1] == {
+    assert ask("context", "nosuchword", "--corpus", text) == {
         "word": "nosuchword",
         "shown": 0,
         "of": 0,
         "lines": [],
     }
-    pieces = ask("context", "##piri", "--corpus", text, "--model", tiny_bert)
-    assert pieces[0] == 2
-    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)[1]["of"] > answer["of"]
+    assert ask("context", "##piri", "--corpus", text, "--model", tiny_bert, code=2)
+    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)["of"] > answer["of"]
 
 
-def test_context_for_people_is_aligned_and_harmless(ask, tmp_path):
+def test_context_for_people_is_aligned_and_harmless(ask, show, tmp_path):
     (tmp_path / "a.txt").write_text(
         "one drug\x1b[31m red\nno\nlonger line with Drugs of a drug too\n"
     )
-    code, out, _ = ask("context", "drug", "--corpus", tmp_path / "a.txt", json_wanted=False)
-    assert code == 0 and "\x1b" not in out
+    out = show("context", "drug", "--corpus", tmp_path / "a.txt")
+    assert "\x1b" not in out
     *lines, last = out.splitlines()
-    assert (
-        len({line.index("[drug]") for line in lines}) == 1
-        and len(lines) == 2
-        and last == "drug: 2 of 2"
-    )
+    assert len({line.index("[drug]") for line in lines}) == 1
+    assert len(lines) == 2
+    assert last == "drug: 2 of 2"
 
 
 def test_vectors_train(ask, text, tiny_bert, tmp_path):
-    code, answer = ask(
-        "vectors",
-        "train",
-        text,
-        "--model",
-        tiny_bert,
-        "--out",
-        tmp_path / "v",
-        "--dim",
-        8,
-        "--skip-gram",
-        *TRAIN,
+    answer = ask(
+        f"vectors train {text} --model {tiny_bert} --out {tmp_path}/v --dim 8 --skip-gram {TRAIN}"
     )
-    assert code == 0
     assert answer["out"] == str(tmp_path / "v") and answer["seconds"] > 0
     manifest = json.loads(Path(answer["manifest"]).read_text())
     assert (
@@ -182,28 +133,23 @@ def test_an_artifact_may_be_put_into_a_workspace_by_name(
     ask, text, tiny_bert, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    _, answer = ask("vectors", "train", text, "--model", tiny_bert, "--name", "mine", *TRAIN)
+    answer = ask(f"vectors train {text} --model {tiny_bert} --name mine {TRAIN}")
     assert Path(answer["out"]) == tmp_path / "workspace" / "vectors" / "mine"
-    _, answer = ask(
-        "vectors", "train", text, "--model", tiny_bert, "--workspace", "w", "--name", "mine", *TRAIN
-    )
+    answer = ask(f"vectors train {text} --model {tiny_bert} --workspace w --name mine {TRAIN}")
     assert Path(answer["out"]) == tmp_path / "w" / "vectors" / "mine"
 
 
 def test_overwriting_needs_a_flag(ask, text, tiny_bert, tmp_path):
-    command = ("vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", *TRAIN)
-    assert ask(*command)[0] == 0
-    code, _, err = ask(*command)
-    assert code == 2 and "already exists" in err
-    assert ask(*command, "--overwrite")[0] == 0
+    command = f"vectors train {text} --model {tiny_bert} --out {tmp_path}/v {TRAIN}"
+    assert ask(command)
+    err = ask(command, code=2)
+    assert "already exists" in err
+    assert ask(command, "--overwrite")
 
 
 def test_vectors_import(ask, tmp_path):
     (tmp_path / "x.vec").write_text("2 2\naspirin 1 2\ndrug 3 4\n")
-    code, answer = ask(
-        "vectors", "import", tmp_path / "x.vec", "--out", tmp_path / "v", "--limit", 1
-    )
-    assert code == 0
+    answer = ask(f"vectors import {tmp_path}/x.vec --out {tmp_path}/v --limit 1")
     assert (answer["numbers"]["words"], answer["numbers"]["dim"]) == (1, 2)
     assert {"out", "seconds", "manifest"} <= set(answer)
 
@@ -211,28 +157,20 @@ def test_vectors_import(ask, tmp_path):
 def test_the_casing_of_a_bare_vocabulary_can_be_given(ask, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
     (tmp_path / "a.txt").write_text("Aspirin aspirin Drug\n" * 5)
-    arguments = ("vectors", "train", tmp_path / "a.txt", "--model", tmp_path / "vocab.txt", *TRAIN)
-    code, _, err = ask(*arguments, "--out", tmp_path / "none")
-    assert code == 2 and "vocabulary without embeddings" in err and "--dim" in err
+    arguments = f"vectors train {tmp_path}/a.txt --model {tmp_path}/vocab.txt {TRAIN}"
+    err = ask(arguments, "--out", tmp_path / "none", code=2)
+    assert "vocabulary without embeddings" in err and "--dim" in err
     for casing, words in (
         ("cased", {"Aspirin", "aspirin", "Drug"}),
         ("uncased", {"aspirin", "drug"}),
     ):
-        _, answer = ask(*arguments, "--dim", 4, "--casing", casing, "--out", tmp_path / casing)
+        answer = ask(arguments, "--dim", 4, "--casing", casing, "--out", tmp_path / casing)
         assert set((tmp_path / casing / "words.txt").read_text().split()) == words
         assert f"--casing {casing}" in json.loads(Path(answer["manifest"]).read_text())["command"]
     (tmp_path / "x.vec").write_text("Aspirin 1 2\naspirin 3 4\n")
-    fold = (
-        "vectors",
-        "import",
-        tmp_path / "x.vec",
-        "--fold-case",
-        "--model",
-        tmp_path / "vocab.txt",
-        "--casing",
-    )
+    fold = f"vectors import {tmp_path}/x.vec --fold-case --model {tmp_path}/vocab.txt --casing"
     sizes = [
-        ask(*fold, casing, "--out", tmp_path / f"folded-{casing}")[1]["numbers"]["words"]
+        ask(fold, casing, "--out", tmp_path / f"folded-{casing}")["numbers"]["words"]
         for casing in ("cased", "uncased")
     ]
     assert sizes == [2, 1]
@@ -243,29 +181,21 @@ def test_vectors_evaluate(ask, vectors, tmp_path):
         "drug\tdrugs\t9\ncell\tcells\t8\nheart\tblood\t5\npain\tunicorn\t0\n"
     )
     (tmp_path / "a.txt").write_text(": plural\ndrug drugs cell cells\n")
-    code, answer = ask(
-        "vectors",
-        "evaluate",
-        vectors,
-        "--pairs",
-        tmp_path / "mine.tsv",
-        "--analogies",
-        tmp_path / "a.txt",
+    answer = ask(
+        f"vectors evaluate {vectors} --pairs {tmp_path}/mine.tsv --analogies {tmp_path}/a.txt"
     )
-    assert code == 0
     assert set(answer["pairs"]["mine"]) == {"spearman", "covered", "of"}
     assert (answer["pairs"]["mine"]["covered"], answer["pairs"]["mine"]["of"]) == (3, 4)
     assert answer["analogies"]["plural"]["of"] == 1
-    _, bundled = ask("vectors", "evaluate", vectors)
+    bundled = ask("vectors", "evaluate", vectors)
     assert set(bundled["pairs"]) == {"wordsim353", "simlex999"}
     assert bundled["pairs"]["simlex999"]["of"] == 999
     assert bundled["analogies"] is None
 
 
 def test_align(ask, vectors, tiny_bert):
-    given = ("align", "--vectors", vectors, "--model", tiny_bert, "--folds", 3)
-    code, answer = ask(*given, "--method", "least-squares")
-    assert code == 0
+    given = f"align --vectors {vectors} --model {tiny_bert} --folds 3"
+    answer = ask(given, "--method", "least-squares")
     assert answer["method"] == "least-squares" and answer["anchors"] == 34 and answer["seconds"] > 0
     held = answer["held_out"]
     assert {"cosine", "p@1", "p@5", "p@10", "chance@5", "all_pieces", "csls"} <= set(held)
@@ -276,11 +206,11 @@ def test_align(ask, vectors, tiny_bert):
 
 @pytest.mark.parametrize("folds", [2, 5])
 def test_align_without_a_method_chooses_one_by_other_words(
-    folds, ask, vectors, tiny_bert, tmp_path
+    folds, ask, show, vectors, tiny_bert, tmp_path
 ):
-    given = ("align", "--vectors", vectors, "--model", tiny_bert)
-    code, answer = ask(*given, "--folds", folds, "--save", tmp_path / "a")
-    assert code == 0 and answer["anchors"] == 34
+    given = f"align --vectors {vectors} --model {tiny_bert}"
+    answer = ask(given, "--folds", folds, "--save", tmp_path / "a")
+    assert answer["anchors"] == 34
     held = answer["held_out"]
     assert 0 < held["words"] < 34 and held["chance@5"] == pytest.approx(5 / 34)
     fast = {one.method for one in list_fast_alignments()}
@@ -290,76 +220,44 @@ def test_align_without_a_method_chooses_one_by_other_words(
     assert manifest["settings"]["alignment"]["method"] == answer["method"]
     saved = json.loads((tmp_path / "a" / "alignment.json").read_text())
     assert saved["settings"] == answer["settings"]
-    shown = ask(*given, json_wanted=False)[1]
+    shown = show(given)
     assert "the scores are those of the others" in shown
 
 
 def test_align_filters_anchors(ask, vectors, tiny_bert):
-    arguments = (
-        "align",
-        "--vectors",
-        vectors,
-        "--model",
-        tiny_bert,
-        "--folds",
-        2,
-        "--method",
-        "ridge",
-    )
-    _, answer = ask(
-        *arguments,
-        "--anchors-without",
-        "single-characters",
-        "--normalize",
-        "--center",
-        "--weights",
-        "reliability",
-    )
+    arguments = f"align --vectors {vectors} --model {tiny_bert} --folds 2 --method ridge"
+    more = "--anchors-without single-characters --normalize --center --weights reliability"
+    answer = ask(f"{arguments} {more}")
     assert answer["anchors"] == 32  # "a" and "." are out
-    assert ask(*arguments, "--min-count", 10_000)[0] == 2
+    assert ask(arguments, "--min-count", 10_000, code=2)
 
 
-def test_align_saves_the_alignment_and_shows_all_methods(ask, vectors, tiny_bert, tmp_path):
-    arguments = (
-        "align",
-        "--vectors",
-        vectors,
-        "--model",
-        tiny_bert,
-        "--folds",
-        2,
-        "--all",
-        "--save",
-        tmp_path / "a",
-    )
-    _, answer = ask(*arguments)
+def test_align_saves_the_alignment_and_shows_all_methods(ask, show, vectors, tiny_bert, tmp_path):
+    arguments = f"align --vectors {vectors} --model {tiny_bert} --folds 2 --all --save {tmp_path}/a"
+    answer = ask(arguments)
     assert {"least-squares", "ridge", "procrustes", "identity", "random"} <= {
         row["method"] for row in answer["alignments"]
     }
     assert (tmp_path / "a" / "alignment.safetensors").is_file()
     assert Path(answer["manifest"]).is_file() and answer["out"] == str(tmp_path / "a")
-    code, out, _ = ask(
-        "align", "--vectors", vectors, "--model", tiny_bert, "--folds", 2, json_wanted=False
-    )
-    assert code == 0 and "chance@5" in out and "anchors" in out and "too little text" in out
+    out = show(f"align --vectors {vectors} --model {tiny_bert} --folds 2")
+    assert "chance@5" in out and "anchors" in out and "too little text" in out
 
 
 def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, tiny_bert):
-    arguments = ("align", "--vectors", vectors, "--model", tiny_bert, "--all", "--method", "ridge")
-    code, answer = ask(*arguments, "--folds", 2, "--anchors-without", "single-characters")
-    assert code == 0 and {row["anchors"] for row in answer["alignments"]} == {32}
+    arguments = f"align --vectors {vectors} --model {tiny_bert} --all --method ridge"
+    answer = ask(arguments, "--folds", 2, "--anchors-without", "single-characters")
+    assert {row["anchors"] for row in answer["alignments"]} == {32}
     assert all("--iterative" in reason for reason in answer["left_out"].values())
 
 
 def test_align_all_evaluates_feasible_methods_and_reports_the_others(
-    ask, text, tiny_bert, tmp_path
+    ask, show, text, tiny_bert, tmp_path
 ):
-    ask(
-        "vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", "--dim", 24, *TRAIN
-    )
-    arguments = ("align", "--vectors", tmp_path / "v", "--model", tiny_bert, "--folds", 3)
-    code, answer = ask(*arguments, "--all", "--save", tmp_path / "a")
-    assert code == 0 and answer["method"] == answer["alignments"][0]["method"] == "ridge"
+    ask(f"vectors train {text} --model {tiny_bert} --out {tmp_path}/v --dim 24 {TRAIN}")
+    arguments = f"align --vectors {tmp_path}/v --model {tiny_bert} --folds 3"
+    answer = ask(arguments, "--all", "--save", tmp_path / "a")
+    assert answer["method"] == answer["alignments"][0]["method"] == "ridge"
     infeasible = {
         "least-squares": "22 of 34 anchors to fit on in each of 3 folds, for 24 dimensions",
         "identity": "the vectors have 24 dimensions, the model 16",
@@ -368,36 +266,21 @@ def test_align_all_evaluates_feasible_methods_and_reports_the_others(
     evaluated = {row["method"] for row in answer["alignments"]}
     assert evaluated == {*METHODS} - {*infeasible} - slow
     assert answer["left_out"] == infeasible | dict.fromkeys(slow, "takes minutes: add --iterative")
-    every = ask(*arguments, "--all", "--iterative")[1]
+    every = ask(arguments, "--all", "--iterative")
     assert {row["method"] for row in every["alignments"]} == {*METHODS} - {*infeasible}
     assert every["left_out"] == infeasible
     assert (
         json.loads((tmp_path / "a" / "alignment.json").read_text())["settings"]["method"] == "ridge"
     )
-    assert (
-        "Not in the table: least-squares (22 of 34"
-        in ask(*arguments, "--all", json_wanted=False)[1]
-    )
+    assert "Not in the table: least-squares (22 of 34" in show(arguments, "--all")
     # Named, it is still a mistake; without a method, one is chosen that can be fitted.
-    assert ask(*arguments, "--method", "least-squares")[0] == 2
-    assert ask(*arguments)[1]["method"] != "least-squares"
-    assert ask(*arguments, "--all", "--folds", 0)[0] == 2
+    assert ask(arguments, "--method", "least-squares", code=2)
+    assert ask(arguments)["method"] != "least-squares"
+    assert ask(arguments, "--all", "--folds", 0, code=2)
 
 
-def test_neighbors(ask, vectors, tiny_bert):
-    code, answer = ask(
-        "neighbors",
-        "aspirin",
-        "drug",
-        "##ing",
-        "--vectors",
-        vectors,
-        "--model",
-        tiny_bert,
-        "-k",
-        3,
-    )
-    assert code == 0
+def test_neighbors(ask, show, vectors, tiny_bert):
+    answer = ask(f"neighbors aspirin drug ##ing --vectors {vectors} --model {tiny_bert} -k 3")
     assert set(answer) == {"aspirin", "drug", "##ing"}
     assert set(answer["drug"]) == {"within_words", "within_pieces", "to_pieces", "to_words"}
     assert all(len(listed) == 3 for listed in answer["drug"].values())
@@ -405,17 +288,8 @@ def test_neighbors(ask, vectors, tiny_bert):
     assert word in {*KNOWN, *NEW, "."} and -1 <= cosine <= 1.001
     assert answer["aspirin"]["within_pieces"] is None and answer["aspirin"]["to_words"] is None
     assert answer["##ing"]["within_words"] is None and answer["##ing"]["to_pieces"] is None
-    code, out, _ = ask(
-        "neighbors",
-        "drug",
-        "--vectors",
-        vectors,
-        "--model",
-        tiny_bert,
-        "--csls",
-        json_wanted=False,
-    )
-    assert code == 0 and "within wordpieces" in out and "CSLS across" in out
+    out = show(f"neighbors drug --vectors {vectors} --model {tiny_bert} --csls")
+    assert "within wordpieces" in out and "CSLS across" in out
     # The vectors are in no workspace: the command that measures is named.
     assert out.splitlines()[-1] == (
         "How often the lists across the spaces are right is not known yet: python -m vocadapt align"
@@ -424,7 +298,7 @@ def test_neighbors(ask, vectors, tiny_bert):
 
 
 def test_neighbors_take_their_accuracy_from_the_saved_evaluation(
-    ask, vectors, tiny_bert, tmp_path, monkeypatch
+    ask, show, vectors, tiny_bert, tmp_path, monkeypatch
 ):
     measured = []
     cross_validate = cross_validation.cross_validate
@@ -436,11 +310,11 @@ def test_neighbors_take_their_accuracy_from_the_saved_evaluation(
     monkeypatch.setattr(cross_validation, "cross_validate", count)
     inside = tmp_path / "w" / "vectors" / "v"
     shutil.copytree(vectors, inside)
-    arguments = ("neighbors", "drug", "--vectors", inside, "--model", tiny_bert)
+    arguments = f"neighbors drug --vectors {inside} --model {tiny_bert}"
     settings = ("--method", "ridge", "--ridge", "2.0")
 
     # 1. Without an evaluation, the command that saves one is named; nothing is measured.
-    command = ask(*arguments, *settings, json_wanted=False)[1].splitlines()[-1]
+    command = show(arguments, *settings).splitlines()[-1]
     _, _, command = command.partition(": ")
     assert not measured
     program, *words = shlex.split(command.removeprefix("python -m vocadapt "))
@@ -448,67 +322,56 @@ def test_neighbors_take_their_accuracy_from_the_saved_evaluation(
     assert words[-4:] == ["--workspace", str(tmp_path / "w"), "--name", "v-ridge"]
 
     # 2. After that command its scores are stated, those of the ranking of the lists.
-    assert ask(program, *words)[0] == 0 and measured
+    assert ask(program, *words) and measured
     measured.clear()
     table = json.loads((tmp_path / "w/alignments/v-ridge/heldout.json").read_text())
     held_out, anchors = table["alignments"][0]["held_out"], table["alignments"][0]["anchors"]
     everything = ("--csls", "--among", "all wordpieces")
     for more, scores in (((), held_out), (everything, held_out["csls"]["all_pieces"])):
-        line = ask(*arguments, *settings, *more, json_wanted=False)[1].splitlines()[-1]
+        line = show(arguments, *settings, *more).splitlines()[-1]
         assert f"is {scores['p@5']:.3f} (chance {scores['chance@5']:.4f}, {anchors} words)" in line
         assert ("by CSLS" in line) is bool(more)
     # Without an option of the alignment, it is the one that was evaluated.
-    assert ask(*arguments)[1] == ask(*arguments, *settings)[1]
-    assert ask(*arguments)[1] != ask(*arguments, "--method", "least-squares")[1]
+    assert ask(arguments) == ask(arguments, *settings)
+    assert ask(arguments) != ask(arguments, "--method", "least-squares")
     assert not measured
 
     # 3. Another alignment, and rebuilt vectors, are not described by it.
     unknown = "is not known yet"
-    assert unknown in ask(*arguments, "--method", "ridge", json_wanted=False)[1]
+    assert unknown in show(arguments, "--method", "ridge")
     manifest = json.loads((inside / "manifest.json").read_text())
     (inside / "manifest.json").write_text(json.dumps({**manifest, "created": "2001-01-01"}))
-    assert unknown in ask(*arguments, *settings, json_wanted=False)[1]
+    assert unknown in show(arguments, *settings)
 
 
-def test_neighbors_of_a_word_as_the_model_normalizes_it(ask, vectors, tiny_bert):
-    arguments = ("neighbors", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
-    code, answer = ask(*arguments)
-    assert code == 0 and list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]
-    assert "Drug: drug\n" in ask(*arguments, json_wanted=False)[1]
+def test_neighbors_of_a_word_as_the_model_normalizes_it(ask, show, vectors, tiny_bert):
+    arguments = f"neighbors Drug drug --vectors {vectors} --model {tiny_bert}"
+    answer = ask(arguments)
+    assert list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]
+    assert "Drug: drug\n" in show(arguments)
 
 
-def test_neighbors_by_euclid(ask, vectors, tiny_bert):
-    arguments = (
-        "neighbors",
-        "drug",
-        "--vectors",
-        vectors,
-        "--model",
-        tiny_bert,
-        "--metric",
-        "euclidean",
-    )
-    _, answer = ask(*arguments)
+def test_neighbors_by_euclid(ask, show, vectors, tiny_bert):
+    arguments = f"neighbors drug --vectors {vectors} --model {tiny_bert} --metric euclidean"
+    answer = ask(arguments)
     for listed in answer["drug"].values():
         distances = [distance for _, distance in listed]
         assert distances == sorted(distances) and distances[0] >= 0
-    assert "smaller is nearer" in ask(*arguments, json_wanted=False)[1]
+    assert "smaller is nearer" in show(arguments)
 
 
-def test_adapt_and_certify(ask, adapted, tiny_bert, vectors, text, tmp_path):
+def test_adapt_and_certify(ask, show, adapted, tiny_bert, vectors, text, tmp_path):
     assert set(NEW) <= set(
         json.loads((adapted / "tokenizer.json").read_text())["model"]["vocab"]
     ) | {
         token["content"]
         for token in json.loads((adapted / "tokenizer.json").read_text())["added_tokens"]
     }
-    code, answer = ask(
-        "certify", "--before", tiny_bert, "--after", adapted, "--text", text, "--lines", 5
-    )
-    assert code == 0 and answer["passed"] is True
+    answer = ask(f"certify --before {tiny_bert} --after {adapted} --text {text} --lines 5")
+    assert answer["passed"] is True
     assert all(set(check) == {"name", "passed", "detail"} for check in answer["checks"])
     assert answer["departures"] == 0 and answer["added_occurrences"] > 0
-    shown = ask("certify", "--before", tiny_bert, "--after", adapted, json_wanted=False)[1]
+    shown = show("certify", "--before", tiny_bert, "--after", adapted)
     assert "Departures from the exact-word rule were not counted: no text was given." in shown
 
 
@@ -522,32 +385,32 @@ def test_a_failing_certificate_is_exit_1(ask, adapted, tiny_bert, tmp_path):
     name = next(name for name in tensors if name.endswith("word_embeddings.weight"))
     tensors[name][10] += 1
     save_file(tensors, broken / "model.safetensors", metadata={"format": "pt"})
-    code, answer = ask("certify", "--before", tiny_bert, "--after", broken)
-    assert code == 1 and answer["passed"] is False
+    answer = ask("certify", "--before", tiny_bert, "--after", broken, code=1)
+    assert answer["passed"] is False
 
 
-def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_path):
+def test_adapt_from_a_text_and_from_a_recipe(ask, show, text, tiny_bert, vectors, tmp_path):
     recipe = tmp_path / "mine.toml"
     recipe.write_text(
         '[vectors]\nepochs = 1\nmin_count = 1\n[initializer]\nmethod = "random-normal"\n'
     )
-    arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
-    given = ("adapt", "--model", tiny_bert, "--vectors", vectors, "--out")
+    arguments = f"adapt --recipe {recipe} --model {tiny_bert} --no-certificate"
+    given = f"adapt --model {tiny_bert} --vectors {vectors} --out"
     published = ("--preset", "green-bert")
-    shown = ask(*given, tmp_path / "c", *published, json_wanted=False)[1]
+    shown = show(given, tmp_path / "c", *published)
     assert "Chance: the alignment" in shown
     # Without a preset, embeddings come from context and form.
-    numbers = ask(*given, tmp_path / "d")[1]["numbers"]
+    numbers = ask(given, tmp_path / "d")["numbers"]
     assert numbers["preset"] == DEFAULT_PRESET == "new-words"
     assert numbers["stacked"]["reweighted"]["new_words"] == 5 and "verdict" not in numbers
     # The expected precision is that of the words that are added, not of all that could be.
-    fewer = ask(*given, tmp_path / "two", "--max-added", 2)[1]["numbers"]
+    fewer = ask(given, tmp_path / "two", "--max-added", 2)["numbers"]
     assert fewer["added"] == fewer["stacked"]["reweighted"]["new_words"] == 2
     # An alignment that is named is used.
-    named = ask(*given, tmp_path / "e", "--method", "procrustes")[1]["numbers"]
+    named = ask(given, tmp_path / "e", "--method", "procrustes")["numbers"]
     assert named["preset"].startswith("green-bert") and "verdict" in named
-    code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
-    assert code == 0 and answer["numbers"]["added"] == 5
+    answer = ask(arguments, "--corpus", text, "--out", tmp_path / "m")
+    assert answer["numbers"]["added"] == 5
     assert (
         json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["initializer"][
             "method"
@@ -557,8 +420,7 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
 
 
 def test_tokenize(ask, adapted, tiny_bert):
-    code, answer = ask("tokenize", "Hypertension aspirin", "--model", tiny_bert, "--model", adapted)
-    assert code == 0
+    answer = ask("tokenize", "Hypertension aspirin", "--model", tiny_bert, "--model", adapted)
     before, after = answer[str(tiny_bert)], answer[str(adapted)]
     assert before["tokens"][:2] == ["hyper", "##tension"] and len(before["tokens"]) > 3
     assert after["tokens"] == ["hyper", "##tension", "aspirin"]
@@ -571,44 +433,40 @@ def place_among_added(folder, token):
     return [word for word, *_ in record].index(token)
 
 
-def test_tokenize_with_a_bare_vocabulary(ask, shared):
+def test_tokenize_with_a_bare_vocabulary(ask, show, shared):
     vocab = shared / "data" / "vocab" / "bert-base-cased.txt"
-    assert ask("tokenize", "tachycardia", "--model", vocab)[1][str(vocab)]["tokens"] == [
+    assert ask("tokenize", "tachycardia", "--model", vocab)[str(vocab)]["tokens"] == [
         "ta",
         "##chy",
         "##card",
         "##ia",
     ]
-    assert ask("tokenize", "euthymia", "--model", vocab)[1][str(vocab)]["tokens"] == [
+    assert ask("tokenize", "euthymia", "--model", vocab)[str(vocab)]["tokens"] == [
         "e",
         "##uth",
         "##ym",
         "##ia",
     ]
-    assert "cased" in ask("tokenize", "x", "--model", vocab, json_wanted=False)[1]
+    assert "cased" in show("tokenize", "x", "--model", vocab)
 
 
-def test_presets(ask):
-    code, answer = ask("presets")
-    assert code == 0 and {
+def test_presets(ask, show):
+    answer = ask("presets")
+    assert {
         "green-bert",
         "green-bert-identity",
         "green-bert-random",
         "green-bert-replace",
     } <= set(answer)
-    assert "Poerner" in ask("presets", json_wanted=False)[1]
+    assert "Poerner" in show("presets")
 
 
-def test_a_preset_printed_as_toml_is_a_recipe(ask, text, tiny_bert, tmp_path):
-    code, printed, _ = ask("presets", "--toml", "green-bert-random", json_wanted=False)
-    assert (
-        code == 0
-        and ask("presets", "--toml", "green-bert-random")[1]["initializer"]["method"]
-        == "random-normal"
-    )
+def test_a_preset_printed_as_toml_is_a_recipe(ask, show, text, tiny_bert, tmp_path):
+    printed = show("presets", "--toml", "green-bert-random")
+    assert ask("presets", "--toml", "green-bert-random")["initializer"]["method"] == "random-normal"
     (tmp_path / "mine.toml").write_text(printed)
     assert read_recipe(tmp_path / "mine.toml") == PRESETS["green-bert-random"]
-    assert ask("presets", "--toml", "green-brt")[0] == 2
+    assert ask("presets", "--toml", "green-brt", code=2)
 
 
 def test_convert(ask, tiny_bert, tmp_path):
@@ -620,9 +478,9 @@ def test_convert(ask, tiny_bert, tmp_path):
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (source / name).write_bytes((tiny_bert / name).read_bytes())
     torch.save(load_file(tiny_bert / "model.safetensors"), source / "pytorch_model.bin")
-    code, answer = ask("convert", source, "--out", tmp_path / "converted")
-    assert code == 0 and answer["numbers"]["tensors"] > 10
-    assert ask("tokenize", "the drug", "--model", tmp_path / "converted")[0] == 0
+    answer = ask("convert", source, "--out", tmp_path / "converted")
+    assert answer["numbers"]["tensors"] > 10
+    assert ask("tokenize", "the drug", "--model", tmp_path / "converted")
 
 
 def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
@@ -636,14 +494,7 @@ def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
         main(["app", "--workspace", str(tmp_path / "w"), "--port", "8600", "--no-browser"])
     [(command, environment)] = started
     assert command[1:] == [
-        "-P",
-        "-m",
-        "vocadapt.ui.shell.server",
-        "--workspace",
-        str(tmp_path / "w"),
-        "--port",
-        "8600",
-        "--sharing",
+        *f"-P -m vocadapt.ui.shell.server --workspace {tmp_path}/w --port 8600 --sharing".split(),
         json.dumps(asdict(Sharing())),
         "--no-browser",
     ]
@@ -657,7 +508,7 @@ def test_the_overview_names_every_command(capsys):
         assert all(name in out for name in COMMANDS) and "\n  job " not in out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@check_each("name", COMMANDS)
 def test_every_command_explains_itself(name, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*name.split(), "--help"])
@@ -665,23 +516,14 @@ def test_every_command_explains_itself(name, capsys):
     assert "--json" in capsys.readouterr().out
 
 
-def run_program(*arguments):
-    command = [sys.executable, "-m", "vocadapt", *map(str, arguments)]
+def run_program(line, *arguments):
+    command = [sys.executable, "-m", "vocadapt", *line.split(), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
 
 
 def test_stdout_is_json_and_nothing_else_even_when_verbose(text, tiny_bert, tmp_path):
     done = run_program(
-        "vectors",
-        "train",
-        text,
-        "--model",
-        tiny_bert,
-        "--out",
-        tmp_path / "v",
-        *TRAIN,
-        "--json",
-        "-v",
+        f"vectors train {text} --model {tiny_bert} --out {tmp_path}/v {TRAIN}", "--json", "-v"
     )
     assert done.returncode == 0
     assert json.loads(done.stdout)["out"] == str(tmp_path / "v")

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.material.commands import run_line
 from tests.material.finetuning import write_conll
 from tests.material.runs import write_run
 from vocadapt.__main__ import main
@@ -37,20 +38,10 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        assert main(["compare", *map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return run
-
-
 def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
-    found = ask(files / "a", files / "b")
-    assert set(found) >= {"a", "b", "tokenizations", "test", "fates", "ledger"} and found[
-        "tokenizations"
-    ] == [
+    found = ask("compare", files / "a", files / "b")
+    assert set(found) >= {"a", "b", "tokenizations", "test", "fates", "ledger"}
+    assert found["tokenizations"] == [
         "base",
         "pooled",
     ]
@@ -62,9 +53,8 @@ def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
         "boundary → right",
         "right → missed",
     ]
-    assert book["entries"][0]["tokenizations"]["base"]["error"] == "missed" and set(
-        book["by_tokenization"]
-    ) == {
+    assert book["entries"][0]["tokenizations"]["base"]["error"] == "missed"
+    assert set(book["by_tokenization"]) == {
         "base",
         "adapted",
         "pooled",
@@ -72,39 +62,48 @@ def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
 
 
 def test_a_single_run_compares_its_tokenizations(files, ask):
-    assert ask(files / "b")["tokenizations"] == ["base", "pooled"]
-    assert ask(files / "b", "--tokenization", "adapted", "base")["ledger"]["counts"]["broken"] == 2
-    assert ask(files / "b", "--tokenization", "adapted")["tokenizations"] == ["base", "adapted"]
+    assert ask("compare", files / "b")["tokenizations"] == ["base", "pooled"]
+    assert (
+        ask("compare", files / "b", "--tokenization", "adapted", "base")["ledger"]["counts"][
+            "broken"
+        ]
+        == 2
+    )
+    assert ask("compare", files / "b", "--tokenization", "adapted")["tokenizations"] == [
+        "base",
+        "adapted",
+    ]
 
 
 def test_predictions_of_others(files, ask):
     given = (files / "theirs.txt", files / "ours.txt")
-    counts = ask(*given, "--gold", files / "gold.txt", "--kind", "ner")["ledger"]["counts"]
+    counts = ask("compare", *given, "--gold", files / "gold.txt", "--kind", "ner")["ledger"][
+        "counts"
+    ]
     assert (
         counts
-        == ask(files / "a", files / "b")["ledger"]["counts"]
-        == ask(files / "a", given[1])["ledger"]["counts"]
+        == ask("compare", files / "a", files / "b")["ledger"]["counts"]
+        == ask("compare", files / "a", given[1])["ledger"]["counts"]
     )
 
 
 def test_a_slice_lists_its_entries_only(files, ask):
-    found = ask(files / "a", files / "b", "--suffix", "ia")["ledger"]
-    assert found["slice"] == "suffix" and [entry["gold"] for entry in found["entries"]] == [
-        "anaemia"
-    ]
+    found = ask("compare", files / "a", files / "b", "--suffix", "ia")["ledger"]
+    assert found["slice"] == "suffix"
+    assert [entry["gold"] for entry in found["entries"]] == ["anaemia"]
     assert [
         entry["gold"]
-        for entry in ask(files / "a", files / "b", "--slice", "rest")["ledger"]["entries"]
+        for entry in ask("compare", files / "a", files / "b", "--slice", "rest")["ledger"][
+            "entries"
+        ]
     ] == [
         "high fever",
         HOSTILE,
     ]
-    other = ask(files / "a", files / "b", "--suffix=-VER", "--slice", "all")["ledger"]
-    assert (
-        len(other["entries"]) == 3
-        and other["slices"][0]["title"] == "ends in -ver"
-        and other["slices"][0]["n"] == 1
-    )
+    other = ask("compare", files / "a", files / "b", "--suffix=-VER", "--slice", "all")["ledger"]
+    assert len(other["entries"]) == 3
+    assert other["slices"][0]["title"] == "ends in -ver"
+    assert other["slices"][0]["n"] == 1
 
 
 def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suffix(
@@ -113,13 +112,13 @@ def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suf
     """Of three entities one ends in -ia: base predicts none of them, adapted and pooled predict it
     rightly.
     """
-    of_all = ask(files / "b")["ledger"]
+    of_all = ask("compare", files / "b")["ledger"]
     assert of_all["by_tokenization"]["base"] == pytest.approx(
         {"precision": 1 / 2, "recall": 1 / 3, "f1": 2 / 5}
     )
     assert of_all["by_tokenization_of"] == "everything"
     html = tmp_path / "e.html"
-    found = ask(files / "b", "--suffix", "ia", "--html", html)["ledger"]
+    found = ask("compare", files / "b", "--suffix", "ia", "--html", html)["ledger"]
     assert found["by_tokenization_of"] == "ends in -ia"
     assert found["by_tokenization"]["base"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
     assert (
@@ -142,29 +141,18 @@ def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suf
 def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
     files, ask, tmp_path, capsys
 ):
-    entries = ask(files / "a", files / "b")["ledger"]["entries"]
+    entries = ask("compare", files / "a", files / "b")["ledger"]["entries"]
     save_note(Workspace(tmp_path / "w"), entries[0]["id"], "<b>gold</b>", ["odd"])
-    given = [
-        str(files / "a"),
-        str(files / "b"),
-        "--html",
-        str(tmp_path / "e.html"),
-        "--csv",
-        str(tmp_path / "e.csv"),
-    ]
+    given = f"{files}/a {files}/b --html {tmp_path}/e.html --csv {tmp_path}/e.csv".split()
     assert main(["compare", *given, "--workspace", str(tmp_path / "w")]) == 0
     shown = capsys.readouterr().out
-    assert (
-        "ends in -ia" in shown
-        and "kind of error" in shown
-        and "which tokenization was right" in shown
-    )
+    assert "ends in -ia" in shown
+    assert "kind of error" in shown
+    assert "which tokenization was right" in shown
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
-    assert (
-        "&lt;b&gt;gold&lt;/b&gt; · odd" in page
-        and "<script" not in page
-        and page.count("<article") == 3
-    )
+    assert "&lt;b&gt;gold&lt;/b&gt; · odd" in page
+    assert "<script" not in page
+    assert page.count("<article") == 3
     assert (tmp_path / "e.csv").read_text(encoding="utf-8").count("\n") == 4
     assert main(["compare", *given]) == 2 and "already exists" in capsys.readouterr().err
     assert main(["compare", *given, "--overwrite"]) == 0
@@ -215,14 +203,9 @@ def binary(tmp_path_factory):
     for name, said in (("few", "1000"), ("many", "1110")):
         lines = (json.dumps({"id": str(n), "label": label}) for n, label in enumerate(said))
         (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return [
-        str(folder / "few.jsonl"),
-        str(folder / "many.jsonl"),
-        "--gold",
-        str(folder / "gold.jsonl"),
-        "--kind",
-        "relations",
-    ]
+    return (
+        f"{folder}/few.jsonl {folder}/many.jsonl --gold {folder}/gold.jsonl --kind relations"
+    ).split()
 
 
 @pytest.mark.parametrize(
@@ -239,27 +222,14 @@ def test_the_class_of_the_f1_of_a_binary_task_is_reported(
     binary, ask, capsys, tmp_path, flags, a, b, said
 ):
     html = tmp_path / "e.html"
-    found = ask(*binary, *flags, "--html", html)
+    found = ask("compare", *binary, *flags, "--html", html)
     assert (found["test"]["a"], found["test"]["b"]) == pytest.approx((a, b))
-    assert said in found["ledger"]["definition"] and said.replace("'", "&#x27;") in html.read_text(
-        encoding="utf-8"
-    )
+    assert said in found["ledger"]["definition"]
+    assert said.replace("'", "&#x27;") in html.read_text(encoding="utf-8")
     assert main(["compare", *binary, *flags]) == 0 and said in capsys.readouterr().out
     gold, predicted = binary[3], binary[1]
     assert (
-        main(
-            [
-                "score",
-                "--gold",
-                gold,
-                "--predicted",
-                predicted,
-                "--kind",
-                "relations",
-                "--json",
-                *flags,
-            ]
-        )
+        run_line(f"score --gold {gold} --predicted {predicted} --kind relations --json", *flags)
         == 0
     )
     scored = json.loads(capsys.readouterr().out)

@@ -1,10 +1,9 @@
 """The commands diagnose and relations: their JSON and text, and the same values as on the page."""
 
-import json
-
 import numpy as np
 import pytest
 
+from tests.material.commands import run_line
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.cli import main
 from vocadapt.errors import InputError
@@ -12,19 +11,6 @@ from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.diagnostics import TOKENS, select_tokens, shorten_names
 from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
-
-
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--json"]) == 0
-        return json.loads(
-            capsys.readouterr().out,
-            parse_constant=lambda constant: pytest.fail(f"{constant} in JSON"),
-        )
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +43,8 @@ def test_diagnose(ask, tiny_bert, vectors, plane):
     assert all(len(answer[key]) == 3 for key in lists)
     for table in (answer["mean_cosine"], answer["mean_cosine_common"], answer["common"]):
         assert np.array(table, dtype=object).shape == (3, 3) and table[0][1] == table[1][0]
-    assert (
-        answer["mean_cosine"][0][2] is None and answer["mean_cosine_common"][0][2] is None
-    )  # of other widths
+    assert answer["mean_cosine"][0][2] is None
+    assert answer["mean_cosine_common"][0][2] is None  # of other widths
     assert answer["mean_cosine"][2][2] == pytest.approx(2 * np.sqrt(0.5) / 3)
     assert answer["mean_cosine"][0][0] == pytest.approx(
         compute_mean_cosine(open_space(tiny_bert).space)
@@ -68,10 +53,8 @@ def test_diagnose(ask, tiny_bert, vectors, plane):
     assert (answer["counted"][2], answer["zero_rows"][2]) == (3, 1)
     assert answer["tokens"] == {"choice": "all", "meaning": TOKENS["all"]}
     assert "Mu and Viswanath" in answer["measures"]["isotropy"]
-    assert (
-        answer["frequency_bias"][0]["by"] == "id rank"
-        and answer["frequency_bias"][1]["by"] == "counts"
-    )
+    assert answer["frequency_bias"][0]["by"] == "id rank"
+    assert answer["frequency_bias"][1]["by"] == "counts"
 
 
 def test_without_hubness(ask, tiny_bert):
@@ -123,17 +106,13 @@ def test_relations_of_the_user_and_every_pair(ask, plane, tmp_path):
     (tmp_path / "mine.tsv").write_text(
         "left\tright\tapart\nleft\tleave\tnear\nleft\tzero\tnear\nleft\tgone\tnear\n"
     )
-    answer = ask(
-        "relations", "--vectors", plane, "--pairs", tmp_path / "mine.tsv", "--each", "--draws", "10"
-    )
+    answer = ask(f"relations --vectors {plane} --pairs {tmp_path}/mine.tsv --each --draws 10")
     own = 2 * np.sqrt(0.5) / 3
     assert answer["models"] == ["plane"] and answer["mean_cosine"] == [pytest.approx(own)]
     apart, near = answer["relations"]
     assert (apart["list"], apart["relation"], apart["of"]) == ("mine", "apart", 1)
-    assert (
-        apart["results"][0]["corrected"] == pytest.approx(-own)
-        and apart["results"][0]["sd"] is None
-    )
+    assert apart["results"][0]["corrected"] == pytest.approx(-own)
+    assert apart["results"][0]["sd"] is None
     assert (near["results"][0]["usable"], near["results"][0]["of"]) == (1, 3)
     assert near["results"][0]["corrected"] == pytest.approx(np.sqrt(0.5) - own)
     assert [pair["cosine"] for pair in answer["pairs"]] == [
@@ -180,10 +159,8 @@ def test_names_in_figures_are_text():
         "paired at random",
         "&lt;b&gt;x&lt;/b&gt;",
     ] * 2
-    assert (
-        drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;"
-        and len(drawn.layout.yaxis.ticktext[1]) == figures.MAX_LABEL_LENGTH
-    )
+    assert drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;"
+    assert len(drawn.layout.yaxis.ticktext[1]) == figures.MAX_LABEL_LENGTH
     assert len(drawn.data[1].x) == 2 and np.isnan(drawn.data[1].x[1])
 
 
@@ -193,27 +170,14 @@ def test_every_row_is_a_dot():
         "<b>", "#0B6FB3", "occurrences", True, rows, rows / 7, [1], [1], [2], [3]
     )
     drawn = figures.plot_norms([panel, panel])
-    assert (
-        len(drawn.data) == 8 and len(drawn.data[0].x) == 5000 and drawn.layout.xaxis.type == "log"
-    )
+    assert len(drawn.data) == 8
+    assert len(drawn.data[0].x) == 5000
+    assert drawn.layout.xaxis.type == "log"
     assert drawn.layout.annotations[0].text == "&lt;b&gt;"
 
 
 def test_an_adapted_model_is_judged_on_its_original_tokens(ask, tiny_bert, vectors, tmp_path):
-    assert (
-        main(
-            [
-                "adapt",
-                "--model",
-                str(tiny_bert),
-                "--vectors",
-                str(vectors),
-                "--out",
-                str(tmp_path / "adapted"),
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"adapt --model {tiny_bert} --vectors {vectors} --out {tmp_path}/adapted") == 0
     model = open_space(tmp_path / "adapted")
     before, after = open_space(tiny_bert), open_space(tmp_path / "adapted")
     assert len(model.added) == len(after.space) - len(before.space) > 0 and not before.added

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.material.commands import run_line
 from tests.material.finetuning import sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.cli.training.finetune import render_scores as as_text
@@ -17,7 +18,7 @@ from vocadapt.training.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-QUICK = ["--num-epochs", "2", "--batch-size", "5", "--learning-rate", "5e-3"]
+QUICK = "--num-epochs 2 --batch-size 5 --learning-rate 5e-3"
 
 
 @pytest.fixture(scope="module")
@@ -44,61 +45,28 @@ def files(tmp_path_factory):
 def runs(files):
     """Two seeds of the adapted model, one of the model before."""
     assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(files / "adapted"),
-                "--task",
-                str(files / "task.toml"),
-                *QUICK,
-                "--seeds",
-                "1",
-                "2",
-                "--out",
-                str(files / "two"),
-            ]
+        run_line(
+            f"finetune --model {files}/adapted --task {files}/task.toml {QUICK} --seeds 1 2"
+            f" --out {files}/two"
         )
         == 0
     )
     assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(files / "before"),
-                "--task",
-                "ner",
-                "--train",
-                str(files / "train.txt"),
-                "--test",
-                str(files / "test.txt"),
-                *QUICK,
-                "--out",
-                str(files / "one"),
-            ]
+        run_line(
+            f"finetune --model {files}/before --task ner --train {files}/train.txt --test"
+            f" {files}/test.txt {QUICK} --out {files}/one"
         )
         == 0
     )
     return files
 
 
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments, code=0):
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--json"]) == code
-        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-
-    return run
-
-
 def test_finetune_reports_every_seed_and_tokenization_and_their_mean(runs, files, ask):
-    given = ["--model", files / "adapted", "--task", files / "task.toml", "--seeds", 1, 2]
-    answer = ask("finetune", *given, *QUICK, "--out", files / "x")
-    assert (
-        answer["task"] == "toy" and answer["metric"] == "f1" and answer["scorer"] == "entity-strict"
-    )
+    line = f"finetune --model {files}/adapted --task {files}/task.toml --seeds 1 2"
+    answer = ask(f"{line} {QUICK} --out {files}/x")
+    assert answer["task"] == "toy"
+    assert answer["metric"] == "f1"
+    assert answer["scorer"] == "entity-strict"
     assert [seed["seed"] for seed in answer["seeds"]] == [1, 2]
     for seed in answer["seeds"]:
         assert {tokenization: set(values) for tokenization, values in seed["scores"].items()} == {
@@ -108,11 +76,9 @@ def test_finetune_reports_every_seed_and_tokenization_and_their_mean(runs, files
     values = [seed["scores"]["pooled"]["f1"] for seed in answer["seeds"]]
     assert answer["mean"]["f1"] == pytest.approx(sum(values) / 2)
     assert answer["sd"]["f1"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
-    assert (
-        answer["seconds"] > 0
-        and answer["examples_per_second"] > 0
-        and answer["trained_on"] == "mixed"
-    )
+    assert answer["seconds"] > 0
+    assert answer["examples_per_second"] > 0
+    assert answer["trained_on"] == "mixed"
     assert all(seed["findings"] == [] for seed in answer["seeds"])
     kept = ask("evaluate", "--run", files / "two")
     told = ("seed", "scores", "collapsed")
@@ -123,32 +89,23 @@ def test_finetune_reports_every_seed_and_tokenization_and_their_mean(runs, files
 
 def test_a_base_model_has_one_tokenization_and_no_deviation(runs, files, ask):
     answer = ask("evaluate", "--run", files / "one")
-    assert list(answer["seeds"][0]["scores"]) == ["base"] and answer["sd"] == {
+    assert list(answer["seeds"][0]["scores"]) == ["base"]
+    assert answer["sd"] == {
         "precision": None,
         "recall": None,
         "f1": None,
     }
     manifest = json.loads((files / "one" / "manifest.json").read_text(encoding="utf-8"))
-    assert (
-        manifest["kind"] == "runs"
-        and set(manifest["inputs"]) == {"model", "train", "test"}
-        and manifest["seed"] == 1
-    )
+    assert manifest["kind"] == "runs"
+    assert set(manifest["inputs"]) == {"model", "train", "test"}
+    assert manifest["seed"] == 1
 
 
 def test_evaluate_takes_other_examples_other_scores_and_one_tokenization(runs, files, ask):
     same = ask("evaluate", "--run", files / "two")
     fresh = ask("evaluate", "--run", files / "two", "--test", files / "test.txt")
     assert same["seeds"] == fresh["seeds"]
-    tokens = ask(
-        "evaluate",
-        "--run",
-        files / "two" / "seed-2",
-        "--scorer",
-        "token",
-        "--tokenization",
-        "adapted",
-    )
+    tokens = ask(f"evaluate --run {files}/two/seed-2 --scorer token --tokenization adapted")
     assert tokens["scorer"] == "token" and list(tokens["seeds"][0]["scores"]) == ["adapted"]
     assert [seed["seed"] for seed in tokens["seeds"]] == [2]
 
@@ -156,30 +113,12 @@ def test_evaluate_takes_other_examples_other_scores_and_one_tokenization(runs, f
 def test_predictions_can_be_scored(runs, files, ask, tmp_path):
     out = tmp_path / "said.txt"
     for tokenization in ("base", "adapted", "pooled"):
-        given = [
-            "--model",
-            files / "two" / "seed-1",
-            files / "test.txt",
-            "--tokenization",
-            tokenization,
-        ]
-        ask("predict", *given, "--out", out, "--overwrite")
-        scored = ask(
-            "score",
-            "--gold",
-            files / "test.txt",
-            "--predicted",
-            out,
-            "--kind",
-            "ner",
-            "--rounds",
-            0,
-        )
+        line = f"predict --model {files}/two/seed-1 {files}/test.txt --out {out} --overwrite"
+        ask(f"{line} --tokenization {tokenization}")
+        scored = ask(f"score --gold {files}/test.txt --predicted {out} --kind ner --rounds 0")
         kept = ask("evaluate", "--run", files / "two" / "seed-1")
         assert scored["f1"] == kept["seeds"][0]["scores"][tokenization]["f1"]
-    answer = ask(
-        "predict", "--model", files / "one", files / "bare.txt", "--out", tmp_path / "bare.jsonl"
-    )
+    answer = ask(f"predict --model {files}/one {files}/bare.txt --out {tmp_path}/bare.jsonl")
     assert answer["examples"] == 5 and answer["tokenization"] == "base"
     lines = [
         json.loads(line)
@@ -190,15 +129,7 @@ def test_predictions_can_be_scored(runs, files, ask, tmp_path):
 
 
 def test_plain_text_is_split_as_the_model_splits_it(runs, files, ask, tmp_path):
-    answer = ask(
-        "predict",
-        "--model",
-        files / "one",
-        files / "plain.txt",
-        "--plain",
-        "--out",
-        tmp_path / "said.txt",
-    )
+    answer = ask(f"predict --model {files}/one {files}/plain.txt --plain --out {tmp_path}/said.txt")
     assert (answer["examples"], answer["of"]) == (2, 3)
     # Each sentence ends with a blank line, and the blank line is a sentence without words.
     written = (tmp_path / "said.txt").read_text(encoding="utf-8").splitlines()
@@ -209,8 +140,8 @@ def test_plain_text_is_split_as_the_model_splits_it(runs, files, ask, tmp_path):
 def test_each_line_of_plain_text_has_one_line_in_the_output(runs, files, ask, tmp_path):
     lines = ["The patients\u2028with", "", "a\x85b\x0bc\x0cd", " ", "placebo"]
     (tmp_path / "plain.txt").write_text("\n".join(lines), encoding="utf-8")
-    given = ["predict", "--model", files / "one", tmp_path / "plain.txt", "--plain", "--out"]
-    answer = ask(*given, tmp_path / "said.jsonl")
+    line = f"predict --model {files}/one {tmp_path}/plain.txt --plain"
+    answer = ask(f"{line} --out {tmp_path}/said.jsonl")
     assert (answer["examples"], answer["of"]) == (3, 5)
     written = (tmp_path / "said.jsonl").read_text(encoding="utf-8").removesuffix("\n").split("\n")
     found = [json.loads(row) for row in written]
@@ -220,42 +151,12 @@ def test_each_line_of_plain_text_has_one_line_in_the_output(runs, files, ask, tm
 
 
 def test_labeled_texts_work_too(files, ask, tmp_path):
-    given = [
-        "--task",
-        "classification",
-        "--train",
-        files / "texts.tsv",
-        "--test",
-        files / "texts.tsv",
-    ]
-    answer = ask(
-        "finetune",
-        "--model",
-        files / "adapted",
-        *given,
-        *QUICK,
-        "--freeze",
-        "top-1",
-        "--out",
-        tmp_path / "run",
-    )
+    given = f"--task classification --train {files}/texts.tsv --test {files}/texts.tsv {QUICK}"
+    answer = ask(f"finetune --model {files}/adapted {given} --freeze top-1 --out {tmp_path}/run")
     assert answer["scorer"] == "macro-f1" and answer["frozen"] > answer["trainable"]
-    ask(
-        "predict",
-        "--model",
-        tmp_path / "run",
-        files / "texts.tsv",
-        "--out",
-        tmp_path / "said.jsonl",
-    )
+    ask(f"predict --model {tmp_path}/run {files}/texts.tsv --out {tmp_path}/said.jsonl")
     scored = ask(
-        "score",
-        "--gold",
-        files / "texts.tsv",
-        "--predicted",
-        tmp_path / "said.jsonl",
-        "--kind",
-        "classification",
+        f"score --gold {files}/texts.tsv --predicted {tmp_path}/said.jsonl --kind classification"
     )
     assert scored["f1"] == answer["mean"]["f1"]
 
@@ -264,24 +165,15 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
     same = ask("compare", files / "one", files / "one")
     assert same["test"]["difference"] == 0 and same["test"]["p_randomisation"] == 1.0
     assert all(each["fixed"] == each["broken"] == 0 for each in same["fates"])
-    there = ask(
-        "compare", files / "one", files / "two" / "seed-1", "--tokenization", "base", "pooled"
-    )
-    back = ask(
-        "compare", files / "two" / "seed-1", files / "one", "--tokenization", "pooled", "base"
-    )
+    there = ask(f"compare {files}/one {files}/two/seed-1 --tokenization base pooled")
+    back = ask(f"compare {files}/two/seed-1 {files}/one --tokenization pooled base")
     assert there["test"]["difference"] == -back["test"]["difference"]
     for one, other in zip(there["fates"], back["fates"], strict=True):
         assert one["fixed"] == other["broken"] and one["both wrong"] == other["both wrong"]
     gold = sum(tag == "B-Disease" for sentence in sentences(8, 3) for tag in sentence.tags)
     assert sum(value for name, value in there["fates"][0].items() if name != "unit") == gold
     tokenizations = ask(
-        "compare",
-        files / "two" / "seed-1",
-        files / "two" / "seed-1",
-        "--tokenization",
-        "base",
-        "adapted",
+        f"compare {files}/two/seed-1 {files}/two/seed-1 --tokenization base adapted"
     )
     assert tokenizations["tokenizations"] == ["base", "adapted"]
 
@@ -368,30 +260,20 @@ def test_collapsed_runs_are_counted_and_the_mean_of_the_others_is_reported():
     assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
     assert found["mean_learned"]["f1"] == pytest.approx(0.7)
     shown = as_text(found)
-    assert (
-        "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown
-        and "collapsed" in shown.splitlines()[2]
-    )
+    assert "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown
+    assert "collapsed" in shown.splitlines()[2]
     runs = [Saved(1), Saved(1, True), Saved(2)]  # a seed collapsed where a fold of it did
     for fold, run in enumerate(runs, start=1):
         run.record["fold"] = fold
     folds = summarize_runs(runs, scores)
-    assert folds["mean"]["f1"] == pytest.approx((0.4 + 0.6) / 2) and folds["mean_learned"][
-        "f1"
-    ] == pytest.approx(0.6)
+    assert folds["mean"]["f1"] == pytest.approx((0.4 + 0.6) / 2)
+    assert folds["mean_learned"]["f1"] == pytest.approx(0.6)
     assert "1 of 3 runs collapsed; mean of the seeds without one: f1 0.6" in as_text(folds)
     assert "mean_learned" not in summarize_runs([Saved(1), Saved(2), Saved(3)], scores)
 
 
 def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):
-    given = [
-        "--model",
-        str(files / "before"),
-        "--task",
-        str(files / "task.toml"),
-        "--out",
-        str(tmp_path / "few"),
-    ]
+    given = f"--model {files}/before --task {files}/task.toml --out {tmp_path}/few".split()
     assert main(["finetune", *given, "--num-epochs", "1", "--limit", "4"]) == 0
     assert "test: 4 of 8 examples, drawn at random." in capsys.readouterr().out
     assert main(["compare", str(files / "one"), str(tmp_path / "few")]) == 2

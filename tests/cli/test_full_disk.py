@@ -126,7 +126,7 @@ def sources(tmp_path_factory, text, tiny_bert, vectors) -> dict[str, Path]:
     import torch
     from safetensors.torch import load_file
 
-    from tests.conftest import build_tiny_bert
+    from tests.material.tiny_bert import build_tiny_bert
     from vocadapt.training.examples.examples import Sentence
 
     folder = tmp_path_factory.mktemp("sources")

@@ -1,13 +1,13 @@
 """The command initializers with word vectors, with a target model, and with a vocabulary and a
 text."""
 
-import json
 import shlex
 
 import pytest
 
-from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
+from tests.material.commands import run_line
 from tests.material.lab import NEW, write_text
+from tests.material.tiny_bert import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from vocadapt.analysis.leaderboard.inputs import HeldOutLoss
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli import main
@@ -20,16 +20,6 @@ from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
-
-
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        assert main(["initializers", *map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +39,18 @@ def other(tmp_path_factory):
 
 
 def test_word_vectors(ask, tiny_bert, vectors):
-    found = ask("--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
+    found = ask("initializers", "--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
     judged = {row["initializer"]: row for row in found["rows"]}
     assert judged.keys() | found["skipped"].keys() == set(INITIALIZERS) - {
         "distilled",
         "attention",
         "grounded",
     }
-    assert (
-        found["skipped"].keys() == {"target"}
-        and "no target model was given" in found["skipped"]["target"]
-    )
-    assert (found["held_out"], found["candidates"], found["added"]) == (
-        10,
-        len(TINY_TOKENS),
-        len(NEW),
-    )
+    assert found["skipped"].keys() == {"target"}
+    assert "no target model was given" in found["skipped"]["target"]
+    assert found["held_out"] == 10
+    assert found["candidates"] == len(TINY_TOKENS)
+    assert found["added"] == len(NEW)
     assert found["floors"].keys() == FLOORS and judged["global-mean"]["centered_cosine"] == 0
     assert {
         "centered_cosine",
@@ -74,26 +60,15 @@ def test_word_vectors(ask, tiny_bert, vectors):
         "neighbor_overlap",
         "masked_loss",
     } <= judged["focus"].keys()
-    assert (
-        found["masked"] is None
-        and "held-out text" in found["masked_why_not"]
-        and judged["focus"]["masked_loss"] is None
-    )
+    assert found["masked"] is None
+    assert "held-out text" in found["masked_why_not"]
+    assert judged["focus"]["masked_loss"] is None
 
 
 def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, other, text):
     found = ask(
-        "--model",
-        tiny_bert,
-        "--target",
-        other,
-        "--held-out",
-        10,
-        "--text",
-        text,
-        "--methods",
-        "syntactic",
-        "target",
+        f"initializers --model {tiny_bert} --target {other} --held-out 10 --text {text}"
+        " --methods syntactic target"
     )
     assert "24 dimensions, the model's 16" in found["skipped"]["target"]
     losses = {row["initializer"]: row["masked_loss"] for row in found["rows"]}
@@ -104,10 +79,11 @@ def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, othe
 def test_a_bare_vocabulary_takes_vectors_trained_on_a_text(ask, tiny_bert, tmp_path, text):
     (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "aspirin", "##mia"]) + "\n")
     target = ("--target", tmp_path / "vocab.txt", "--corpus", text)
-    found = ask("--model", tiny_bert, *target, "--methods", "semantic", "--held-out", 8)
-    assert (
-        found["added"] == 2 and found["masked"]["words"] > 0
-    )  # asked on the lines that were held out
+    found = ask(
+        f"initializers --model {tiny_bert}", *target, "--methods", "semantic", "--held-out", 8
+    )
+    assert found["added"] == 2
+    assert found["masked"]["words"] > 0  # asked on the lines that were held out
     assert next(row for row in found["rows"] if row["initializer"] == "semantic")["masked_loss"] > 0
 
 
@@ -115,33 +91,16 @@ def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors,
     headless = make_bert(head="BertModel")
     unseen = write_text(tmp_path / "unseen.txt", seed=2)
     found = ask(
-        "--model",
-        headless,
-        "--vectors",
-        vectors,
-        "--held-out",
-        8,
-        "--text",
-        unseen,
-        "--methods",
-        "focus",
+        f"initializers --model {headless} --vectors {vectors} --held-out 8 --text {unseen}"
+        " --methods focus"
     )
     assert found["masked"] is None and "no masked-language-model head" in found["masked_why_not"]
 
 
 def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vectors):
     assert (
-        main(
-            [
-                "initializers",
-                "--model",
-                str(tiny_bert),
-                "--vectors",
-                str(vectors),
-                "--held-out",
-                "10",
-                "--norm-matched",
-            ]
+        run_line(
+            f"initializers --model {tiny_bert} --vectors {vectors} --held-out 10 --norm-matched"
         )
         == 0
     )
@@ -152,30 +111,17 @@ def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vect
 
 
 def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
-    capsys, tiny_bert, vectors, text, tmp_path
+    ask, tiny_bert, vectors, text, tmp_path
 ):
     unseen = write_text(tmp_path / "unseen.txt", seed=2)
-    given = (
-        "--model",
-        tiny_bert,
-        "--vectors",
-        vectors,
-        "--held-out",
-        8,
-        "--methods",
-        "semantic",
-        "focus",
-        "--text",
-        unseen,
+    answer = ask(
+        f"initializers --model {tiny_bert} --vectors {vectors} --held-out 8"
+        f" --methods semantic focus --text {unseen} --out {tmp_path}/kept"
     )
-    assert main(["initializers", *map(str, given), "--out", str(tmp_path / "kept"), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
     assert {"out", "seconds", "manifest", "rows", "masked"} <= answer.keys()
     kept = open_artifact(tmp_path / "kept")
-    assert (
-        load_comparison(kept.folder).to_dict().items() <= answer.items()
-        and kept.kind == "initializers"
-    )
+    assert load_comparison(kept.folder).to_dict().items() <= answer.items()
+    assert kept.kind == "initializers"
     assert (kept.manifest.numbers["held_out"], kept.manifest.seed) == (8, 1)
     line = shlex.split(kept.manifest.command)[3:]
     assert main([*line[:-1], str(tmp_path / "again"), "--json"]) == 0
@@ -186,10 +132,9 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
     assert rows[0] == rows[1]
 
 
-def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors, text):
-    given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--text", text]
-    assert main(["initializers", *map(str, given)]) == 2
-    assert "trained on the held-out text" in capsys.readouterr().err
+def test_a_loss_on_the_text_of_the_vectors_is_refused(ask, tiny_bert, vectors, text):
+    line = f"initializers --model {tiny_bert} --vectors {vectors} --held-out 8 --text {text}"
+    assert "trained on the held-out text" in ask(line, code=2)
 
 
 def test_a_loss_on_the_text_that_embeddings_are_fitted_to_is_refused(
@@ -224,7 +169,7 @@ def test_embeddings_are_not_fitted_to_the_lines_of_the_loss(ask, tiny_bert, tmp_
         lambda model, file, *_: fitted.extend(file.read_text().splitlines()),
     )
     target = ("--target", tmp_path / "vocab.txt", "--corpus", tmp_path / "text.txt")
-    ask("--model", tiny_bert, *target, "--methods", "distilled", "--held-out", 8)
+    ask("initializers", "--model", tiny_bert, *target, "--methods", "distilled", "--held-out", 8)
     assert asked and len(asked) + len(fitted) == len(lines)
     assert not {line.strip() for line in asked} & set(fitted)
 

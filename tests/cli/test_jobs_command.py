@@ -13,26 +13,22 @@ from pathlib import Path
 import pytest
 
 from tests.material import counting_step
+from tests.material.commands import run_line
 from tests.material.counting_step import WordCountsStep
 from tests.material.lab import write_text
-from vocadapt.cli import main
-from vocadapt.lab.jobs.queue import list_jobs, start
+from vocadapt.lab.jobs.queue import start
 from vocadapt.lab.jobs.status import read_metrics, read_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 LONG = 60
 
 
 @pytest.fixture
-def workspace(tmp_path, monkeypatch):
+def workspace(make_workspace, monkeypatch):
     counting_step.use(monkeypatch, PYTHONPATH=str(ROOT))
-    found = Workspace(tmp_path / "w")
-    yield found
-    for job in list_jobs(found):
-        job.cancel(grace=2)
+    return make_workspace("w")
 
 
 @pytest.fixture
@@ -46,14 +42,8 @@ def ask(capsys, workspace):
 
     def run(*arguments, as_json=True):
         capsys.readouterr()
-        code = main(
-            [
-                "jobs",
-                *map(str, arguments),
-                "--workspace",
-                str(workspace.root),
-                *(["--json"] if as_json else []),
-            ]
+        code = run_line(
+            "jobs", *arguments, "--workspace", workspace.root, *(["--json"] if as_json else [])
         )
         out, err = capsys.readouterr()
         return code, json.loads(out, parse_constant=pytest.fail) if as_json and out else out + err
@@ -62,7 +52,7 @@ def ask(capsys, workspace):
 
 
 def started(workspace, text, name="n", numbers=2000):
-    job = start(workspace, Spec("count", WordCountsStep(numbers), {"text": text}), name)
+    job = start(workspace, Spec(WordCountsStep(numbers), {"text": text}), name)
     end = time.monotonic() + LONG
     while not (job.status().fraction and read_metrics(job.folder)):
         assert time.monotonic() < end and job.status().alive, job.log()
@@ -84,33 +74,30 @@ def test_the_list_shows_the_state_of_each_job(ask, workspace, text):
     later, running = answer["jobs"]
     assert (later["state"], later["waits_for"], later["fraction"]) == ("waiting", job.id, None)
     assert running["state"] == "running" and 0 < running["fraction"] < 1 and running["seconds"] > 0
-    assert running["target"] == str(workspace.root / "corpora" / "n") and running[
-        "command"
-    ].startswith("python -m vocadapt")
+    assert running["target"] == str(workspace.root / "corpora" / "n")
+    assert running["command"].startswith("python -m vocadapt")
     lines = ask(as_json=False)[1].splitlines()
     assert lines[0].split()[:4] == ["id", "state", "step", "target"] and len(lines) == 3
-    assert f"behind {job.id}" in lines[1] and re.search(
-        r"running\s+count\s+corpora/n\s+\d+%\s+0:00:\d\d", lines[2]
-    )
+    assert f"behind {job.id}" in lines[1]
+    assert re.search(r"running\s+count\s+corpora/n\s+\d+%\s+0:00:\d\d", lines[2])
 
 
 def test_a_job_in_full(ask, workspace, text):
     job = started(workspace, text)
     code, answer = ask("show", job.id, "--lines", 2)
     assert code == 0 and answer["id"] == job.id and answer["past"] == []
-    assert len(answer["log"]) == 2 and set(answer["metrics"][0]) == {
+    assert len(answer["log"]) == 2
+    assert set(answer["metrics"][0]) == {
         "run",
         "seconds",
         "fraction",
         "message",
     }
     shown = ask("show", job.id, as_json=False)[1]
-    assert (
-        "begins at 0" in shown
-        and job.command in shown
-        and "lines of metrics.jsonl" in shown
-        and "square" in shown
-    )
+    assert "begins at 0" in shown
+    assert job.command in shown
+    assert "lines of metrics.jsonl" in shown
+    assert "square" in shown
 
 
 def test_a_job_is_canceled_and_resumed(ask, workspace, text):
@@ -118,11 +105,10 @@ def test_a_job_is_canceled_and_resumed(ask, workspace, text):
     time.sleep(0.5)
     began = time.monotonic()
     code, answer = ask("cancel", job.id)
-    assert (code, answer["state"], answer["had_ended"]) == (
-        0,
-        "canceled",
-        False,
-    ) and time.monotonic() - began < 10
+    assert code == 0
+    assert answer["state"] == "canceled"
+    assert answer["had_ended"] is False
+    assert time.monotonic() - began < 10
     assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} has already ended: canceled.\n")
     code, answer = ask("resume", job.id)
     assert code == 0 and answer["state"] in ("waiting", "running") and answer["from_checkpoint"]
@@ -139,9 +125,9 @@ def test_resume_with_wait_reports_the_final_state(ask, workspace, text):
     job = start(workspace, Spec(CorpusStep(), {"text": text}), "n")
     assert job.wait(LONG).state == "failed"
     code, said = ask("resume", job.id, "--wait", as_json=False)
-    assert (
-        code == 1 and "failed, from the beginning: it had no checkpoint" in said and "empty" in said
-    )
+    assert code == 1
+    assert "failed, from the beginning: it had no checkpoint" in said
+    assert "empty" in said
     text.write_text("a line\n")
     code, answer = ask("resume", job.id, "--wait")
     assert (code, answer["state"], len(answer["past"])) == (0, "done", 2)
@@ -157,17 +143,8 @@ def test_interrupting_the_watching_command_does_not_stop_the_job(workspace, text
     code += (
         f"counting_step.register(); queue.WORKER = ({counting_step.__file__!r},); sys.exit(main())"
     )
-    command = [
-        sys.executable,
-        "-c",
-        code,
-        "jobs",
-        "resume",
-        job.id,
-        "--wait",
-        "--workspace",
-        str(workspace.root),
-    ]
+    line = f"jobs resume {job.id} --wait --workspace {workspace.root}"
+    command = [sys.executable, "-c", code, *line.split()]
     follower = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -1,31 +1,14 @@
 """pack make, apply, remove and show."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.packs import CHEMICAL, MEDICAL, adapt_words, hash_folder
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.lab.workspace.workspace import open_artifact
-
-Ask = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Run a command that must succeed, and return its JSON."""
-
-    def run(*arguments: object) -> dict[str, Any]:
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return answer
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +20,7 @@ def adapted(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 
 def test_the_walk_of_two_packs(
-    tiny_bert: Path, tmp_path: Path, adapted: dict[str, Path], ask: Ask
+    tiny_bert: Path, tmp_path: Path, adapted: dict[str, Path], ask
 ) -> None:
     # 1. Make both; a writing command names its folder, its time and its manifest.
     for name, folder in adapted.items():
@@ -82,7 +65,7 @@ def test_a_pack_is_shown_from_its_file_alone(
     tiny_bert: Path,
     tmp_path: Path,
     adapted: dict[str, Path],
-    ask: Ask,
+    ask,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     ask(
@@ -107,7 +90,7 @@ def test_mistakes_are_refused(
     tiny_bert: Path,
     tmp_path: Path,
     adapted: dict[str, Path],
-    ask: Ask,
+    ask,
     refused: Callable[..., str],
 ) -> None:
     pack = tmp_path / "pack"

@@ -1,11 +1,9 @@
 """`pretrain --from-scratch`, in this process on a synthetic text."""
 
-import json
-
 import pytest
 
+from tests.material.commands import run_line
 from tests.material.lab import write_text
-from vocadapt.cli import main
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
@@ -14,21 +12,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.settings import MaskedSettings
 
-TINY = [
-    "--vocabulary",
-    "120",
-    "--layers",
-    "1",
-    "--hidden",
-    "32",
-    "--length",
-    "16",
-    "--batch-size",
-    "8",
-    "--tokens",
-    "2560",
-    "--json",
-]
+TINY = "--vocabulary 120 --layers 1 --hidden 32 --length 16 --batch-size 8 --tokens 2560"
 
 
 @pytest.fixture
@@ -36,25 +20,20 @@ def text(tmp_path):
     return write_text(tmp_path / "trials.txt", lines=600)
 
 
-def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, capsys):
+def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, ask):
     out = tmp_path / "model"
-    assert (
-        main(["pretrain", "--from-scratch", "--corpus", str(text), "--out", str(out), *TINY]) == 0
-    )
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["stage"], answer["tokens"], answer["steps"], answer["frozen"]) == (
-        "from-scratch",
-        2560,
-        20,
-        0,
-    )
+    answer = ask(f"pretrain --from-scratch --corpus {text} --out {out} {TINY}")
+    assert answer["stage"] == "from-scratch"
+    assert answer["tokens"] == 2560
+    assert answer["steps"] == 20
+    assert answer["frozen"] == 0
     assert set(answer["loss_per_character"]) == {"before", "after", "unigram"}
     assert answer["out"] == str(out) and (out / "manifest.json").is_file()
     assert len(open_model(out).vocabulary) <= 120
     assert not (out / "checkpoint").exists()
     artifact = open_artifact(out)
     assert artifact.manifest.kind == "models" and "--from-scratch" in artifact.manifest.command
-    assert main(["tokenize", "placebo", "--model", str(out), "--json"]) == 0
+    assert ask(f"tokenize placebo --model {out}")
 
 
 def test_its_command_line_is_the_step(text):
@@ -65,22 +44,13 @@ def test_its_command_line_is_the_step(text):
         Spec(PretrainStep(scratch=scratch, half=True), {"text": str(text)}),
         text.parent / "m",
     )
-    assert arguments[3:] == [
-        "pretrain",
-        "--corpus",
-        str(text),
-        "--from-scratch",
-        "--trainer",
-        "wordpiece-score",
-        "--layers",
-        "2",
-        "--cased",
-        "--hours",
-        "0.5",
-        "--half",
-        "--out",
-        str(text.parent / "m"),
-    ]
+    assert (
+        arguments[3:]
+        == (
+            f"pretrain --corpus {text} --from-scratch --trainer wordpiece-score --layers 2"
+            f" --cased --hours 0.5 --half --out {text.parent}/m"
+        ).split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,21 +66,12 @@ def test_its_command_line_is_the_step(text):
     ],
 )
 def test_mistakes_are_one_message_and_leave_nothing(wrong, said, text, tmp_path, capsys):
-    command = [
-        "pretrain",
-        "--from-scratch",
-        "--corpus",
-        str(text),
-        "--out",
-        str(tmp_path / "w" / "m"),
-        *wrong,
-    ]
-    assert main(command) == 2
+    assert run_line(f"pretrain --from-scratch --corpus {text} --out {tmp_path}/w/m", *wrong) == 2
     found = capsys.readouterr()
     assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
     assert not (tmp_path / "w").exists()
 
 
-def test_without_from_scratch_it_says_what_there_is(text, tmp_path, capsys):
-    assert main(["pretrain", "--corpus", str(text), "--out", str(tmp_path / "m")]) == 2
-    assert "--from-scratch" in capsys.readouterr().err
+def test_without_from_scratch_it_says_what_there_is(text, tmp_path, ask):
+    line = f"pretrain --corpus {text} --out {tmp_path}/m"
+    assert "--from-scratch" in ask(line, code=2)

@@ -1,7 +1,6 @@
 """docs/commands.md is generated from the parsers and up to date."""
 
-import pytest
-
+from tests.material.cases import check_each
 from vocadapt.cli.reference import FILE, render_command, render_reference
 from vocadapt.cli.run import COMMANDS
 
@@ -12,7 +11,7 @@ def test_the_reference_is_current():
     )
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@check_each("name", COMMANDS)
 def test_every_option_has_a_help_text_that_is_no_fragment(name):
     """A help text begins with a noun or a verb, not with "of the …"."""
     for item in render_command(name):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, Typ
 import jsonschema
 import pytest
 
+from tests.material.cases import check_each
 from tests.material.schemas import check_answers, load_schema
 from vocadapt.cli import main
 from vocadapt.cli.command import Answer, Command, exclusive, option, setting_options
@@ -42,7 +43,7 @@ def list_objects(schema):
             yield from list_objects(one)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@check_each("name", COMMANDS)
 def test_every_command_prints_a_valid_schema(name, capsys):
     schema = print_json(capsys, *name.split(), "--schema")
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -56,7 +57,7 @@ def test_every_command_prints_a_valid_schema(name, capsys):
         assert all("additionalProperties" in one for one in list_objects(answer))
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *HIDDEN])
+@check_each("name", [*COMMANDS, *HIDDEN])
 def test_the_arguments_are_those_of_the_parser(name):
     parser = build_parser(name, load_command(name))
     schema = build_arguments_schema(parser)
@@ -94,7 +95,7 @@ def make_example(schema: dict[str, Any]) -> Any:
     return low if low <= schema.get("maximum", low) else schema["maximum"] / 2
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@check_each("name", COMMANDS)
 def test_arguments_of_the_schema_are_accepted_by_the_parser(name):
     """Each argument of the schema, together with the required ones, as a command line."""
     parser = build_parser(name, load_command(name))

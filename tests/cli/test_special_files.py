@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find_command
 from vocadapt.lab.steps.command_lines import build_command
@@ -215,8 +215,8 @@ SETTINGS = 'kind = "ner"\n[splits]\ntrain = "pipe"\n'
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, tiny_bert):
     """A fine-tuned run by its files alone: enough to be opened."""
-    from tests.conftest import build_tiny_bert
     from tests.material.runs import write_run
+    from tests.material.tiny_bert import build_tiny_bert
     from vocadapt.training.examples.examples import Sentence
 
     folder = tmp_path_factory.mktemp("runs") / "run"

@@ -3,42 +3,22 @@ manifest records."""
 
 import json
 import shlex
-from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
 
-from tests.conftest import TINY_TOKENS
+from tests.material.commands import run_line
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 
 
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        code = main([*map(str, arguments), "--json"])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
-
-
-@pytest.fixture
-def refuse(capsys):
-    def run(*arguments) -> str:
-        capsys.readouterr()
-        assert main([*map(str, arguments)]) == 2
-        return capsys.readouterr().err
-
-    return run
-
-
-def test_a_trimmed_model_with_its_token_map(ask, tiny_bert, text, tmp_path, capsys):
+def test_a_trimmed_model_with_its_token_map(ask, tiny_bert, text, tmp_path):
     out, path = tmp_path / "out", tmp_path / "map.safetensors"
-    asked = ("vocabulary", "trim", "--model", tiny_bert, "--corpus", text, "--cover", 1)
-    code, found = ask(*asked, "--out", out, "--token-map", path)
+    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --cover 1"
+    found = ask(f"{line} --out {out} --token-map {path}")
     numbers = found["numbers"]
-    assert code == 0 and numbers["certificate"] is True
+    assert numbers["certificate"] is True
     assert numbers["changed_lines"] == 0 and numbers["lines"] == 300
     assert numbers["trim"]["coverage"] == 1.0
     after = open_model(out).vocabulary
@@ -48,7 +28,7 @@ def test_a_trimmed_model_with_its_token_map(ask, tiny_bert, text, tmp_path, caps
     assert tuple(TINY_TOKENS[i] for i in stored["hot_token_id"]) == after.tokens
     assert len(stored["t2d"]) == len(TINY_TOKENS) and found["token_map"] == str(path)
     # The certificate of the folder passes from the command line, too.
-    assert main(["certify", "--before", str(tiny_bert), "--after", str(out)]) == 0
+    assert run_line(f"certify --before {tiny_bert} --after {out}") == 0
     # The recorded command makes the same model.
     command = shlex.split(json.loads((out / "manifest.json").read_text())["command"])
     arguments = command[command.index("adapt") :]
@@ -57,10 +37,9 @@ def test_a_trimmed_model_with_its_token_map(ask, tiny_bert, text, tmp_path, caps
     assert open_model(tmp_path / "again").vocabulary.tokens == after.tokens
 
 
-def test_the_answer_in_words(tiny_bert, text, tmp_path, capsys):
-    asked = ["vocabulary", "trim", "--model", str(tiny_bert), "--corpus", str(text)]
-    assert main([*asked, "--cover", ".9", "--no-certificate", "--out", str(tmp_path / "out")]) == 0
-    shown = capsys.readouterr().out
+def test_the_answer_in_words(show, tiny_bert, text, tmp_path):
+    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --cover .9 --no-certificate"
+    shown = show(f"{line} --out {tmp_path}/out")
     for part in (
         f"of {len(TINY_TOKENS)} tokens are kept",
         "fewer parameters",
@@ -74,16 +53,15 @@ def test_the_answer_in_words(tiny_bert, text, tmp_path, capsys):
 def test_a_token_map_alone_needs_no_weights(ask, text, tmp_path):
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
-    asked = ("vocabulary", "trim", "--model", vocabulary, "--corpus", text, "--keep", 80)
-    code, found = ask(*asked, "--token-map", tmp_path / "map.json")
+    line = f"vocabulary trim --model {vocabulary} --corpus {text} --keep 80"
+    found = ask(f"{line} --token-map {tmp_path}/map.json")
     content = json.loads((tmp_path / "map.json").read_text(encoding="utf-8"))
-    assert code == 0 and found["tokens_after"] == content["tokens"] == 80
+    assert found["tokens_after"] == content["tokens"] == 80
     ids = content["hot_token_id"]
     assert ids == sorted(ids) and len(ids) == 80
     assert [i - n for n, i in enumerate(ids)] == content["d2t"]
-    assert content["coverage"] == found["trim"]["coverage"] and content["vocabulary"] == len(
-        TINY_TOKENS
-    )
+    assert content["coverage"] == found["trim"]["coverage"]
+    assert content["vocabulary"] == len(TINY_TOKENS)
     assert not any(path.is_dir() for path in tmp_path.iterdir())
 
 
@@ -97,26 +75,26 @@ def test_a_token_map_alone_needs_no_weights(ask, text, tmp_path):
         (("--keep", "9999"), f"the model has {len(TINY_TOKENS)}"),
     ],
 )
-def test_refusals_leave_nothing(refuse, tiny_bert, text, tmp_path, options, problem):
+def test_refusals_leave_nothing(ask, tiny_bert, text, tmp_path, options, problem):
     out = tmp_path / "out"
-    asked = ("vocabulary", "trim", "--model", tiny_bert, "--corpus", text, "--out", out)
-    assert problem in refuse(*asked, *options)
+    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --out {out}"
+    assert problem in ask(line, *options, code=2)
     assert not out.exists()
 
 
-def test_outputs_that_are_refused_before_any_work(refuse, tiny_bert, text, tmp_path):
-    asked = ("vocabulary", "trim", "--model", tiny_bert, "--corpus", text, "--cover", 1)
-    assert "No output was given" in refuse(*asked)
-    assert ".json or .safetensors" in refuse(*asked, "--token-map", tmp_path / "map.pt")
-    old = Path(tmp_path / "map.json")
+def test_outputs_that_are_refused_before_any_work(ask, tiny_bert, text, tmp_path):
+    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --cover 1"
+    assert "No output was given" in ask(line, code=2)
+    assert ".json or .safetensors" in ask(line, "--token-map", tmp_path / "map.pt", code=2)
+    old = tmp_path / "map.json"
     old.write_text("{}", encoding="utf-8")
-    assert "already exists" in refuse(*asked, "--token-map", old)
+    assert "already exists" in ask(line, "--token-map", old, code=2)
     assert old.read_text(encoding="utf-8") == "{}"
 
 
-def test_a_text_in_which_nothing_is_known(refuse, tiny_bert, tmp_path):
+def test_a_text_in_which_nothing_is_known(ask, tiny_bert, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("与 ☃\n", encoding="utf-8")
-    asked = ("vocabulary", "trim", "--model", tiny_bert, "--corpus", text, "--cover", 1)
-    assert "knows none of the 2 distinct words" in refuse(*asked, "--out", tmp_path / "out")
+    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --cover 1 --out {tmp_path}/out"
+    assert "knows none of the 2 distinct words" in ask(line, code=2)
     assert not (tmp_path / "out").exists()

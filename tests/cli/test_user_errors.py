@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
 from tests.material.lab import KNOWN
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find_command
 from vocadapt.lab.demo import DEMO

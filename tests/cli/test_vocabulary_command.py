@@ -1,28 +1,18 @@
 """The commands vocabulary compare and vocabulary study: the structure of their JSON, and errors
 for invalid files."""
 
-import json
 from itertools import compress
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.material.commands import run_line
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.identical_lines import find_held_out, hash_lines
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
-
-
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return run
 
 
 def test_compare_a_model_and_a_faulty_vocabulary(ask, tiny_bert, tmp_path, capsys):
@@ -48,19 +38,8 @@ def test_compare_the_shared_vocabularies(ask, shared):
 
 
 def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
-    asked = (
-        "vocabulary",
-        "study",
-        "--model",
-        tiny_bert,
-        "--corpus",
-        text,
-        "--workspace",
-        tmp_path / "w",
-    )
-    found = ask(
-        *asked, "--keep", 0.95, 0.9, "--heuristics", "last", "longest", "freq", "random", "cost"
-    )
+    line = f"vocabulary study --model {tiny_bert} --corpus {text} --workspace {tmp_path}/w"
+    found = ask(f"{line} --keep 0.95 0.9 --heuristics last longest freq random cost")
     assert set(found) == {"tokens", "held_out_lines", "rows", "counting_seconds", "seconds"}
     assert found["held_out_lines"] > 0
     assert [(row["heuristic"], row["keep"]) for row in found["rows"]] == [
@@ -73,35 +52,18 @@ def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
         fields = {"heuristic", "keep", "vocabulary", "tokens", "growth", "growth_in_sample"}
         assert set(row) == fields | spread
         assert row["vocabulary"] == round(row["keep"] * len(TINY_TOKENS))
-        assert row["tokens"] >= found["tokens"] and row["growth"] == pytest.approx(
-            row["tokens"] / found["tokens"] - 1, abs=1e-3
-        )
-    again = ask(*asked, "--keep", 0.95, 0.9)
+        assert row["tokens"] >= found["tokens"]
+        assert row["growth"] == pytest.approx(row["tokens"] / found["tokens"] - 1, abs=1e-3)
+    again = ask(f"{line} --keep 0.95 0.9")
     assert again["rows"] == found["rows"][:8]  # from the counts that the workspace kept
 
 
 def test_study_says_what_it_leaves_out(ask, tiny_bert, text, capsys):
     found = ask("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--keep", 1, 0.5)
-    assert {row["keep"] for row in found["rows"]} == {1.0} and all(
-        row["growth"] == 0 for row in found["rows"]
-    )
+    assert {row["keep"] for row in found["rows"]} == {1.0}
+    assert all(row["growth"] == 0 for row in found["rows"])
     assert "must stay" in found["left_out"]["0.5"]
-    assert (
-        main(
-            [
-                "vocabulary",
-                "study",
-                "--model",
-                str(tiny_bert),
-                "--corpus",
-                str(text),
-                "--keep",
-                "1",
-                "0.5",
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"vocabulary study --model {tiny_bert} --corpus {text} --keep 1 0.5") == 0
     assert "Left out: Keeping 0.5" in capsys.readouterr().out
 
 
@@ -126,16 +88,8 @@ def test_reduce_makes_a_smaller_model_of_the_studied_size(
         model.space.matrix == old.space.matrix[[old.vocabulary.ids[token] for token in kept]]
     ).all()
     cells = ask(
-        "vocabulary",
-        "study",
-        "--model",
-        tiny_bert,
-        "--corpus",
-        text,
-        "--heuristics",
-        heuristic,
-        "--keep",
-        keep,
+        f"vocabulary study --model {tiny_bert} --corpus {text} --heuristics {heuristic}"
+        f" --keep {keep}"
     )
     # The tokenizer itself reads the held-out lines.
     lines = text.read_text(encoding="utf-8").splitlines()

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import build_tiny_bert
 from tests.hostile import attacks_in_odd_orders, attacks_on_formats
 from tests.material import hostile
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
+from tests.material.tiny_bert import build_tiny_bert
 
 SECONDS = 60.0  # time limit of a command; most take less than one second
 MEMORY = 6 << 30  # limit of additional address space of a command, in bytes
@@ -127,51 +127,24 @@ def attempts(ground: Ground) -> list[Attempt]:
     ]
 
 
-def _attempt(name: str, *arguments: object) -> Attempt:
-    return Attempt(name, tuple(map(str, arguments)))
+def _attempt(name: str, line: str, *arguments: object) -> Attempt:
+    """An attempt with a command line; arguments, such as odd paths, are added as they are."""
+    return Attempt(name, (*line.split(), *map(str, arguments)))
 
 
 def _on_texts(ground: Ground) -> Iterator[Attempt]:
     for path in hostile.write_texts(ground.folder / "texts"):
         yield _attempt(f"count {path.name}", "words", "count", path, "--model", ground.model)
-        train = (
-            "vectors",
-            "train",
-            path,
-            "--model",
-            ground.model,
-            "--min-count",
-            1,
-            "--epochs",
-            1,
-            "--workers",
-            1,
-        )
-        yield _attempt(f"train {path.name}", *train, "--out", OUT)
+        train = f"vectors train --model {ground.model} --min-count 1 --epochs 1 --workers 1"
+        yield _attempt(f"train {path.name}", f"{train} --out {OUT}", path)
     for path in sorted((ground.folder / "texts" / "special").iterdir()):
         yield _attempt(f"lens {path.name}", "lens", path, "--model", ground.model)
         yield _attempt(f"context {path.name}", "context", "heart", "--corpus", path)
         yield _attempt(f"advise {path.name}", "advise", path, "--model", ground.model)
-        yield _attempt(
-            f"answer {path.name}",
-            "answer",
-            "--model",
-            ground.model,
-            "--context",
-            path,
-            "--question",
-            "who",
-        )
-        yield _attempt(
-            f"words {path.name}",
-            "vectors",
-            "import",
-            ground.folder / "a.npy",
-            "--words",
-            path,
-            "--out",
-            OUT,
-        )
+        answer = f"answer --model {ground.model} --question who --context"
+        yield _attempt(f"answer {path.name}", answer, path)
+        imported = f"vectors import {ground.folder}/a.npy --out {OUT} --words"
+        yield _attempt(f"words {path.name}", imported, path)
 
 
 def _on_vectors(ground: Ground) -> Iterator[Attempt]:
@@ -188,32 +161,10 @@ def _on_models(ground: Ground) -> Iterator[Attempt]:
 
 def _on_tasks(ground: Ground) -> Iterator[Attempt]:
     for name, (kind, path) in hostile.write_tasks(ground.folder / "tasks").items():
-        task = (
-            "finetune",
-            "--model",
-            ground.model,
-            "--task",
-            kind,
-            "--train",
-            path,
-            "--test",
-            path,
-            "--num-epochs",
-            1,
-        )
-        yield _attempt(f"finetune {kind} {name}", *task, "--limit", 4, "--out", OUT)
-        yield _attempt(
-            f"score {kind} {name}",
-            "score",
-            "--kind",
-            kind,
-            "--gold",
-            path,
-            "--predicted",
-            path,
-            "--rounds",
-            10,
-        )
+        task = f"finetune --model {ground.model} --task {kind} --num-epochs 1 --limit 4 --out {OUT}"
+        yield _attempt(f"finetune {kind} {name}", task, "--train", path, "--test", path)
+        score = f"score --kind {kind} --rounds 10"
+        yield _attempt(f"score {kind} {name}", score, "--gold", path, "--predicted", path)
 
 
 def _on_recipes(ground: Ground) -> Iterator[Attempt]:
@@ -235,65 +186,32 @@ def _on_artifacts(ground: Ground) -> Iterator[Attempt]:
 def _on_numbers(ground: Ground) -> Iterator[Attempt]:
     """Put numbers into numeric flags: each flag of these commands meets three, in turn."""
     model, text, tagged = ground.model, ground.text, ground.tagged
-    commands: dict[tuple[object, ...], str] = {
-        ("vectors", "train", text, "--model", model, "--out", OUT): (
+    commands = {
+        f"vectors train {text} --model {model} --out {OUT}": (
             "--dim --epochs --window --min-count --negative --seed --workers --alpha --subsample"
             " --resample --sample"
         ),
-        (
-            "pretrain",
-            "--from-scratch",
-            "--corpus",
-            text,
-            "--out",
-            OUT,
-            "--vocabulary",
-            150,
-            "--layers",
-            1,
-            "--hidden",
-            64,
-        ): (
+        f"pretrain --from-scratch --corpus {text} --out {OUT} --vocabulary 150 --layers 1"
+        " --hidden 64": (
             "--num-epochs --tokens --hours --length --batch-size --gradient-accumulation-steps"
             " --learning-rate --warmup-ratio --mlm-probability --dropout"
             " --seed --layers --hidden"
         ),
-        ("finetune", "--model", model, "--task", "ner", "--train", tagged, "--out", OUT): (
+        f"finetune --model {model} --task ner --train {tagged} --out {OUT}": (
             "--num-epochs --batch-size --learning-rate --chunk --warmup-ratio --weight-decay"
             " --max-grad-norm --patience --max-length"
             " --seeds --fold --limit"
         ),
-        ("project", "--model", model, "--out", "m.html", "--method", "pca", "--first", 20): (
+        f"project --model {model} --out m.html --method pca --first 20": (
             "--first --min-length --low --high --nearest --perplexity --iterations --neighbors"
             " --min-dist --pca --seed"
         ),
-        (
-            "align",
-            "--vectors",
-            ground.vectors,
-            "--model",
-            model,
-        ): "--ridge --min-count --seed --folds",
-        ("neighbors", "heart", "--vectors", ground.vectors, "--model", model): "-k",
-        (
-            "score",
-            "--kind",
-            "ner",
-            "--gold",
-            tagged,
-            "--predicted",
-            tagged,
-        ): "--rounds --confidence-level --seed",
-        (
-            "vocabulary",
-            "reduce",
-            "--model",
-            model,
-            "--heuristic",
-            "random",
-            "--out",
-            OUT,
-        ): "--keep --seed",
+        f"align --vectors {ground.vectors} --model {model}": "--ridge --min-count --seed --folds",
+        f"neighbors heart --vectors {ground.vectors} --model {model}": "-k",
+        f"score --kind ner --gold {tagged} --predicted {tagged}": (
+            "--rounds --confidence-level --seed"
+        ),
+        f"vocabulary reduce --model {model} --heuristic random --out {OUT}": "--keep --seed",
     }
     turn = 0
     for command, flags in commands.items():
@@ -301,7 +219,8 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
             for _ in range(2):
                 number = hostile.NUMBERS[turn % len(hostile.NUMBERS)]
                 turn += 1
-                yield _attempt(f"{command[0]} {flag} {number[:12]}", *command, f"{flag}={number}")
+                name = f"{command.split()[0]} {flag} {number[:12]}"
+                yield _attempt(name, command, f"{flag}={number}")
 
 
 def _on_formats(ground: Ground) -> Iterator[Attempt]:

@@ -78,7 +78,7 @@ class Lab:
 
     def spec(self, settings: WordCountsStep = SHORT, text: Path | None = None) -> Spec:
         """The sums of squares for a text."""
-        return Spec("count", settings, {"text": str(text or self.text)})
+        return Spec(settings, {"text": str(text or self.text)})
 
     def make(self, name: str, workspace: Workspace | None = None) -> Artifact:
         """Make an artifact at once."""

@@ -17,6 +17,7 @@ from streamlit.elements.lib.file_uploader_utils import (
 from streamlit.errors import StreamlitAPIException
 from streamlit.testing.v1 import AppTest
 
+from tests.material.sources import list_modules, list_nodes, parse, read_source
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import RESERVED, Workspace
 from vocadapt.system.files import MEGABYTE
@@ -108,8 +109,8 @@ def test_another_type_is_refused_by_the_server(name, types):
 
 def find_uploaders() -> dict[str, ast.Call]:
     found = {}
-    for path in sorted(UI.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in list_modules("vocadapt/ui"):
+        for node in list_nodes(parse(read_source(path))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "file_uploader":
                 found[path.relative_to(UI).as_posix()] = node
     return found
@@ -123,8 +124,7 @@ def test_every_upload_names_its_types_and_is_checked():
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         named = [node.value for node in ast.walk(given["type"]) if isinstance(node, ast.Constant)]
         assert all("/" not in name for name in named), place
-        text = (UI / place).read_text(encoding="utf-8")
-        assert "check_uploads(" in text, place
+        assert "check_uploads(" in read_source(UI / place), place
         # Two take files of any size: those that a job reads from disk.
         is_whole = place not in ("components/intake.py", "parts/storage/view.py")
         assert ("max_upload_size" in given) == is_whole, place

@@ -26,7 +26,7 @@ def test_two_jobs_run_although_the_clock_was_set_back_between_them(
     counting_step.use(monkeypatch, PYTHONPATH=os.getcwd())
     workspace = make_workspace("w")
     text = write_text(tmp_path / "text.txt", lines=3)
-    spec = Spec("count", WordCountsStep(numbers=20), {"text": text})
+    spec = Spec(WordCountsStep(numbers=20), {"text": text})
     first = start(workspace, spec, "first")
 
     class Earlier(datetime):

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import pytest
 
+from tests.material.cases import check_each
 from vocadapt.lab.demo import DEMO, TASK
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.task import read_task, read_task_file
@@ -20,7 +21,7 @@ def task():
     return read_task(DEMO.joinpath(*TASK))
 
 
-@pytest.mark.parametrize("pair", list(combinations(SENTENCES, 2)), ids="-".join)
+@check_each("pair", combinations(SENTENCES, 2), "-".join)
 def test_splits_share_no_template_and_no_filler(pair):
     one, other = (SENTENCES[split] for split in pair)
     assert not set(one["templates"]) & set(other["templates"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.cli import main
+from tests.material.commands import run_line
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import AdaptStep
@@ -101,15 +101,5 @@ def test_a_command_ends_with_a_sentence(disk, tmp_path, capsys, tiny_bert):
     disk(1_000)
     (tmp_path / "text.txt").write_text("the drug\n")
     out = tmp_path / "v"
-    code = main(
-        [
-            "vectors",
-            "train",
-            str(tmp_path / "text.txt"),
-            "--model",
-            str(tiny_bert),
-            "--out",
-            str(out),
-        ]
-    )
+    code = run_line(f"vectors train {tmp_path}/text.txt --model {tiny_bert} --out {out}")
     assert code == 2 and "free" in capsys.readouterr().err and not out.exists()

@@ -4,10 +4,7 @@ import json
 
 from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.reports import growth_curves
-from vocadapt.lab.reports.growth_curves import (
-    build_curves_path,
-    load_or_measure_growth_curves,
-)
+from vocadapt.lab.reports.growth_curves import build_curves_path, load_or_measure_growth_curves
 from vocadapt.models.language_model import open_model
 from vocadapt.vocabulary.growth.growth import SIZES, Reducer
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS

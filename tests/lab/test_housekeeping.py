@@ -9,7 +9,6 @@ import zipfile
 
 import pytest
 
-from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping import renames, trash
@@ -42,15 +41,9 @@ from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
 
-@pytest.fixture(scope="module")
-def seeded(tmp_path_factory, tiny_bert):
-    return seed_workspace(tmp_path_factory.mktemp("housekeeping") / "trials", tiny_bert)
-
-
 @pytest.fixture
-def workspace(seeded, tmp_path):
-    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
-    return Workspace(tmp_path / "trials")
+def workspace(seeded_copy):
+    return seeded_copy
 
 
 def list_names(workspace):

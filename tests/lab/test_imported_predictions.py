@@ -5,14 +5,10 @@ import shutil
 
 import pytest
 
-from tests.conftest import edit_json
+from tests.material.files import edit_json
 from vocadapt.errors import InputError
-from vocadapt.lab.inputs.tasks import (
-    import_prediction_files,
-    list_imported_predictions,
-)
+from vocadapt.lab.inputs.tasks import import_prediction_files, list_imported_predictions
 from vocadapt.lab.jobs.uploads import hide_upload_paths
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 GOLD = "No\tO\ngout\tB-D\n\nIt\tO\n"
@@ -20,11 +16,6 @@ GOLD = "No\tO\ngout\tB-D\n\nIt\tO\n"
 
 def import_predictions(kind, gold, predicted, folder, scorer=""):
     return import_prediction_files(kind, gold, [(predicted, folder)], scorer)[0]
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    return Workspace(tmp_path / "w")
 
 
 def write(folder, name, text):

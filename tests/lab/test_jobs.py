@@ -49,11 +49,6 @@ SOON = 20  # seconds
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    return Workspace(tmp_path / "w")
-
-
-@pytest.fixture
 def text(tmp_path):
     return write_text(tmp_path / "text.txt")
 
@@ -191,11 +186,9 @@ def test_a_job_names_the_canceled_job_whose_result_it_needs(workspace, endless, 
     first.cancel(grace=SOON)
     busy.cancel(grace=SOON)
     status = second.wait(LONG)
-    assert (status.state, status.error, status.remedy) == (
-        "failed",
-        "mine is missing: the job that makes it (Import text) is canceled.",
-        "Resume the job that makes mine, then this one.",
-    )
+    assert status.state == "failed"
+    assert status.error == "mine is missing: the job that makes it (Import text) is canceled."
+    assert status.remedy == "Resume the job that makes mine, then this one."
     # The remedy works: it can be resumed as soon as the other is done.
     assert not second.may_succeed
     assert resume(workspace, first).wait(LONG).state == "done", first.log()
@@ -324,15 +317,8 @@ def starter(workspace, spec, at=0.0, lives=0.0):
     """A process of its own that starts a job at a moment, and lives on for some seconds: what a
     server is to a job.
     """
-    command = [
-        sys.executable,
-        "-c",
-        STARTER,
-        str(workspace.root),
-        spec.to_json(),
-        str(at),
-        str(lives),
-    ]
+    given = [workspace.root, spec.to_json(), str(at), str(lives)]
+    command = [sys.executable, "-c", STARTER, *given]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     )
@@ -347,9 +333,8 @@ def test_of_two_processes_that_start_the_same_target_at_once_one_wins(workspace,
     assert job.wait(LONG).state == "done", job.log()
     assert sorted(codes) == [0, 2], said
     assert "is making" in "".join(said) or "already exists" in "".join(said)
-    assert left_in(workspace.root / "corpora") == ["mine"] and left_in(workspace.root / "jobs") == [
-        job.id
-    ]
+    assert left_in(workspace.root / "corpora") == ["mine"]
+    assert left_in(workspace.root / "jobs") == [job.id]
 
 
 def test_kill_9_of_the_server_does_not_touch_its_job(workspace, endless):
@@ -378,10 +363,8 @@ def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
     with pytest.raises(InputError, match=f"The job {job.id} is making"):
         start(workspace, endless, "v", overwrite=True)
     assert list_jobs(workspace) == [job]
-    assert (
-        list_promised_names(workspace, "vectors") == {"v"}
-        and list_promised_names(workspace, "corpora") == set()
-    )
+    assert list_promised_names(workspace, "vectors") == {"v"}
+    assert list_promised_names(workspace, "corpora") == set()
     job.cancel(grace=10)
     assert list_promised_names(workspace, "vectors") == set()
 
@@ -526,11 +509,9 @@ def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
     asleep = job.status()
     os.kill(asleep.pid, signal.SIGCONT)
     time.sleep(1.5)
-    assert (
-        asleep.state == "running"
-        and job.status().state == "running"
-        and job.status().updated > asleep.updated
-    )
+    assert asleep.state == "running"
+    assert job.status().state == "running"
+    assert job.status().updated > asleep.updated
 
 
 def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
@@ -547,7 +528,7 @@ def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
 
 def test_the_log_describes_the_job_and_its_step(workspace, text, monkeypatch):
     counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]))
-    job = start(workspace, Spec("count", WordCountsStep(60, 0.03), {"text": text}), "n")
+    job = start(workspace, Spec(WordCountsStep(60, 0.03), {"text": text}), "n")
     assert job.wait(LONG).state == "done"
     log = job.log()
     assert all(
@@ -611,7 +592,7 @@ def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(
     counting_step.use(
         monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]), **{counting_step.FULL: str(flag)}
     )
-    job = start(workspace, Spec("count", WordCountsStep(100, 0.03), {"text": text}), "n")
+    job = start(workspace, Spec(WordCountsStep(100, 0.03), {"text": text}), "n")
     wait_for(job, "running")
     flag.write_text("" if still_full_at_the_end else "status")
     time.sleep(1.5)

@@ -7,25 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import build_tiny_bert
-from tests.lab.test_killed_jobs import LONG, kill
 from tests.material.finetuning import sentences, write_conll
-from vocadapt.lab.jobs.queue import list_jobs, resume, start
+from tests.material.killed_jobs import LONG, kill
+from tests.material.tiny_bert import build_tiny_bert
+from vocadapt.lab.jobs.queue import resume, start
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.finetune.settings import FinetuneSettings
 
 
 @pytest.fixture
-def workspace(tmp_path, monkeypatch):
+def workspace(make_workspace, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    found = Workspace(tmp_path / "w")
-    yield found
-    for job in list_jobs(found):
-        job.cancel(grace=2)
+    return make_workspace("w")
 
 
 @pytest.mark.slow

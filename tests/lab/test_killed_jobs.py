@@ -1,10 +1,8 @@
 """`kill -9` at any moment of a job loses no finished result, leaves no incomplete artifact, and
 is recoverable."""
 
-import os
 import random
 import re
-import signal
 import time
 from pathlib import Path
 
@@ -12,51 +10,29 @@ import pytest
 
 from tests.material import counting_step
 from tests.material.counting_step import MOMENTS, RESULT, WordCountsStep
+from tests.material.killed_jobs import LONG, kill
 from tests.material.lab import write_text
 from vocadapt.lab.jobs.queue import find_job, list_jobs, remove_remains, resume, start
-from vocadapt.lab.jobs.status import read_status
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked.from_scratch import ScratchSettings
 from vocadapt.training.masked.settings import MaskedSettings
 
-LONG = 60
 SQUARES = "\n".join(str(sum(i * i for i in range(n + 1))) for n in range(40))
 FILES = {"spec.json", "status.json", "metrics.jsonl", "log.txt", "checkpoint", "cancel"}
 
 
 @pytest.fixture
-def workspace(tmp_path, monkeypatch):
+def workspace(make_workspace, monkeypatch):
     counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]))
-    found = Workspace(tmp_path / "w")
-    yield found
-    for job in list_jobs(found):
-        job.cancel(grace=2)
+    return make_workspace("w")
 
 
 @pytest.fixture
 def spec(tmp_path):
-    return Spec("count", WordCountsStep(), {"text": write_text(tmp_path / "text.txt", lines=3)})
-
-
-def kill(job):
-    """Kill -9, by the pid that it wrote, or before it could write one by the one whose command line
-    names it.
-    """
-    import psutil
-
-    pid = read_status(job.folder).pid
-    if not pid:
-        mine = (
-            child for child in psutil.Process().children() if job.id in " ".join(child.cmdline())
-        )
-        pid = next((child.pid for child in mine), 0)
-    if pid:
-        os.kill(pid, signal.SIGKILL)
-    assert not job.wait(10).alive
+    return Spec(WordCountsStep(), {"text": write_text(tmp_path / "text.txt", lines=3)})
 
 
 def results(workspace):
@@ -79,7 +55,7 @@ def test_the_step_itself_is_right(workspace, spec, tmp_path):
 @pytest.mark.slow
 def test_twenty_random_moments_of_kill_9(workspace, spec):
     rng = random.Random(20)
-    old = Spec("count", WordCountsStep(numbers=3, pause=0), spec.inputs)
+    old = Spec(WordCountsStep(numbers=3, pause=0), spec.inputs)
     run_step(old, workspace.folder("corpora", "finished"))
     began = time.monotonic()
     job = start(workspace, spec, "clean")
@@ -120,7 +96,7 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
     run_step(
-        Spec("count", WordCountsStep(numbers=3, pause=0), spec.inputs),
+        Spec(WordCountsStep(numbers=3, pause=0), spec.inputs),
         workspace.folder("corpora", "mine"),
     )
     with monkeypatch.context() as patch:

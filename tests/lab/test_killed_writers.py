@@ -14,6 +14,7 @@ import pytest
 import vocadapt
 from tests.material.kill_points import run_and_kill
 from tests.material.lab import LONG, write_text
+from tests.material.sources import list_modules, list_nodes, parse, read_source
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.experiments.published.imports import import_values, read_imported
 from vocadapt.lab.experiments.search.saved import save_search
@@ -308,8 +309,8 @@ def find_puts() -> dict[str, set[str]]:
     """
     found: dict[str, set[str]] = {}
     for part in ("lab", "ui"):
-        for path in (PACKAGE / part).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for path in list_modules(f"vocadapt/{part}"):
+            for node in list_nodes(parse(read_source(path))):
                 if not isinstance(node, ast.FunctionDef):
                     continue
                 called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))

@@ -47,12 +47,10 @@ def runs(tmp_path, **said):
 def test_two_runs(tmp_path):
     found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
     assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
-    assert (
-        found.tokenizations == ("base", "base")
-        and found.slicing().by_tokenization() == {}
-        and found.train is None
-        and not found.words.has_two_tokenizations
-    )
+    assert found.tokenizations == ("base", "base")
+    assert found.slicing().by_tokenization() == {}
+    assert found.train is None
+    assert not found.words.has_two_tokenizations
     assert found.ending("ia") is None
     assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
 
@@ -79,17 +77,14 @@ def test_other_settings_of_the_slices_tokenize_no_word_again(tmp_path, monkeypat
 def test_the_tokenizations_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
-    assert found.tokenizations == ("base", "pooled") and list(
-        found.slicing().by_tokenization()
-    ) == [
+    assert found.tokenizations == ("base", "pooled")
+    assert list(found.slicing().by_tokenization()) == [
         "base",
         "adapted",
         "pooled",
     ]
-    assert (
-        found.words.tokenize("tachycardia").new == ("tachycardia",)
-        and found.words.tokenize("tachycardia").seen > 0
-    )
+    assert found.words.tokenize("tachycardia").new == ("tachycardia",)
+    assert found.words.tokenize("tachycardia").seen > 0
     words = [
         (word, tag)
         for one in found.train
@@ -97,12 +92,12 @@ def test_the_tokenizations_of_one_run(trained):
         if word.endswith("ia")
     ]
     ending = found.ending("ia")
-    assert (ending.occurrences, ending.inside) == (
-        len(words),
-        sum(tag != "O" for _, tag in words),
-    ) and ending.inside > 0
+    assert ending.occurrences == len(words)
+    assert ending.inside == sum(tag != "O" for _, tag in words)
+    assert ending.inside > 0
     assert found.ending("ia") is ending  # counted once
-    assert len(found.train) == 15 and set(found.slicing().available) >= {
+    assert len(found.train) == 15
+    assert set(found.slicing().available) >= {
         "new-token",
         "unseen",
         "unseen-entity",

@@ -13,12 +13,6 @@ from vocadapt.lab.workspace.lesson_progress import (
     reset_progress,
     save_progress,
 )
-from vocadapt.lab.workspace.workspace import Workspace
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    return Workspace(tmp_path / "w")
 
 
 def test_progress_is_saved_and_continued(workspace):

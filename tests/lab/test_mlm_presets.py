@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.conftest import TINY_TOKENS
+from tests.material.commands import run_line
 from tests.material.lab import NEW
-from vocadapt.cli import main
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -25,7 +25,7 @@ from vocadapt.training.trained_parameters import find_new_ids
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
-QUICK = ["--tokens", "1024", "--length", "16", "--batch-size", "8", "--learning-rate", "0.003"]
+QUICK = "--tokens 1024 --length 16 --batch-size 8 --learning-rate 0.003"
 
 
 @pytest.fixture(scope="module")
@@ -41,46 +41,36 @@ def target(make_bert):
     return make_bert("target", tokens=[*TINY_TOKENS, *NEW])
 
 
-def made(capsys, out, *given):
-    assert main(["adapt", *map(str, given), "--out", str(out), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def state(folder):
     return open_model(folder).network.state_dict()
 
 
-def test_green_bert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_path, capsys):
-    given = ("--model", tiny_bert, "--corpus", long_text)
-    made(capsys, tmp_path / "a", "--preset", "green-bert", *given, "--no-certificate")
-    answer = made(
-        capsys, tmp_path / "b", "--preset", "green-bert+mlm", *given, *QUICK[2:], "--tokens", "5120"
-    )
+def test_green_bert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_path, ask):
+    line = f"adapt --model {tiny_bert} --corpus {long_text}"
+    ask(f"{line} --preset green-bert --out {tmp_path}/a --no-certificate")
+    more = QUICK.replace("1024", "5120")
+    answer = ask(f"{line} --preset green-bert+mlm --out {tmp_path}/b {more}")
     told, before, after = (
         answer["numbers"]["pretraining"],
         state(tmp_path / "a"),
         state(tmp_path / "b"),
     )
-    assert (told["stage"], told["tokens"], told["steps"]) == ("embeddings", 5120, 40) and answer[
-        "numbers"
-    ]["certificate"] is True
+    assert (told["stage"], told["tokens"], told["steps"]) == ("embeddings", 5120, 40)
+    assert answer["numbers"]["certificate"] is True
     assert told["loss_per_character"]["after"] < told["loss_per_character"]["before"]
     model = open_model(tmp_path / "b")
     new = find_new_ids(model)
-    assert {model.vocabulary.tokens[i] for i in new} == set(NEW) and open_base_model(
-        model
-    ) is not None
+    assert {model.vocabulary.tokens[i] for i in new} == set(NEW)
+    assert open_base_model(model) is not None
     moved = {name for name in after if not torch.equal(before[name], after[name])} - {
         "cls.predictions.decoder.weight"
     }
     assert moved - {"cls.predictions.decoder.bias"} == {ROWS, BIAS}
     assert set((before[ROWS] != after[ROWS]).any(dim=1).nonzero().flatten().tolist()) <= set(new)
     record = json.loads((tmp_path / "b" / "vocadapt.json").read_text())
-    assert (
-        record["certificate"]["passed"]
-        and "certified" not in record
-        and len(record["pretraining"]) == 1
-    )
+    assert record["certificate"]["passed"]
+    assert "certified" not in record
+    assert len(record["pretraining"]) == 1
     card = (tmp_path / "b" / "README.md").read_text(encoding="utf-8")
     assert "checks that nothing else changed" in card and "pretraining: stage `embeddings`" in card
     assert not list((tmp_path / "b").glob(".*")) and is_preset(get_preset("green-bert+mlm"))
@@ -90,25 +80,14 @@ def test_green_bert_with_training_of_its_embeddings(tiny_bert, long_text, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_transfer_with_training_of_the_whole_model(
-    tiny_bert, target, long_text, tmp_path, capsys
-):
+def test_a_transfer_with_training_of_the_whole_model(tiny_bert, target, long_text, tmp_path, ask):
     source = tiny_bert
-    given = (
-        "--model",
-        source,
-        "--target",
-        target,
-        "--corpus",
-        long_text,
-        "--stage",
-        "continued",
-        *QUICK,
+    answer = ask(
+        f"adapt --preset transfer-syntactic+mlm --model {source} --target {target}"
+        f" --corpus {long_text} --stage continued {QUICK} --out {tmp_path}/m"
     )
-    answer = made(capsys, tmp_path / "m", "--preset", "transfer-syntactic+mlm", *given)
-    assert (
-        answer["numbers"]["certificate"] is True and answer["numbers"]["pretraining"]["frozen"] == 0
-    )
+    assert answer["numbers"]["certificate"] is True
+    assert answer["numbers"]["pretraining"]["frozen"] == 0
     record = json.loads((tmp_path / "m" / "vocadapt.json").read_text())
     assert record["certificate"]["passed"] and record["certified"] == "before the training"
     assert "**Certificate passed** before the training" in (tmp_path / "m" / "README.md").read_text(
@@ -127,7 +106,7 @@ def test_a_transfer_with_training_of_the_whole_model(
     ids=["transfer", "vectors"],
 )
 def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
-    given, tiny_bert, target, long_vectors, long_text, tmp_path, capsys, monkeypatch
+    given, tiny_bert, target, long_vectors, long_text, tmp_path, ask, monkeypatch
 ):
     def counting(*arguments, **options):
         raise AssertionError("the plan does not look at counts")
@@ -136,17 +115,8 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
     name, option = given
     source = target if option == "--target" else long_vectors
-    options = (
-        "--model",
-        tiny_bert,
-        option,
-        source,
-        "--corpus",
-        long_text,
-        "--no-certificate",
-        *QUICK,
-    )
-    numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
+    line = f"adapt --preset {name} --model {tiny_bert} {option} {source} --corpus {long_text}"
+    numbers = ask(f"{line} --no-certificate {QUICK} --out {tmp_path}/m")["numbers"]
     assert numbers["added"] >= len(NEW) and numbers["pretraining"]["tokens"] == 1024
     assert get_preset(name).needs == {"text", option.removeprefix("--")}
 
@@ -154,33 +124,19 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--preset", "transfer-semantic+mlm", "--target", "TARGET"], "needs a text"),
-        (
-            ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--length", "100"],
-            "64 wordpieces at most",
-        ),
-        (["--preset", "green-bert", "--corpus", "TEXT", "--tokens", "100"], "was not requested"),
-        (["--preset", "green-bert", "--corpus", "TEXT", "--stage", "extension"], "no extension"),
-        (["--preset", "exbert-s3", "--corpus", "TEXT", "--stage", "continued"], "is an exBERT"),
-        (
-            ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--tokens", "5", "--hours", "1"],
-            "not allowed with",
-        ),
+        ("transfer-semantic+mlm --target {target}", "needs a text"),
+        ("green-bert+mlm --corpus {text} --length 100", "64 wordpieces at most"),
+        ("green-bert --corpus {text} --tokens 100", "was not requested"),
+        ("green-bert --corpus {text} --stage extension", "no extension"),
+        ("exbert-s3 --corpus {text} --stage continued", "is an exBERT"),
+        ("green-bert+mlm --corpus {text} --tokens 5 --hours 1", "not allowed with"),
     ],
 )
 def test_mistakes_are_one_message_and_leave_nothing(
     given, said, tiny_bert, target, long_text, tmp_path, capsys
 ):
-    named = {"TARGET": str(target), "TEXT": str(long_text)}
-    command = [
-        "adapt",
-        "--model",
-        str(tiny_bert),
-        *(named.get(part, part) for part in given),
-        "--out",
-        str(tmp_path / "w" / "m"),
-    ]
-    assert main(command) == 2
+    given = given.format(target=target, text=long_text)
+    assert run_line(f"adapt --model {tiny_bert} --out {tmp_path}/w/m --preset {given}") == 2
     found = capsys.readouterr()
     assert said in found.err and len(found.err.splitlines()) <= 3 and not (tmp_path / "w").exists()
 
@@ -195,37 +151,21 @@ def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
     )
     options = Namespace(stage=None, num_epochs=3.0, learning_rate=None)
     training = _change_pretraining(recipe, vars(options)).pretraining.training
-    assert (training.budget, training.epochs, training.tokens, training.hours) == (
-        "epochs",
-        3.0,
-        0,
-        0.0,
-    )
+    assert training.budget == "epochs"
+    assert training.epochs == 3.0
+    assert training.tokens == 0
+    assert training.hours == 0.0
     options.num_epochs, options.learning_rate = None, 2e-3
     training = _change_pretraining(recipe, vars(options)).pretraining.training
-    assert (training.budget, training.tokens, training.lr) == (
-        "tokens",
-        5_000_000,
-        2e-3,
-    )  # none is said: it keeps its own
+    assert training.budget == "tokens"
+    assert training.tokens == 5_000_000
+    assert training.lr == 2e-3  # none is said: it keeps its own
 
 
-def test_a_model_without_a_masked_word_head_is_refused_at_once(
-    make_bert, long_text, tmp_path, capsys
-):
-    command = [
-        "adapt",
-        "--preset",
-        "green-bert+mlm",
-        "--model",
-        str(make_bert(head="BertModel")),
-        "--corpus",
-        str(long_text),
-    ]
-    capsys.readouterr()
-    assert main([*command, "--length", "16", "--out", str(tmp_path / "m")]) == 2
-    found = capsys.readouterr().err
-    assert "no masked-language-model head" in found, found
+def test_a_model_without_a_masked_word_head_is_refused_at_once(make_bert, long_text, tmp_path, ask):
+    model = make_bert(head="BertModel")
+    line = f"adapt --preset green-bert+mlm --model {model} --corpus {long_text} --length 16"
+    assert "no masked-language-model head" in ask(f"{line} --out {tmp_path}/m", code=2)
 
 
 def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
@@ -248,7 +188,5 @@ def test_every_such_preset_is_its_own_with_training_behind():
     ]
     for name in WITH_PRETRAINING:
         assert PRESETS[f"{name}+mlm"].needs == PRESETS[name].needs | {"text"}
-        assert (
-            PRESETS[f"{name}+mlm"].pretraining.stage == "embeddings"
-            and not PRESETS[name].pretraining.stage
-        )
+        assert PRESETS[f"{name}+mlm"].pretraining.stage == "embeddings"
+        assert not PRESETS[name].pretraining.stage

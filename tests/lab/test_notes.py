@@ -7,12 +7,6 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.notes import FILE, MAX_NOTE_LENGTH, list_tags, load_notes, save_note
-from vocadapt.lab.workspace.workspace import Workspace
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    return Workspace(tmp_path / "w")
 
 
 def test_a_note_is_kept_changed_and_removed(workspace):
@@ -25,16 +19,13 @@ def test_a_note_is_kept_changed_and_removed(workspace):
         "10369876 · sentence 4",
     )
     note = load_notes(workspace)["a"]
-    assert (note.text, note.tags, note.about) == (
-        "gold is wrong",
-        ("boundary", "two words"),
-        "10369876 · sentence 4",
-    )
+    assert note.text == "gold is wrong"
+    assert note.tags == ("boundary", "two words")
+    assert note.about == "10369876 · sentence 4"
     save_note(workspace, "b", "", ["rare"])
     save_note(workspace, "a", "no, it is right")
-    assert load_notes(workspace)["a"].text == "no, it is right" and list_tags(
-        load_notes(workspace)
-    ) == ["rare"]
+    assert load_notes(workspace)["a"].text == "no, it is right"
+    assert list_tags(load_notes(workspace)) == ["rare"]
     assert save_note(workspace, "a", "  ") is None and list(load_notes(workspace)) == ["b"]
     assert [path.name for path in workspace.root.iterdir()] == [FILE]  # no draft is left
 

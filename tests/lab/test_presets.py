@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import TINY_TOKENS
-from tests.vocabulary.test_removing_plans import HEADS
+from tests.material.adapted import HEADS
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.__main__ import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import AdaptStep
@@ -113,9 +113,8 @@ def test_every_head_survives_a_reduction(
 ) -> None:
     folder = make_bert(head=head)
     out = made("reduced-last-5", tmp_path / "m", folder)
-    assert failed(folder, out) == [] and numbers_of(out)["dropped"] == len(TINY_TOKENS) - round(
-        0.95 * len(TINY_TOKENS)
-    )
+    assert failed(folder, out) == []
+    assert numbers_of(out)["dropped"] == len(TINY_TOKENS) - round(0.95 * len(TINY_TOKENS))
     assert open_model(out).config["architectures"] == [head]
 
 
@@ -162,9 +161,8 @@ def test_a_cased_target_is_refused(make_bert: Callable[..., Path], tmp_path: Pat
 def test_families_of_presets() -> None:
     assert get_preset("reduced-longest-33").vocabulary.removed == 0.33
     assert get_preset("combined-freq-50").vocabulary.remove_by == "freq"
-    assert is_preset(get_preset("reduced-cost-40")) and not is_preset(
-        PRESETS["green-bert"].__class__("mine")
-    )
+    assert is_preset(get_preset("reduced-cost-40"))
+    assert not is_preset(PRESETS["green-bert"].__class__("mine"))
     for wrong in ("reduced-last-0", "reduced-last-101", "reduced-last-", "combined-shortest-25"):
         with pytest.raises(InputError):
             get_preset(wrong)
@@ -197,12 +195,10 @@ def test_options_change_only_what_they_name_of_a_recipe() -> None:
     )
     recipe = _change_heuristics(get_preset("reduced-freq-25"), asked)
     plan = recipe.vocabulary
-    assert (plan.kind, plan.remove_by, plan.removed, plan.add_by) == (
-        "combined",
-        "freq",
-        0.25,
-        "savings",
-    )
+    assert plan.kind == "combined"
+    assert plan.remove_by == "freq"
+    assert plan.removed == 0.25
+    assert plan.add_by == "savings"
     assert recipe.initializer.method == "syntactic" and recipe.needs == {"counts"}
     asked = dict(
         remove_by="last", add_by=None, removed=None, preset="combined-freq-50", recipe=None
@@ -256,11 +252,7 @@ def test_presets_after_fast_2023_count_the_mark_in_lengths_and_other_plans_do_no
 def test_the_mark_is_an_option_of_adapt(tiny_bert: Path, tmp_path: Path) -> None:
     for name, flags, counted in (("a", [], True), ("b", ["--no-count-marks"], False)):
         line = [
-            "adapt",
-            "--model",
-            str(tiny_bert),
-            "--preset",
-            "reduced-last-5",
+            *f"adapt --model {tiny_bert} --preset reduced-last-5".split(),
             *flags,
             "--out",
             str(tmp_path / name),

@@ -62,12 +62,10 @@ def drawn_of(space, step=None):
 
 
 def same(one, other):
-    assert (
-        one.words == other.words
-        and one.how == other.how
-        and one.of == other.of
-        and one.settings == other.settings
-    )
+    assert one.words == other.words
+    assert one.how == other.how
+    assert one.of == other.of
+    assert one.settings == other.settings
     assert one.regions.regions == other.regions.regions and one.first.quality == other.first.quality
     for get in (
         lambda m: m.rows,
@@ -87,15 +85,12 @@ def test_a_projection_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, 
         Spec(step, {"space": tiny_bert, "other": vectors}),
         workspace.folder("projections", "m"),
     )
-    assert [found.name for found in workspace.artifacts("projections")] == [
-        "m"
-    ] and made.explain_staleness(workspace) == []
+    assert [found.name for found in workspace.artifacts("projections")] == ["m"]
+    assert made.explain_staleness(workspace) == []
     manifest = made.manifest
-    assert (
-        manifest.seed == 7
-        and manifest.settings["choice"]["first"] == 20
-        and set(manifest.inputs) == {"space", "other"}
-    )
+    assert manifest.seed == 7
+    assert manifest.settings["choice"]["first"] == 20
+    assert set(manifest.inputs) == {"space", "other"}
     assert {"numpy", "scikit-learn", "openTSNE", "umap-learn"} <= set(manifest.versions)
     assert (manifest.numbers["shown"], manifest.numbers["second"]["name"]) == (20, vectors.name)
     kept = load_projection(made.folder)
@@ -180,18 +175,15 @@ def test_tables_hold_words_literally(hostile, tmp_path):
 
 def test_the_page_is_complete_and_no_word_is_markup(hostile):
     page = render_page(drawn_of(hostile))
-    assert (
-        len(re.findall(r"<script[^>]*src=", page)) == 0 and "<link" not in page.split("<script")[0]
-    )
+    assert len(re.findall(r"<script[^>]*src=", page)) == 0
+    assert "<link" not in page.split("<script")[0]
     outside = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert "alert(1)" not in outside and "<i>" not in outside and "&lt;i&gt;hostile" in outside
     data = page[page.rindex("Plotly.newPlot") :]
     assert "$x$" not in data and "<s>" not in data and "<b>" not in data
-    assert (
-        f"{len(HOSTILE)} of {len(HOSTILE)} shown" in outside
-        and "trustworthiness@5" in outside
-        and "seed 1" in outside
-    )
+    assert f"{len(HOSTILE)} of {len(HOSTILE)} shown" in outside
+    assert "trustworthiness@5" in outside
+    assert "seed 1" in outside
 
 
 def test_a_file_that_is_there_is_not_replaced_unasked(hostile, tmp_path):
@@ -218,29 +210,20 @@ def test_without_a_browser_a_picture_is_one_clear_line(hostile, tmp_path, monkey
 
 
 @pytest.fixture
-def ask(capsys, tmp_path, monkeypatch):
+def ask(ask, tmp_path, monkeypatch):
+    """Run commands in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        capsys.readouterr()
-        code = main(["project", *map(str, arguments), "--json"])
-        out, err = capsys.readouterr()
-        assert code == 0, err
-        return json.loads(out)
-
-    return run
+    return ask
 
 
 def test_the_command_writes_each_format(ask, tiny_bert, tmp_path):
     for ending in ("html", "csv", "parquet"):
-        answer = ask("--model", tiny_bert, "--first", 12, "--out", f"m.{ending}")
+        answer = ask("project", "--model", tiny_bert, "--first", 12, "--out", f"m.{ending}")
         assert answer["out"] == f"m.{ending}" and (tmp_path / answer["out"]).stat().st_size > 300
         assert (answer["shown"], answer["settings"]["choice"]["first"]) == (12, 12)
-        assert (
-            0 < answer["trustworthiness"] <= 1
-            and 0 <= answer["preservation"] <= 1
-            and answer["seconds"] > 0
-        )
+        assert 0 < answer["trustworthiness"] <= 1
+        assert 0 <= answer["preservation"] <= 1
+        assert answer["seconds"] > 0
         assert answer["how"].startswith(
             f"12 of {answer['of']} shown: the first 12, longer than 3 characters"
         )
@@ -248,22 +231,11 @@ def test_the_command_writes_each_format(ask, tiny_bert, tmp_path):
 
 def test_the_command_makes_an_artifact(ask, vectors, tiny_bert, tmp_path):
     answer = ask(
-        "--vectors",
-        vectors,
-        "--other",
-        tiny_bert,
-        "--workspace",
-        "ws",
-        "--name",
-        "both",
-        "--min-length",
-        0,
+        f"project --vectors {vectors} --other {tiny_bert} --workspace ws --name both --min-length 0"
     )
     folder = tmp_path / "ws" / "projections" / "both"
-    assert (
-        answer["manifest"] == str(folder / "manifest.json")
-        and Manifest.load(folder).kind == "projections"
-    )
+    assert answer["manifest"] == str(folder / "manifest.json")
+    assert Manifest.load(folder).kind == "projections"
     assert answer["second"]["name"] == "tiny-bert" and answer["moved"] > 0
     assert open_artifact(folder).manifest.command.startswith(
         "python -m vocadapt project --vectors "
@@ -271,7 +243,7 @@ def test_the_command_makes_an_artifact(ask, vectors, tiny_bert, tmp_path):
 
 
 def test_the_command_looks_around_a_word(ask, vectors):
-    answer = ask("--vectors", vectors, "--around", "cancer", "--nearest", 5, "--out", "m.csv")
+    answer = ask(f"project --vectors {vectors} --around cancer --nearest 5 --out m.csv")
     assert answer["shown"] == 6 and "cancer and its 5 nearest" in answer["how"]
     assert pd.read_csv("m.csv").token[0] == "cancer"
 
@@ -290,9 +262,8 @@ def test_an_exported_layout_comes_back_as_a_projection(hostile, tmp_path):
     again = build_imported_projection(
         OpenedSpace(None, hostile), tmp_path / "m.csv", ImportLayoutStep()
     )
-    assert again.words == drawn.words and np.allclose(
-        again.first.projection.xy, drawn.first.projection.xy
-    )
+    assert again.words == drawn.words
+    assert np.allclose(again.first.projection.xy, drawn.first.projection.xy)
     assert again.first.quality == drawn.first.quality
     assert again.method == "layout from m.csv" and again.how.endswith("a layout from m.csv")
     save_projection(again, tmp_path)
@@ -304,16 +275,17 @@ def test_the_command_imports_a_layout(ask, vectors, tmp_path):
     space = open_space(vectors).space
     lines = [f"{word},{place},{place * place}" for place, word in enumerate(space.words[:6])]
     (tmp_path / "own.csv").write_text("\n".join(["token,x,y", *lines, "nowhere,1,1"]))
-    answer = ask("--vectors", vectors, "--layout", "own.csv", "--workspace", "ws", "--name", "own")
+    answer = ask(f"project --vectors {vectors} --layout own.csv --workspace ws --name own")
     assert answer["shown"] == 6 and answer["method"] == "layout from own.csv"
     assert "1 of 7 tokens are unknown to the space: 'nowhere'" in answer["how"]
     made = open_artifact(tmp_path / "ws" / "projections" / "own")
-    assert made.manifest.step == "import-layout" and set(made.manifest.inputs) == {
+    assert made.manifest.step == "import-layout"
+    assert set(made.manifest.inputs) == {
         "space",
         "layout",
     }
     assert "--layout" in made.manifest.command
-    answer = ask("--vectors", vectors, "--layout", "own.csv", "--out", "m.csv")
+    answer = ask("project", "--vectors", vectors, "--layout", "own.csv", "--out", "m.csv")
     assert pd.read_csv("m.csv").x.tolist() == [0, 1, 2, 3, 4, 5]
 
 
@@ -329,7 +301,7 @@ def test_a_layout_is_of_one_space(capsys, vectors, tiny_bert, tmp_path):
 
 def test_the_command_shows_listed_tokens(ask, vectors):
     words = open_space(vectors).space.words[:4]
-    answer = ask("--vectors", vectors, "--tokens", *words, "--out", "m.csv")
+    answer = ask("project", "--vectors", vectors, "--tokens", *words, "--out", "m.csv")
     assert pd.read_csv("m.csv").token.map(unescape_cell).tolist() == list(words)
     assert answer["how"].endswith("a selection of 4")
 

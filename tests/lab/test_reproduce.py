@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SPECIAL
+from tests.material.tiny_bert import SPECIAL
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.published.imports import fill_imported, import_values

@@ -44,18 +44,14 @@ def workspace(tmp_path):
 
 def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
     green = open_runs(workspace.root / "runs" / "green")
-    assert (green.name, green.task, green.kind.name, green.model, green.seeds) == (
-        "green",
-        "toy",
-        "ner",
-        "green",
-        (1, 2),
-    )
-    assert (green.tokenizations, green.main_tokenization, green.metric) == (
-        ("base", "adapted", "pooled"),
-        "pooled",
-        "f1",
-    )
+    assert green.name == "green"
+    assert green.task == "toy"
+    assert green.kind.name == "ner"
+    assert green.model == "green"
+    assert green.seeds == (1, 2)
+    assert green.tokenizations == ("base", "adapted", "pooled")
+    assert green.main_tokenization == "pooled"
+    assert green.metric == "f1"
     assert green.values() == (
         1.0,
         pytest.approx(2 / 3),
@@ -100,19 +96,15 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
         workspace, lambda artifact: asked.append(artifact.name) or open_artifact_runs(artifact)
     )
     assert runs == [] and asked == ["green", "base"]  # each once
-    assert (
-        list(found) == ["green", "base"]
-        and "not valid JSON" in found["base"]
-        and "lacks entries that a run must have" in found["green"]
-    )
+    assert list(found) == ["green", "base"]
+    assert "not valid JSON" in found["base"]
+    assert "lacks entries that a run must have" in found["green"]
     told = describe_unreadable(found, 2)
+    assert told.startswith("2 of 2 runs cannot be read and are skipped: green (")
+    assert "; base (" in told
+    assert describe_unreadable({}, 7) == ""
     assert (
-        told.startswith("2 of 2 runs cannot be read and are skipped: green (")
-        and "; base (" in told
-    )
-    assert (
-        describe_unreadable({}, 7) == ""
-        and describe_unreadable({"a": "why."}, 1)
+        describe_unreadable({"a": "why."}, 1)
         == "1 of 1 run cannot be read and is skipped: a (why)."
     )
     assert (

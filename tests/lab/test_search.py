@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.__main__ import main
 from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
 from vocadapt.errors import Canceled, InputError
@@ -110,7 +110,8 @@ def search(maker, root, pool=None, space=LIST, trials=8, **how):
 def test_the_space_of_the_thesis_is_the_published_table():
     space = build_thesis_space()
     assert space.seeds == (142, 193, 389, 793, 922) and find_thesis_seed() == 142
-    assert space.axes["batch_size"] == (1, 2, 4, 8, 16) and space.axes["max_length"] == (
+    assert space.axes["batch_size"] == (1, 2, 4, 8, 16)
+    assert space.axes["max_length"] == (
         128,
         256,
         512,

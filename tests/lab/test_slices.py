@@ -7,7 +7,6 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.slices import FOLDER, delete_slice, list_slices, load_slice, save_slice
-from vocadapt.lab.workspace.workspace import Workspace
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -21,11 +20,6 @@ HOSTILE = (
     "\x07",
     "Ġthe",
 )
-
-
-@pytest.fixture
-def workspace(tmp_path) -> Workspace:
-    return Workspace(tmp_path / "w")
 
 
 def test_a_slice_comes_back_as_it_was_saved(workspace):

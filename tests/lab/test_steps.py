@@ -6,6 +6,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from tests.material.cases import check_each
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.command import Options
 from vocadapt.cli.parser import Parser
@@ -184,10 +185,8 @@ def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
     assert judged.alignments[0]["method"] == "ridge"
     assert {row["method"] for row in judged.alignments} >= {"least-squares", "identity", "random"}
     assert sum(row["best"] for row in judged.alignments) == 1
-    assert (
-        judged.alignments[0]["against_first"] is None
-        and judged.alignments[1]["against_first"]["folds"] == 3
-    )
+    assert judged.alignments[0]["against_first"] is None
+    assert judged.alignments[1]["against_first"]["folds"] == 3
     assert len(judged.anchors) == made.manifest.numbers["anchors"] == 34
     assert {anchor.word for anchor in judged.anchors} == {*KNOWN, "."}
     held = judged.alignments[0]["held_out"]
@@ -533,7 +532,7 @@ SPECS = [
 ]
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.step)
+@check_each("spec", SPECS, lambda spec: spec.step)
 def test_a_spec_survives_json(spec):
     assert Spec.from_json(spec.to_json()) == spec
 

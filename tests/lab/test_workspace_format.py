@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from tests.conftest import edit_json
+from tests.material.files import edit_json
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import export_workspace, open_export

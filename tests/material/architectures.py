@@ -71,7 +71,7 @@ GROUPED = {**BODY, "num_key_value_heads": 2}
 
 def build_wordpiece() -> TinyTokenizer:
     """The tokenizer of BERT."""
-    from tests.conftest import TINY_TOKENS
+    from tests.material.tiny_bert import TINY_TOKENS
 
     special = {
         "pad_token": "[PAD]",

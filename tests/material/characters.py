@@ -14,14 +14,7 @@ def build_character_bert(folder: Path) -> Path:
     """
     import torch
     import transformers
-    from tokenizers import (
-        Tokenizer,
-        decoders,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-    )
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     letters = string.ascii_lowercase + string.digits + string.punctuation
     starts = [f"▁{start}" for start in (*letters, *WORDS)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.conftest import build_tiny_bert
-from tests.models.test_adapted_model import adapted_folder
+from tests.material.adapted import adapted_folder
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.training.examples.examples import Sentence, Split, Text
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task

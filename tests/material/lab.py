@@ -4,6 +4,8 @@ import random
 import time
 from pathlib import Path
 
+import numpy as np
+
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 KNOWN = [
@@ -53,6 +55,16 @@ def write_text(path: Path, lines: int = 300, seed: int = 1) -> Path:
         "".join(" ".join(rng.choices(KNOWN + NEW, k=10)) + " .\n" for _ in range(lines)),
         encoding="utf-8",
     )
+    return path
+
+
+def write_documents(path: Path) -> Path:
+    """Write forty documents of eight invented sentences, parted by empty lines."""
+    rng = np.random.default_rng(1)
+    documents = [
+        [" ".join(rng.choice([*KNOWN, *NEW], size=6)) + " ." for _ in range(8)] for _ in range(40)
+    ]
+    path.write_text("\n\n".join("\n".join(own) for own in documents) + "\n", encoding="utf-8")
     return path
 
 

@@ -10,43 +10,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import edit_json
+from tests.material.adapted import HEADS, adapted_folder, planned
+from tests.material.files import edit_json
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
-from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings, get_output_layer
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initializers.initialize import (
-    InitializerSettings,
-    Materials,
-    NewEmbeddings,
-    initialize,
-)
-from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials, initialize
+from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import plan_from_words
-
-WORDS = ("heart", "blood", "tachycardia", "euthymia", "hypertension")
-HEADS = [
-    "BertModel",
-    "BertForMaskedLM",
-    "BertForPreTraining",
-    "BertForTokenClassification",
-    "BertForSequenceClassification",
-    "BertForQuestionAnswering",
-]
-
-
-def planned(model: LanguageModel, kind: str = "append") -> tuple[VocabularyPlan, NewEmbeddings]:
-    vectors = np.random.default_rng(1).normal(size=(len(WORDS), model.dim)).astype(np.float32)
-    domain = EmbeddingSpace(WORDS, vectors)
-    plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings(kind))
-    return plan, initialize(Materials(plan, model.space, domain), InitializerSettings("identity"))
-
-
-def adapted_folder(folder: Path, out: Path, mode: str = "exact-word", kind: str = "append") -> Path:
-    model = open_model(folder)
-    return apply_plan(model, *planned(model, kind), mode).save(out)
 
 
 @pytest.mark.parametrize("mode", ["exact-word", "insertion"])

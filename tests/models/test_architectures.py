@@ -14,14 +14,15 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import edit_json
 from tests.material.architectures import (
     ARCHITECTURES,
     TinyTokenizer,
     build_tiny_model,
     build_wordpiece,
 )
-from tests.vocabulary.test_sentencepiece_bpe import build
+from tests.material.changed_architectures import add_words, plan_words, remove_tokens
+from tests.material.files import edit_json
+from tests.material.sentencepiece_bpe import build
 from vocadapt.errors import InputError
 from vocadapt.models.abilities import (
     ABILITIES,
@@ -31,52 +32,20 @@ from vocadapt.models.abilities import (
     explain_inability,
     has_masked_head,
 )
-from vocadapt.models.adapted_model import AdaptedModel, apply_plan
+from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.embedding_matrix.stored import find_embeddings
 from vocadapt.models.extension_size import MODEL_TYPE
 from vocadapt.models.heads import HEADS, load_with_new_head
-from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initializers.initialize import (
-    InitializerSettings,
-    Materials,
-    NewEmbeddings,
-    Provenance,
-    initialize,
-)
+from vocadapt.vocabulary.initializers.initialize import NewEmbeddings, Provenance
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.plan.planning import plan_from_words
 
-WORDS = ("heart", "blood", "tachycardia", "euthymia", "myocarditis")
 DECODERS = ("gpt2", "llama", "qwen2", "qwen3")
 ENCODER_NAMES = sorted(set(ARCHITECTURES) - set(DECODERS) - {"t5", "electra-discriminator"})
-
-
-def plan_words(
-    model: LanguageModel, words: tuple[str, ...] = WORDS
-) -> tuple[VocabularyPlan, NewEmbeddings]:
-    vectors = np.random.default_rng(1).normal(size=(len(words), model.dim)).astype(np.float32)
-    domain = EmbeddingSpace(words, vectors)
-    plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings("append"))
-    return plan, initialize(Materials(plan, model.space, domain), InitializerSettings("identity"))
-
-
-def add_words(model: LanguageModel, words: tuple[str, ...] = WORDS) -> AdaptedModel:
-    return apply_plan(model, *plan_words(model, words))
-
-
-def remove_tokens(model: LanguageModel, n: int) -> AdaptedModel:
-    """Remove the last n tokens that are not special."""
-    vocabulary = model.vocabulary
-    gone = [token for token in vocabulary.tokens if token not in vocabulary.special][-n:]
-    order = tuple(token for token in vocabulary.tokens if token not in gone)
-    plan = VocabularyPlan(vocabulary, (), settings=PlanSettings("reduce"), order=order)
-    none = NewEmbeddings((), np.empty((0, model.dim), np.float32), ())
-    return apply_plan(model, plan, none, "replacement")
 
 
 def list_failed(before: Path, after: Path) -> dict[str, str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SPECIAL, TINY_TOKENS
+from tests.material.adapted import adapted_folder
+from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from tests.material.warm_process import WarmProcess
-from tests.models.test_adapted_model import adapted_folder
 from vocadapt.models.adapted_model import add_footprint, add_to_record
 from vocadapt.models.card import format_code, list_new_words, render_model_card
 from vocadapt.models.language_model import open_model
@@ -42,17 +42,13 @@ def test_the_snippet_of_a_saved_card_runs_without_vocadapt(
 def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Path) -> None:
     folder = adapted_folder(tiny_bert, tmp_path / "out")
     before = card(folder)
-    assert (
-        "3 more words" in before
-        and "There is no certificate" in before
-        and "Source: not recorded" in before
-    )
+    assert "3 more words" in before
+    assert "There is no certificate" in before
+    assert "Source: not recorded" in before
     assert "how often was not counted (no text was available)" in before
-    assert (
-        "## Limits" in before
-        and "The license of the base model applies" in before
-        and "base_model:" not in before
-    )
+    assert "## Limits" in before
+    assert "The license of the base model applies" in before
+    assert "base_model:" not in before
     add_to_record(
         folder,
         data={"role": "text", "name": "trials", "words": 12000},
@@ -64,10 +60,8 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
         departures={"departures": 2, "added_occurrences": 900},
     )
     after = card(folder)
-    assert (
-        "FAILED** in 1 of 2 checks: outputs" in after
-        and "the text `trials` (12,000 words)" in after
-    )
+    assert "FAILED** in 1 of 2 checks: outputs" in after
+    assert "the text `trials` (12,000 words)" in after
     assert "at chance" in after and "2 times in 900" in after
     assert "certificate" in json.loads((folder / "vocadapt.json").read_text(encoding="utf-8"))
 
@@ -199,12 +193,10 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
         tmp_path / "out", recipe.to_dict()
     )
     text = card(folder)
-    assert (
-        OTHERS[name] in text
-        and "original tokens" not in text
-        and "New embeddings: ." not in text
-        and "Examples: ." not in text
-    )
+    assert OTHERS[name] in text
+    assert "original tokens" not in text
+    assert "New embeddings: ." not in text
+    assert "Examples: ." not in text
     found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert found and len(found[1].splitlines()) == 5
     shown = "insulin" if target else "The patient was treated"
@@ -218,11 +210,9 @@ def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(
     text = card(
         adapt(get_preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out")
     )
-    assert (
-        "tokenized differently from before" in text
-        and "A new word" not in text
-        and "No embedding was replaced." in text
-    )
+    assert "tokenized differently from before" in text
+    assert "A new word" not in text
+    assert "No embedding was replaced." in text
 
 
 def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():

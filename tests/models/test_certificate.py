@@ -1,25 +1,16 @@
 """The certificate fails on planted faults and names them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from tests.conftest import edit_json
-from tests.models.test_adapted_model import adapted_folder
+from tests.material.adapted import ROWS, adapted_folder, change, untie
+from tests.material.files import edit_json
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import open_model
-
-ROWS = "bert.embeddings.word_embeddings.weight"
-
-
-def change(folder: Path, edit: Callable[[dict[str, torch.Tensor]], None]) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    edit(tensors)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def swap_rows(tensors: dict[str, torch.Tensor]) -> None:
@@ -53,17 +44,6 @@ FAULTS = {
     "a word that never fires": (lambda f: rename_added(f), "added tokens reachable"),
     "a normalizer that the tokenizer class drops": (lambda f: uncase(f), "reload"),
 }
-
-
-def untie(folder: Path) -> None:
-    edit_json(folder / "config.json", tie_word_embeddings=False)
-    decoder, bias = "cls.predictions.decoder", "cls.predictions.bias"
-    change(
-        folder,
-        lambda t: t.update(
-            {f"{decoder}.weight": t[ROWS].clone(), f"{decoder}.bias": t[bias].clone()}
-        ),
-    )
 
 
 def drop_rows(folder: Path) -> None:

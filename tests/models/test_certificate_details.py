@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from tests.conftest import TINY_TOKENS, edit_json
-from tests.models.test_adapted_model import adapted_folder, planned
-from tests.vocabulary.test_removing_plans import moved
+from tests.material.adapted import adapted_folder, moved, planned
+from tests.material.files import edit_json
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate import certificate as certificate_module
@@ -385,13 +385,11 @@ def test_failed_checks_come_first_in_a_summary() -> None:
         ("passed", "one", "fine"),
         ("passed", "three", ""),
     ]
-    assert (second.columns, second.of, second.noun, second.shown, first.shown) == (
-        ("", "loads correctly in", "detail"),
-        2,
-        "programs",
-        50,
-        50,
-    )
+    assert second.columns == ("", "loads correctly in", "detail")
+    assert second.of == 2
+    assert second.noun == "programs"
+    assert second.shown == 50
+    assert first.shown == 50
     assert list(second.rows) == [
         ("loads", "Program A 1.2", "equal"),
         ("not tried", "Program B", "not requested"),

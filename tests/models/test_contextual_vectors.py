@@ -159,9 +159,8 @@ HOSTILE = ["<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "[CLS]", "##ing", "
 
 def test_hostile_text_is_text(model, read):
     space = made(model, read, [*HOSTILE, "\x07\x85", "\u3000", "heart"]).space
-    assert {"script", "<", "$", "[", "cl", "heart"} - set(space.words) <= {"cl"} and np.isfinite(
-        space.matrix
-    ).all()
+    assert {"script", "<", "$", "[", "cl", "heart"} - set(space.words) <= {"cl"}
+    assert np.isfinite(space.matrix).all()
     tokens = made(model, read, HOSTILE, unit="tokens").space
     assert not model.vocabulary.special.intersection(tokens.words)
 
@@ -209,7 +208,7 @@ def test_bad_settings(model, read, settings, said):
 
 
 def test_bare_vocabularies_and_other_architectures_are_refused(tmp_path, tiny_bert, read):
-    from tests.conftest import TINY_TOKENS
+    from tests.material.tiny_bert import TINY_TOKENS
 
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
     with pytest.raises(InputError, match="is a file, not a model folder"):

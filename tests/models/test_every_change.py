@@ -11,14 +11,9 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import edit_json
 from tests.material.architectures import TEXT, build_tiny_model
-from tests.material.model_changes import (
-    TRIM,
-    add_words,
-    check_every_change,
-    remove_tokens,
-)
+from tests.material.files import edit_json
+from tests.material.model_changes import TRIM, add_words, check_every_change, remove_tokens
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.layers import get_embeddings, is_tied

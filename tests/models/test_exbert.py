@@ -120,9 +120,8 @@ def test_units_fall_to_the_heads_in_equal_numbers(width, heads, units):
     config = {"hidden_size": width, "intermediate_size": 4 * width, "num_attention_heads": heads}
     found = ModuleSize.from_settings(S3, config)
     assert found.intermediate % 8 == 0 and abs(found.intermediate - 4 * width / 3) <= 4
-    assert (
-        found.hidden % heads == 0 and found.hidden == {384: 120, 256: 84, 16: units}[width] == units
-    )
+    assert found.hidden % heads == 0
+    assert found.hidden == {384: 120, 256: 84, 16: units}[width] == units
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -219,9 +218,8 @@ def test_the_gates_start_at_the_given_value(start):
     found = made(**inputs(), output_gates=True, output_hidden_states=True, output_attentions=True)
     assert len(found.gates) == 2 and found.gates[0].shape == (3, 17, 1)
     assert abs(found.gates[0].mean().item() - start) < 0.1
-    assert len(found.hidden_states) == 3 and torch.equal(
-        found.hidden_states[-1], found.last_hidden_state
-    )
+    assert len(found.hidden_states) == 3
+    assert torch.equal(found.hidden_states[-1], found.last_hidden_state)
     assert len(found.attentions) == 2
 
 
@@ -321,6 +319,5 @@ def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path, warm_proces
 
 
 def test_every_size_says_what_it_is():
-    assert list(SIZES) == ["s1", "s2", "s3", "s4", "s5"] and all(
-        size.about for size in SIZES.values()
-    )
+    assert list(SIZES) == ["s1", "s2", "s3", "s4", "s5"]
+    assert all(size.about for size in SIZES.values())

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from tests.material.adapted import change
+from tests.material.commands import run_line
+from tests.material.exbert import made
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import NEW, write_text
-from tests.models.test_certificate import change
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.command_lines import build_command
-from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.add_extension import list_gates
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
@@ -44,12 +45,6 @@ def exbert(tmp_path_factory, tiny_bert):
     return made("exbert-s3", place / "m", tiny_bert, text, certify=True)
 
 
-def made(name, out, model, text=None, **options):
-    recipe = get_preset(name)
-    inputs = {"model": str(model), **({"text": str(text)} if "counts" in recipe.needs else {})}
-    return run_step(Spec(AdaptStep(recipe, **{"certify": False, **options}), inputs), out).folder
-
-
 def numbers_of(folder):
     return json.loads((folder / "manifest.json").read_text())["numbers"]
 
@@ -70,21 +65,17 @@ def test_it_is_built_certified_and_reports_its_size(exbert, tiny_bert):
         "share": 762 / 2224,
         "parameters": 2 * (762 + 17),
     }
-    assert (
-        type(model.network).__name__ == "ExBertForMaskedLM"
-        and is_tied(model.network)
-        and len(list_gates(model.network)) == 2
-    )
+    assert type(model.network).__name__ == "ExBertForMaskedLM"
+    assert is_tied(model.network)
+    assert len(list_gates(model.network)) == 2
     before = len(open_model(tiny_bert).vocabulary)
     assert (
         model.config["extension_vocab_size"] == numbers["added"] == len(model.vocabulary) - before
     )
     record = json.loads((exbert / "vocadapt.json").read_text())
     checks = {check["name"]: check["detail"] for check in record["certificate"]["checks"]}
-    assert (
-        "with every gate at 1" in checks["outputs"]
-        and "belong to the extension" in checks["other tensors"]
-    )
+    assert "with every gate at 1" in checks["outputs"]
+    assert "belong to the extension" in checks["other tensors"]
     assert "with vocadapt.models.exbert imported" in checks["reload"]
 
 
@@ -94,17 +85,14 @@ def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
     assert set(NEW) <= added and any(token.startswith("##") for token in added)
     assert model.vocabulary.tokenize("euthymia") == ("euthymia",) and not model.vocabulary.whole
     rows = get_embeddings(model.network)[len(before.vocabulary) :].detach().numpy()
-    assert abs(rows.std() - 0.02) < 0.002 and np.array_equal(
-        rows, model.space.matrix[len(before.vocabulary) :]
-    )
+    assert abs(rows.std() - 0.02) < 0.002
+    assert np.array_equal(rows, model.space.matrix[len(before.vocabulary) :])
 
 
 def test_the_card_says_what_to_import(exbert):
     card = (exbert / "README.md").read_text(encoding="utf-8")
-    assert (
-        "import vocadapt.models.exbert\nfrom transformers import" in card
-        and "vocadapt is not needed" not in card
-    )
+    assert "import vocadapt.models.exbert\nfrom transformers import" in card
+    assert "vocadapt is not needed" not in card
     assert "pretrain`, stage extension" in card and "34.3%" in card
 
 
@@ -161,10 +149,8 @@ def test_a_fresh_head_is_put_on_it_and_the_body_stays(head, names, exbert):
     network = load_with_new_head(model, head, names, seed=1)
     body = {name: value for name, value in model.network.bert.state_dict().items()}
     found = network.bert.state_dict()
-    assert (
-        all(torch.equal(found[name], value) for name, value in body.items())
-        and len(list_gates(network)) == 2
-    )
+    assert all(torch.equal(found[name], value) for name, value in body.items())
+    assert len(list_gates(network)) == 2
     ids = torch.tensor([[1, 2, 3]])
     assert network(ids)[0].shape[-1] == (2 if head != "question" else 3)
 
@@ -188,34 +174,12 @@ def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
     train = write_conll(tmp_path / "train.txt", sentences(10))
     out, given = (
         tmp_path / "run",
-        [
-            "--train",
-            str(train),
-            "--test",
-            str(train),
-            "--num-epochs",
-            "1",
-            "--batch-size",
-            "5",
-            "--learning-rate",
-            "5e-3",
-        ],
+        (
+            f"--train {train} --test {train} --num-epochs 1 --batch-size 5 --learning-rate 5e-3"
+        ).split(),
     )
     assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(exbert),
-                "--task",
-                "ner",
-                *given,
-                "--freeze",
-                "top-1",
-                "--out",
-                str(out),
-            ]
-        )
+        run_line(f"finetune --model {exbert} --task ner", *given, "--freeze", "top-1", "--out", out)
         == 0
     )
     run = load_runs(out)[0]
@@ -228,9 +192,8 @@ def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
         if not torch.equal(value, before.bert.state_dict()[name])
     }
     assert moved and all(".layer.1." in name for name in moved)
-    assert any(is_extension_tensor(name) for name in moved) and not all(
-        is_extension_tensor(name) for name in moved
-    )
+    assert any(is_extension_tensor(name) for name in moved)
+    assert not all(is_extension_tensor(name) for name in moved)
 
 
 def test_its_masked_word_head_scores_old_and_new_tokens(exbert):
@@ -243,31 +206,16 @@ def test_its_masked_word_head_scores_old_and_new_tokens(exbert):
 
 def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path, capsys):
     text, out = write_text(tmp_path / "t.txt"), tmp_path / "m"
-    command = [
-        "adapt",
-        "--preset",
-        "exbert-s1",
-        "--model",
-        str(tiny_bert),
-        "--corpus",
-        str(text),
-        "--max-added",
-        "7",
-        "--gate",
-        ".98",
-        "--no-certificate",
-        "--out",
-        str(out),
-        "--json",
-    ]
+    command = (
+        f"adapt --preset exbert-s1 --model {tiny_bert} --corpus {text} --max-added 7 --gate"
+        f" .98 --no-certificate --out {out} --json"
+    ).split()
     assert main(command) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["numbers"]["added"] == 7 and answer["numbers"]["preset"] == "exbert-s1, changed"
     network = open_model(out).network
-    assert (
-        network.config.gate_start == 0.98
-        and abs(torch.sigmoid(list_gates(network)[0].bias).item() - 0.98) < 1e-6
-    )
+    assert network.config.gate_start == 0.98
+    assert abs(torch.sigmoid(list_gates(network)[0].bias).item() - 0.98) < 1e-6
     made_by = json.loads((out / "manifest.json").read_text())["command"]
     assert "--recipe" in made_by and "recipe.toml" in made_by
 
@@ -311,20 +259,8 @@ def test_a_module_goes_with_any_recipe():
 @pytest.mark.parametrize(
     ("head", "said"), [("Model", True), ("ForTokenClassification", True), ("ForMaskedLM", False)]
 )
-def test_an_extension_that_cannot_be_pretrained_is_reported(
-    head, said, make_bert, tmp_path, capsys
-):
-    command = [
-        "adapt",
-        "--preset",
-        "exbert-s3",
-        "--model",
-        str(make_bert(head=f"Bert{head}")),
-        "--no-certificate",
-        "--corpus",
-        str(write_text(tmp_path / "text.txt")),
-        "--out",
-        str(tmp_path / "m"),
-    ]
-    assert main(command) == 0
-    assert ("which needs a masked-language-model head" in capsys.readouterr().out) is said
+def test_an_extension_that_cannot_be_pretrained_is_reported(head, said, make_bert, tmp_path, show):
+    model, text = make_bert(head=f"Bert{head}"), write_text(tmp_path / "text.txt")
+    line = f"adapt --preset exbert-s3 --model {model} --no-certificate --corpus {text}"
+    shown = show(f"{line} --out {tmp_path}/m")
+    assert ("which needs a masked-language-model head" in shown) is said

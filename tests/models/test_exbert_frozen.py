@@ -5,11 +5,11 @@ import pytest
 import torch
 import transformers
 
-from tests.conftest import build_tiny_bert
+from tests.material.exbert import made
 from tests.material.finetuning import one_thread, sentences, texts
 from tests.material.nightly import mark_slow
-from tests.models.test_exbert_adapt import made
-from tests.training.test_sentence_pairs import QUICK, documents  # noqa: F401 (a fixture)
+from tests.material.pretraining import QUICK_PAIRS
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.models.add_extension import list_gates, open_gates
 from vocadapt.models.exbert import AUTO
 from vocadapt.models.extension_size import is_extension_tensor
@@ -43,7 +43,7 @@ def _one_thread():
 
 
 @pytest.fixture(scope="module", params=READ)
-def pair(request, tmp_path_factory, documents):  # noqa: F811
+def pair(request, tmp_path_factory, documents):
     """Folders of a BERT, of the exBERT made of it, and of that after the stage extension; read
     only.
     """
@@ -52,7 +52,7 @@ def pair(request, tmp_path_factory, documents):  # noqa: F811
     source = build_tiny_bert(place / "bert", head=head)
     extended = made("exbert-s3", place / "exbert", source, documents)
     (place / "read").mkdir()
-    settings = ContinuedSettings("extension", nsp=nsp, training=QUICK)
+    settings = ContinuedSettings("extension", nsp=nsp, training=QUICK_PAIRS)
     continue_and_save(open_model(extended), open_corpus([documents]), settings, place / "read")
     return source, extended, place / "read"
 
@@ -95,11 +95,9 @@ def outputs(network, tokens):
 def test_after_the_stage_extension_bert_is_in_the_folder_to_the_bit_under_every_head(auto, pair):
     source, extended, read = pair
     (before, missing), (after, lacking) = loaded(auto, source), loaded(auto, read)
-    assert (
-        type(after) is AUTO[auto]
-        and lacking == missing
-        and not any(map(is_extension_tensor, lacking))
-    )
+    assert type(after) is AUTO[auto]
+    assert lacking == missing
+    assert not any(map(is_extension_tensor, lacking))
     assert differing(before, after) <= missing  # a head that no file holds is random
     assert len(missing) < len(before.state_dict()) / 4
     untrained = loaded(auto, extended)[0].state_dict()
@@ -118,9 +116,8 @@ def test_after_the_stage_extension_bert_is_in_the_folder_to_the_bit_under_every_
     wanted = outputs(before, tokens)
     with open_gates(after):
         found = outputs(after, tokens)
-        assert len(found) == len(wanted) and all(
-            torch.equal(a, b) for a, b in zip(found, wanted, strict=True)
-        )
+        assert len(found) == len(wanted)
+        assert all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))
     assert not torch.equal(outputs(after, tokens)[0], wanted[0])  # half of it is the module's
 
 
@@ -202,9 +199,8 @@ def test_fine_tuning_leaves_what_it_freezes_of_a_read_exbert_to_the_bit(task, fr
     }
     assert len(list_gates(run.network)) == 2 and run.frozen > 0
     if frozen == "embeddings":
-        assert any(map(is_extension_tensor, moved)) and not any(
-            name.startswith("embeddings.") for name in moved
-        )
+        assert any(map(is_extension_tensor, moved))
+        assert not any(name.startswith("embeddings.") for name in moved)
         return
     assert all(
         name.startswith(("encoder.layer.1.", "pooler.") if frozen == "top-1" else "pooler.")

@@ -12,7 +12,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import TINY_TOKENS, edit_json
+from tests.material.files import edit_json
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.models.model_folder import name_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import edit_json
 from tests.material.architectures import build_tiny_model
-from tests.models.test_architectures import add_words, remove_tokens
+from tests.material.changed_architectures import add_words, remove_tokens
+from tests.material.files import edit_json
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import Certificate, Check, certify
 from vocadapt.models.edit import Edit

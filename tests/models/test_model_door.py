@@ -17,7 +17,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Regex, Tokenizer, normalizers
 
-from tests.conftest import edit_json
+from tests.material.files import edit_json
+from tests.material.sources import list_modules, read_source
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models import language_model
@@ -401,14 +402,7 @@ NAMES = [name for name, _, _ in OF_TOKENIZER + OF_WEIGHTS]
 def command_on(folder: Path, out: Path) -> list[str]:
     """A command that opens all of a model and would write one."""
     return [
-        "vocabulary",
-        "reduce",
-        "--heuristic",
-        "last",
-        "--model",
-        str(folder),
-        "--keep",
-        "0.9",
+        *f"vocabulary reduce --heuristic last --model {folder} --keep 0.9".split(),
         *("--out", str(out)),
     ]
 
@@ -633,9 +627,9 @@ def test_only_one_place_calls_the_library_on_text() -> None:
     package = Path(language_model.__file__).parents[1]
     calling = {
         str(path.relative_to(package))
-        for path in package.rglob("*.py")
+        for path in list_modules("vocadapt")
         for call in (".encode_batch(", "tokenizer.encode(", "normalize_str(", "pre_tokenize_str(")
-        if call in path.read_text(encoding="utf-8")
+        if call in read_source(path)
     }
     # Scripts for other processes are text here.
     in_other_processes = {"python_packages", "transformers_js"}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS, build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
 from tests.material.runs import write_run
+from tests.material.tiny_bert import TINY_TOKENS, build_tiny_bert
 from vocadapt.__main__ import main
 
 COMMANDS = ("pretrain", "vocabulary trim", "vectors contextual", "finetune", "predict", "evaluate")
@@ -34,16 +34,7 @@ def test_it_is_refused_with_both_numbers(
     task = write_conll(tmp_path / "task.conll", examples)
     splits = ["--task", "ner", "--train", str(task), "--test", str(task)]
     arguments = {
-        "pretrain": [
-            "--model",
-            str(folder),
-            "--corpus",
-            str(text),
-            "--stage",
-            "whole",
-            "--length",
-            "32",
-        ],
+        "pretrain": f"--model {folder} --corpus {text} --stage whole --length 32".split(),
         "vocabulary trim": ["--model", str(folder), "--corpus", str(text), "--cover", "1"],
         "vectors contextual": ["--model", str(folder), "--corpus", str(text)],
         "finetune": ["--model", str(folder), *splits],

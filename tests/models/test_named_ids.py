@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import edit_json
 from tests.material.architectures import TinyTokenizer, build_llama, build_tiny_model
+from tests.material.files import edit_json
 from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.language_model import open_model
 

@@ -13,9 +13,10 @@ import transformers
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import build_tiny_bert, edit_json
 from tests.material.architectures import build_tiny_model
+from tests.material.files import edit_json
 from tests.material.packs import CHEMICAL, MEDICAL, adapt_words, build_pack, hash_folder
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import save_trained
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify

@@ -10,8 +10,8 @@ import pytest
 from tokenizers import AddedToken, Tokenizer
 from transformers import AutoTokenizer
 
-from tests.conftest import edit_json
 from tests.material.architectures import TEXT, TinyTokenizer, build_qwen, build_tiny_model
+from tests.material.files import edit_json
 from tests.material.packs import adapt_words
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model

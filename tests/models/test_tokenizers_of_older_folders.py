@@ -5,7 +5,7 @@ without the packages that transformers would convert it with.
 import json
 from pathlib import Path
 
-from tests.vocabulary.test_sentencepiece_file import LINES, PIECES, START, write_folder
+from tests.material.sentencepiece_file import LINES, PIECES, START, write_folder
 from vocadapt.models.language_model import open_model
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 

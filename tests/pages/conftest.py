@@ -6,13 +6,13 @@ import streamlit as st
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 
-from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
+from tests.material.apps import go_to
+from tests.material.workspaces import HOSTILE, seed_hostile
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.shell.server import ROOT, WORKSPACE_VARIABLE
-from vocadapt.ui.state.pages import find_link
 
 Open = Callable[..., AppTest]
 
@@ -38,12 +38,6 @@ def idle(monkeypatch):
     does.
     """
     monkeypatch.setattr("vocadapt.lab.jobs.load._read_load_average", lambda: 0.0)
-
-
-@pytest.fixture(scope="session")
-def seeded(tmp_path_factory, tiny_bert) -> Workspace:
-    """A workspace in which every step of the walk was done; read only."""
-    return seed_workspace(tmp_path_factory.mktemp("seeded") / "trials", tiny_bert)
 
 
 @pytest.fixture(scope="session")
@@ -91,11 +85,3 @@ def open_page(monkeypatch, tmp_path) -> Open:
         return go_to(app, part)
 
     return visit
-
-
-def go_to(app: AppTest, part: str) -> AppTest:
-    """Follow a link to a part."""
-    page, parameters = find_link(part)
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    return app.switch_page(page).run()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import TINY_TOKENS
+from tests.material.apps import join_values, list_button_keys, list_texts, read_metrics, read_page
 from tests.material.lab import write_text
-from tests.pages.test_pages import PRETRAINING, texts
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.lab.inputs.alignments import find_saved_scores, load_table
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
@@ -53,41 +53,34 @@ def in_use(monkeypatch, names):
         monkeypatch.setattr(f"vocadapt.ui.{module}.models_in_use", lambda workspace: names)
 
 
-def metrics(app):
-    return {metric.label: metric.value for metric in app.metric}
-
-
 def test_a_reduction_needs_a_model_only(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="reduced-last-25")
     assert not app.exception and not app.error
-    assert metrics(app)["Tokens removed"] == "163" and metrics(app)["Parameters saved"] == count(
-        163 * 16
-    )
-    assert any(button.key == "adapt" for button in app.button)
+    assert read_metrics(app)["Tokens removed"] == "163"
+    assert read_metrics(app)["Parameters saved"] == count(163 * 16)
+    assert "adapt" in list_button_keys(app)
 
 
 def test_a_transfer_asks_for_the_target(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     assert not app.exception and not app.error
-    assert (metrics(app)["Tokens added"], metrics(app)["Tokens removed"]) == ("500", "500")
+    assert read_metrics(app)["Tokens added"] == "500"
+    assert read_metrics(app)["Tokens removed"] == "500"
     tables = [table for table in app.dataframe if "new token" in table.value.columns]
-    assert (
-        tables[0].value["new token"][0] == "xword0" and "occurrences" not in tables[0].value.columns
-    )
+    assert tables[0].value["new token"][0] == "xword0"
+    assert "occurrences" not in tables[0].value.columns
 
 
 def test_a_heuristic_that_counts_needs_counted_text(open_page, seeded: Workspace, tmp_path):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="reduced-freq-25")
-    assert any(
-        "There is no text to count tokens in yet." in markdown.value for markdown in app.markdown
-    )
+    assert "There is no text to count tokens in yet." in join_values(app.markdown)
     app = open_page(ADAPT, seeded, adapt_preset="reduced-freq-25")
     assert (
         not app.exception
     )  # its tiny model has hardly a token that may go: that is said, and nothing can be started
-    assert any("must stay" in text.value for text in app.text)
-    assert not any(button.key == "adapt" for button in app.button)
+    assert "must stay" in join_values(app.text)
+    assert "adapt" not in list_button_keys(app)
 
 
 @pytest.fixture
@@ -101,7 +94,7 @@ def uncounted(tmp_path):
 
 def cost_of(app):
     """What a page says of a training before it begins."""
-    return next(text.replace("\\", "") for text in texts(app) if "wordpieces in" in text)
+    return next(text.replace("\\", "") for text in list_texts(app) if "wordpieces in" in text)
 
 
 def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
@@ -109,17 +102,15 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
 ):
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
     app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
-    assert (
-        not app.exception and not app.error and metrics(app)["Tokens added"] == "500"
-    )  # a text to train on need not be counted
-    assert any(button.key == "adapt" for button in app.button)
+    assert not app.exception
+    assert not app.error
+    assert read_metrics(app)["Tokens added"] == "500"  # a text to train on need not be counted
+    assert "adapt" in list_button_keys(app)
     said = cost_of(app)
-    assert (
-        said.startswith("Continued pretraining, about **")
-        and "by its size: its words were not counted" in said
-    )
+    assert said.startswith("Continued pretraining, about **")
+    assert "by its size: its words were not counted" in said
     other = open_page(
-        PRETRAINING,
+        "pretraining",
         uncounted,
         pretraining_model=pickers.shown_model(str(pair[0])),
         pretraining_stage="embeddings",
@@ -127,7 +118,7 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
     assert cost_of(other).removeprefix("About") == said.removeprefix("Continued pretraining, about")
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
-    assert not any("wordpieces in" in text for text in texts(app))
+    assert "wordpieces in" not in read_page(app)
 
 
 @pytest.mark.parametrize("counted", [True, False])
@@ -136,9 +127,7 @@ def test_word_vectors_and_a_text_to_train_on(counted, open_page, seeded: Workspa
     if not counted:
         shutil.rmtree(workspace.root / "counts")
     app = open_page(ADAPT, workspace, adapt_preset="green-bert+mlm")
-    assert (
-        not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
-    )
+    assert not app.exception and not app.error and "adapt" in list_button_keys(app)
     assert ("by its size" in cost_of(app)) == (not counted)
 
 
@@ -151,10 +140,8 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
     app.selectbox(key="adapt_target").set_value(
         pickers.shown_model(pickers.models_in_use(uncounted)[1])
     ).run()
-    assert not app.exception and any(
-        "has no masked-language-model head" in text for text in texts(app)
-    )
-    assert not any(button.key == "adapt" for button in app.button)
+    assert not app.exception and "has no masked-language-model head" in read_page(app)
+    assert "adapt" not in list_button_keys(app)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +172,9 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
     app = AppTest.from_function(page)
     app.session_state["numbers"] = numbers
     app.run()
-    assert not app.exception and said in " ".join(texts(app)) and bool(texts(app)) == bool(said)
+    assert not app.exception
+    assert said in " ".join(list_texts(app))
+    assert bool(list_texts(app)) == bool(said)
 
 
 def test_the_measured_quality_of_a_model_is_shown(open_page, seeded: Workspace):
@@ -196,7 +185,7 @@ def test_the_measured_quality_of_a_model_is_shown(open_page, seeded: Workspace):
     assert shown.value == fraction(numbers["p@5"])
     assert shown.delta == f"chance {chance(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
     # The forecast is of stacked embeddings, and this model has aligned ones.
-    assert not any("forecast by the advice" in text for text in texts(app))
+    assert "forecast by the advice" not in read_page(app)
 
 
 def test_the_page_tells_what_an_adaptation_cost_and_on_which_basis(open_page, seeded: Workspace):
@@ -225,13 +214,13 @@ def test_a_model_without_an_alignment_has_no_score():
 
 def test_a_number_out_of_range_is_a_message_and_nothing_can_be_started(open_page, seeded):
     app = open_page(ADAPT, seeded, adapt_preset="green-bert")
-    assert any(button.key == "adapt" for button in app.button)
+    assert "adapt" in list_button_keys(app)
     app.number_input(key="adapt_cap").set_value(99_999_999_999).run()
     assert not app.exception
     assert any("Max added words" in text.value and "expected" in text.value for text in app.text)
-    assert not any(button.key == "adapt" for button in app.button)
+    assert "adapt" not in list_button_keys(app)
     app.number_input(key="adapt_cap").set_value(3).run()
-    assert any(button.key == "adapt" for button in app.button) and not app.error
+    assert "adapt" in list_button_keys(app) and not app.error
 
 
 def choose_initializer(app, preset, name):
@@ -247,7 +236,8 @@ def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, m
     )
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     menu = app.selectbox(key="initializer_transfer-syntactic")
-    assert menu.value == "syntactic" and INITIALIZERS["syntactic"].about in " ".join(texts(app))
+    assert menu.value == "syntactic"
+    assert INITIALIZERS["syntactic"].about in " ".join(list_texts(app))
     of_word_vectors = {name for name, one in INITIALIZERS.items() if one.needs == "words"}
     assert set(menu.options) == {*INITIALIZERS} - of_word_vectors
     choose_initializer(app, "transfer-syntactic", "global-mean")
@@ -279,7 +269,7 @@ def test_an_initializer_that_trains_asks_for_a_text(open_page, tmp_path, pair, u
     trained = next(name for name, one in INITIALIZERS.items() if one.needs == "text")
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", trained)
-    assert not app.exception and "There is no text to train on yet." in " ".join(texts(app))
+    assert not app.exception and "There is no text to train on yet." in " ".join(list_texts(app))
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", trained)
     assert not app.exception and app.selectbox(key="adapt_corpora").value == "trials"
@@ -294,7 +284,7 @@ def test_an_initializer_that_is_grounded_asks_for_a_glossary(
     )
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", "grounded")
-    assert not app.exception and "There is no glossary yet." in " ".join(texts(app))
+    assert not app.exception and "There is no glossary yet." in " ".join(list_texts(app))
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", "grounded")
     assert app.selectbox(key="adapt_glossary").value == "trials"
@@ -352,7 +342,7 @@ def test_the_measured_quality_of_stacked_embeddings_is_beside_its_forecast(
     assert not app.exception and not app.error
     shown = next(metric for metric in app.metric if metric.label == "Expected P@5")
     assert shown.value == ".512"
-    said = next(text for text in texts(app) if "forecast by the advice" in text)
+    said = next(text for text in list_texts(app) if "forecast by the advice" in text)
     assert said.startswith("Measured P@5 **.512**, forecast by the advice **")
 
 

@@ -2,33 +2,24 @@
 the workspace are opened."""
 
 import ast
-import re
 import shutil
 from itertools import pairwise
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.material.workspaces import inputs
-from tests.pages.conftest import go_to
-from tests.pages.test_pages import (
-    ADAPT,
-    ADVISE,
-    ALIGNMENT,
-    CHANGE,
-    DIAGNOSTICS,
-    FINETUNE,
-    HOME,
-    INITIALIZERS,
-    LENS,
-    PRETRAINING,
-    PROJECTION,
-    TRY,
-    VECTORS,
-    VOCABULARY,
-    markup,
-    texts,
+from tests.material.address_keys import (
+    HELPERS,
+    SOURCES,
+    constants_of,
+    key_of,
+    keys_of,
+    part_of,
+    place_of,
 )
+from tests.material.apps import go_to, markup, read_page
+from tests.material.sources import list_nodes, parse, read_source
+from tests.material.workspaces import inputs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -38,106 +29,6 @@ from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.shell.server import ROOT
 from vocadapt.ui.state.names import build_address_filter, models_of
 from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS
-
-FOLDERS = {  # folders of ui/ that are not named as the prefix of their page
-    "try_it": "try",
-    "state": "workspace",
-    "shell": "workspace",
-}
-MODULES = {"vectors/contextual": "change"}  # files that belong to another page than their folder
-PICKERS = {  # function → the place of its key among the arguments
-    "pick": 2,
-    "pick_name": 2,
-    "pick_or_type": 3,
-    "pick_several": 3,
-    "pick_model": 1,
-    "pick_target": 2,
-    "pick_space": 2,
-    "pick_run": 2,
-    "pick_named": 1,
-    "draw_word_input": 0,
-    "restore_selection": 0,
-    "restore_selections": 0,
-    "restore_text": 0,
-    "write": 0,
-    "choose_models": 1,
-}
-HELPERS = {
-    "components/pickers",
-    "state/address",
-    "components/curves",
-    "components/word_query",
-    "lens/view",
-}  # they are given the key
-SOURCES = [
-    *sorted((ROOT / "vocadapt" / "ui").rglob("*.py")),
-    *sorted((ROOT / "pages").rglob("*.py")),
-]
-
-
-def keys_of(path):
-    """Every key that a file binds to the address or keeps for the session, as text; names of
-    constants by their value.
-    """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    constants = constants_of(path)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        named = {keyword.arg: keyword.value for keyword in node.keywords}
-        function = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        key = None
-        if {"bind", "persist_state"} & set(named):
-            key = key_of(node, function, named)
-        of_stream = (
-            function == "write"
-            and getattr(getattr(node.func, "value", None), "id", "") != "address"
-        )
-        if function in PICKERS and len(node.args) > PICKERS[function] and not of_stream:
-            key = named.get("key", node.args[PICKERS[function]])
-        if isinstance(key, ast.Name):
-            key = ast.Constant(constants[key.id]) if key.id in constants else None
-        if isinstance(key, ast.JoinedStr):
-            key = key.values[0]
-        if isinstance(key, ast.Constant):
-            yield str(key.value)
-
-
-def constants_of(path):
-    """The constants of a module: name -> value."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    constants = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-                pairs = (
-                    zip(target.elts, node.value.elts, strict=True)
-                    if several
-                    else [(target, node.value)]
-                )
-                constants |= {
-                    name.id: value.value for name, value in pairs if isinstance(value, ast.Constant)
-                }
-    return constants
-
-
-def key_of(call, function, named):
-    """The expression of the key of a widget or of a drawn setting."""
-    if function == "draw_setting" and len(call.args) > 3:
-        return call.args[3]
-    return named.get("key")
-
-
-def part_of(path):
-    """The part that a file belongs to."""
-    folder = path.parent.name
-    return MODULES.get(place_of(path), FOLDERS.get(folder, folder))
-
-
-def place_of(path):
-    """Folder and name of a file, as in HELPERS and MODULES."""
-    return f"{path.parent.name}/{path.stem}"
 
 
 def test_every_key_of_the_address_begins_with_the_name_of_its_page():
@@ -153,13 +44,10 @@ def test_every_key_of_the_address_begins_with_the_name_of_its_page():
 
 
 def test_no_file_binds_a_key_that_the_test_above_cannot_read():
-    bound = sum(
-        len(re.findall(r'bind="query-params"', path.read_text(encoding="utf-8")))
-        for path in SOURCES
-    )
+    bound = sum(read_source(path).count('bind="query-params"') for path in SOURCES)
     literal = 0
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in list_nodes(parse(read_source(path))):
             if not isinstance(node, ast.Call):
                 continue
             named = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -173,21 +61,25 @@ def test_no_file_binds_a_key_that_the_test_above_cannot_read():
 
 
 SETTINGS = {  # what is set on each page before the others are visited
-    VECTORS: {"vectors_word": "aspirin"},
-    ALIGNMENT: {"alignment_word": "aspirin", "alignment_k": "5", "alignment_method": "Procrustes"},
-    LENS: {"lens_text": "aspirin for the heart"},
-    VOCABULARY: {"vocabulary_heuristic": "random"},
-    ADAPT: {"adapt_preset": "green-bert-random", "adapt_cap": "3"},
-    PROJECTION: {
+    "vectors": {"vectors_word": "aspirin"},
+    "alignment": {
+        "alignment_word": "aspirin",
+        "alignment_k": "5",
+        "alignment_method": "Procrustes",
+    },
+    "lens": {"lens_text": "aspirin for the heart"},
+    "vocabulary": {"vocabulary_heuristic": "random"},
+    "adapt": {"adapt_preset": "green-bert-random", "adapt_cap": "3"},
+    "projection": {
         "projection_shortest": "0",
         "projection_pieces": "true",
         "projection_word": "heart",
         "projection_near": "5",
     },
-    DIAGNOSTICS: {"diagnostics_tokens": "words"},
-    CHANGE: {"change_k": "4", "change_among": "all"},
-    PRETRAINING: {"pretraining_budget": "tokens"},
-    FINETUNE: {"finetune_limit": "7", "finetune_preset": "poerner"},
+    "diagnostics": {"diagnostics_tokens": "words"},
+    "change": {"change_k": "4", "change_among": "all"},
+    "pretraining": {"pretraining_budget": "tokens"},
+    "finetune": {"finetune_limit": "7", "finetune_preset": "poerner"},
 }
 
 
@@ -201,8 +93,8 @@ def own_of(app, prefix):
 @pytest.mark.parametrize("walk", ["there and back", pytest.param("all", marks=pytest.mark.slow)])
 def test_settings_stay_whatever_other_page_is_visited(walk, open_page, seeded):
     """To each page from those beside it; in the nightly run, from every other one."""
-    app = open_page(HOME, seeded)
-    pages = [part for part in PARTS if part != HOME]
+    app = open_page("home", seeded)
+    pages = [part for part in PARTS if part != "home"]
     before = {}
     for page in pages:
         for name in list(app.query_params):
@@ -244,7 +136,9 @@ def tour(pages):
     return list(pairwise(circuit))
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, PROJECTION, CHANGE, LENS, ADAPT, DIAGNOSTICS])
+@pytest.mark.parametrize(
+    "page", ["vectors", "alignment", "projection", "change", "lens", "adapt", "diagnostics"]
+)
 def test_a_copied_link_shows_the_same_when_newer_artifacts_are_there(
     page, open_page, seeded, tmp_path, tiny_bert
 ):
@@ -291,18 +185,18 @@ def test_what_may_stand_in_an_address(value, seeded):
 @pytest.mark.parametrize(
     ("page", "key"),
     [
-        (LENS, "lens_models"),
-        (VOCABULARY, "vocabulary_models"),
-        (PROJECTION, "projection_space"),
-        (PROJECTION, "projection_other"),
-        (CHANGE, "change_before"),
-        (DIAGNOSTICS, "diagnostics_spaces"),
-        (ALIGNMENT, "alignment_model"),
-        (INITIALIZERS, "initializers_target"),
-        (PRETRAINING, "pretraining_model"),
-        (FINETUNE, "finetune_models"),
-        (FINETUNE, "finetune_task"),
-        (TRY, "try_folder"),
+        ("lens", "lens_models"),
+        ("vocabulary", "vocabulary_models"),
+        ("projection", "projection_space"),
+        ("projection", "projection_other"),
+        ("change", "change_before"),
+        ("diagnostics", "diagnostics_spaces"),
+        ("alignment", "alignment_model"),
+        ("initializers", "initializers_target"),
+        ("pretraining", "pretraining_model"),
+        ("finetune", "finetune_models"),
+        ("finetune", "finetune_task"),
+        ("try", "try_folder"),
     ],
 )
 def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkeypatch):
@@ -315,7 +209,7 @@ def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkey
         monkeypatch.setattr(name, watching(name, opened))
     app = open_page(page, seeded, **{key: value})
     assert not app.exception and value not in opened
-    assert not any(value in text for text in texts(app))
+    assert value not in read_page(app)
     assert key == "try_folder" or value not in own_of(app, page).get(
         key, []
     )  # that folder is never in an address
@@ -336,12 +230,12 @@ def test_a_typed_path_is_opened_and_stays_out_of_the_address(
     open_page, seeded, tiny_bert, tmp_path
 ):
     shutil.copytree(tiny_bert, tmp_path / "other")
-    app = open_page(LENS, seeded)
+    app = open_page("lens", seeded)
     app.multiselect(key="lens_models").set_value([str(tmp_path / "other"), "trials-model"]).run()
     assert not app.exception and not app.error and "other" in markup(app)
     assert app.query_params["lens_models"] in ("trials-model", ["trials-model"])
-    go_to(app, HOME)
-    go_to(app, LENS)
+    go_to(app, "home")
+    go_to(app, "lens")
     assert str(tmp_path / "other") in app.multiselect(key="lens_models").value
 
 
@@ -350,7 +244,7 @@ def test_a_typed_path_is_opened_and_stays_out_of_the_address(
 )
 def test_a_model_is_found_by_each_of_its_names(typed, open_page, seeded):
     typed = str(seeded.root / "models" / "trials-model") if typed == "FOLDER" else typed
-    app = open_page(LENS, seeded)
+    app = open_page("lens", seeded)
     app.multiselect(key="lens_models").set_value([typed]).run()
     assert not app.exception and not app.error
     assert app.query_params["lens_models"] in ("trials-model", ["trials-model"])
@@ -358,22 +252,22 @@ def test_a_model_is_found_by_each_of_its_names(typed, open_page, seeded):
 
 
 MENUS = [
-    (ADVISE, "advise_model"),
-    (VECTORS, "vectors_model"),
-    (ALIGNMENT, "alignment_model"),
-    (LENS, "lens_models"),
-    (VOCABULARY, "vocabulary_models"),
-    (INITIALIZERS, "initializers_model"),
-    (INITIALIZERS, "initializers_target"),
-    (ADAPT, "adapt_model"),
-    (PROJECTION, "projection_space"),
-    (PROJECTION, "projection_other"),
-    (DIAGNOSTICS, "diagnostics_spaces"),
-    (CHANGE, "change_before"),
-    (CHANGE, "change_after"),
-    (CHANGE, "change_contextual_model"),
-    (PRETRAINING, "pretraining_model"),
-    (FINETUNE, "finetune_models"),
+    ("advise", "advise_model"),
+    ("vectors", "vectors_model"),
+    ("alignment", "alignment_model"),
+    ("lens", "lens_models"),
+    ("vocabulary", "vocabulary_models"),
+    ("initializers", "initializers_model"),
+    ("initializers", "initializers_target"),
+    ("adapt", "adapt_model"),
+    ("projection", "projection_space"),
+    ("projection", "projection_other"),
+    ("diagnostics", "diagnostics_spaces"),
+    ("change", "change_before"),
+    ("change", "change_after"),
+    ("change", "change_contextual_model"),
+    ("pretraining", "pretraining_model"),
+    ("finetune", "finetune_models"),
 ]
 
 

@@ -6,13 +6,12 @@ import shutil
 
 import pytest
 
+from tests.material.apps import join_values, list_button_keys, list_texts, markup, read_page
 from tests.material.workspaces import HOSTILE
-from tests.pages.test_pages import ADAPT, ADVISE, markup, texts
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.recommendation import find_best_alignment, recommend_recipe
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
 from vocadapt.ui.parts.advise.recommendation import describe_alignment
@@ -22,13 +21,10 @@ from vocadapt.vocabulary.advice.rules import MIN_WORDS
 
 
 @pytest.fixture
-def workspace(tmp_path, seeded, tiny_bert):
-    """A workspace of its own with vectors, in which nothing was counted for the model, and where
-    little is enough.
-    """
-    shutil.copytree(seeded.root, tmp_path / "trials")
-    shutil.rmtree(tmp_path / "trials" / "counts")
-    return Workspace(tmp_path / "trials")
+def workspace(seeded_copy):
+    """A workspace of its own with vectors, in which nothing was counted for the model."""
+    shutil.rmtree(seeded_copy.root / "counts")
+    return seeded_copy
 
 
 @pytest.fixture
@@ -53,23 +49,23 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
         "vocadapt.lab.inputs.corpora.count_words",
         lambda *given: counted.append(1) or fold(*given),
     )
-    app = open_page(ADVISE, workspace)
+    app = open_page("advise", workspace)
     assert not app.exception and not app.error and not app.metric
-    assert any("has no word counts for" in text for text in texts(app))
+    assert "has no word counts for" in read_page(app)
     assert not counted
     app.button(key="count").click().run()
     assert not app.exception and not app.error and counted == [1]
     assert len(app.metric) == 4 and (workspace.root / "counts").is_dir()
     app.run()
     assert counted == [1]
-    assert any("no gain is forecast for yours" in text for text in texts(app))
+    assert "no gain is forecast for yours" in read_page(app)
 
 
 def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
-    app = open_page(ADVISE, seeded)
+    app = open_page("advise", seeded)
     assert app.warning[0].value.startswith("**Do not change the vocabulary")
-    assert sum(":material/block:" in text for text in texts(app)) == 1
-    assert sum(":material/info:" in text for text in texts(app)) >= 1
+    assert sum(":material/block:" in text for text in list_texts(app)) == 1
+    assert sum(":material/info:" in text for text in list_texts(app)) >= 1
     assert [metric.label for metric in app.metric] == [
         "Split words",
         "New words",
@@ -81,29 +77,22 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
     assert "Only a measurement" in app.warning[0].value
 
 
-def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(
-    open_page, seeded, lenient, tmp_path
-):
-    root = tmp_path / "lenient"
-    shutil.copytree(seeded.root, root)
-    app = open_page(ADVISE, root)
+def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(open_page, seeded_copy, lenient):
+    app = open_page("advise", seeded_copy)
     assert not app.exception and app.success[0].value.startswith("**Worth a run")
     assert "Recipes to compare" in [expander.label for expander in app.expander]
     links = [link.proto for link in app.get("page_link")]
     queries = [link.query_string for link in links if "adapt_preset=" in link.query_string]
-    assert queries and all(
-        "vectors=trials-vectors" in query and "cap=5" in query for query in queries
-    )
+    assert queries
+    assert all("vectors=trials-vectors" in query and "cap=5" in query for query in queries)
     assert all("occurrences=50" in query for query in queries)
     assert any("preset=green-bert-random" in query for query in queries)
-    assert any("--max-added 5" in block.value for block in app.code)
-    assert any("--recipe recommended.toml" in block.value for block in app.code)
+    assert "--max-added 5" in join_values(app.code)
+    assert "--recipe recommended.toml" in join_values(app.code)
 
 
-def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded, lenient, tmp_path):
-    root = tmp_path / "lenient"
-    shutil.copytree(seeded.root, root)
-    app = open_page(ADVISE, root)
+def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded_copy, lenient):
+    app = open_page("advise", seeded_copy)
     button = app.button(key="advise_adapt")
     assert button.label.startswith("Adapt: ") and "fewer tokens" in button.label
     assert "about " in button.label and button.proto.type == "primary"
@@ -115,17 +104,17 @@ def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded, le
 
 
 def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
-    app = open_page(ADVISE, seeded)
+    app = open_page("advise", seeded)
     button = app.button(key="advise_adapt")
     assert button.label.startswith("Adapt anyway: ")
     # Without a task, the next part shows the words that would be added.
-    assert any("if you change the vocabulary anyway" in text for text in texts(app))
+    assert "if you change the vocabulary anyway" in read_page(app)
     button.click().run()
     assert not app.exception and not app.error
     assert app.selectbox(key="adapt_preset").value == "recommended"
     assert any(box.value.startswith("**Do not change the vocabulary") for box in app.warning)
     assert app.button(key="adapt")
-    assert any("not to change the vocabulary" in text for text in texts(app))
+    assert "not to change the vocabulary" in read_page(app)
 
 
 def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
@@ -135,7 +124,7 @@ def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
     )
-    app = open_page(ADAPT, seeded, adapt_preset="recommended")
+    app = open_page("adapt", seeded, adapt_preset="recommended")
     assert not app.exception and not app.error
     assert app.number_input(key="adapt_cap").value == 5
     assert app.number_input(key="adapt_occurrences").value == 20
@@ -169,37 +158,33 @@ def test_the_score_of_the_best_alignment_is_the_one_that_selected_it(seeded, tin
 
 
 def test_word_vectors_of_the_text_are_trained_from_here(
-    open_page, seeded, lenient, tmp_path, monkeypatch
+    open_page, seeded_copy, lenient, monkeypatch
 ):
-    root = tmp_path / "bare"
-    shutil.copytree(seeded.root, root)
-    shutil.rmtree(root / "vectors")
+    shutil.rmtree(seeded_copy.root / "vectors")
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.parts.vectors.view.start_training",
         lambda workspace, spec, name: started.append((spec, name)),
     )
-    app = open_page(ADVISE, root)
+    app = open_page("advise", seeded_copy)
     app.button(key="advise_train").click().run()
     assert not app.exception
     [(spec, name)] = started
     assert (spec.step, name) == ("vectors", "trials")
-    assert spec.inputs["text"] == (str(root / "corpora" / "trials"),)
+    assert spec.inputs["text"] == (str(seeded_copy.root / "corpora" / "trials"),)
 
 
-def test_without_vectors_the_way_leads_to_them(open_page, seeded, lenient, tmp_path):
-    root = tmp_path / "bare"
-    shutil.copytree(seeded.root, root)
-    shutil.rmtree(root / "vectors")
-    app = open_page(ADVISE, root)
+def test_without_vectors_the_way_leads_to_them(open_page, seeded_copy, lenient):
+    shutil.rmtree(seeded_copy.root / "vectors")
+    app = open_page("advise", seeded_copy)
     assert not app.exception
-    assert any("there are none of this text yet" in text for text in texts(app))
+    assert "there are none of this text yet" in read_page(app)
     assert "vectors" in find_next_page(app)
 
 
 def test_a_task_file_by_path(open_page, seeded, tmp_path):
     (tmp_path / "task.tsv").write_text("aspirin\tB\nis\tO\n", encoding="utf-8")
-    app = open_page(ADVISE, seeded)
+    app = open_page("advise", seeded)
     app.text_input(key="task_path").set_value(str(tmp_path / "task.tsv")).run()
     assert not app.exception and not app.error
     assert (app.metric[1].value, app.metric[1].delta) == ("100 %", "n = 1, distinct 100 %")
@@ -212,38 +197,36 @@ def test_a_task_file_by_path(open_page, seeded, tmp_path):
 def test_a_bad_task_file_is_a_message(open_page, seeded, tmp_path, content):
     if content:
         (tmp_path / "task.tsv").write_text(content, encoding="utf-8")
-    app = open_page(ADVISE, seeded)
+    app = open_page("advise", seeded)
     app.text_input(key="task_path").set_value(str(tmp_path / "task.tsv")).run()
     assert not app.exception and app.error and not app.metric
 
 
 def test_hostile_words_stay_words(open_page, hostile_text):
-    app = open_page(ADVISE, hostile_text)
+    app = open_page("advise", hostile_text)
     assert not app.exception and "<img" not in markup(app)
-    assert not any(word in text for text in texts(app) for word in HOSTILE[:3])
+    assert not any(word in text for text in list_texts(app) for word in HOSTILE[:3])
 
 
-def test_text_that_is_gone_is_a_message(open_page, seeded, tmp_path):
-    root = tmp_path / "gone"
-    shutil.copytree(seeded.root, root)
-    record = root / "corpora" / "trials" / "corpus.json"
+def test_text_that_is_gone_is_a_message(open_page, seeded_copy):
+    record = seeded_copy.root / "corpora" / "trials" / "corpus.json"
     record.write_text(
         record.read_text(encoding="utf-8").replace("trials.txt", "no-such.txt"), encoding="utf-8"
     )
-    app = open_page(ADVISE, root)
+    app = open_page("advise", seeded_copy)
     assert not app.exception and app.error
 
 
 def test_the_pages_name_the_size_that_the_advice_requires(open_page, tmp_path):
     needed = f"{count(MIN_WORDS)} words"
     for part in ("home", "text", "vectors"):
-        shown = " ".join(texts(open_page(part, tmp_path / "empty")))
+        shown = " ".join(list_texts(open_page(part, tmp_path / "empty")))
         assert needed in shown, part
 
 
 def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
     app = open_page("advise", seeded)
-    said = next(text for text in texts(app) if "Counts: " in text)
+    said = next(text for text in list_texts(app) if "Counts: " in text)
     corpus = read_corpus([seeded.artifact("corpora", "trials").folder])
     figures = advise_on(corpus, open_model(tiny_bert), seeded.root).advice.figures
     assert f"{count(figures.corpus.words)} running words contain a letter" in said
@@ -256,9 +239,9 @@ def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, s
         raise InputError("vectors.npy is **cut**.", "Train them again.")
 
     monkeypatch.setattr("vocadapt.ui.parts.advise.view.count_cache.plan_of", fail)
-    app = open_page(ADVISE, seeded)
+    app = open_page("advise", seeded)
     assert not app.exception and not app.error
-    [note] = [text for text in texts(app) if "The next step cannot be offered." in text]
+    [note] = [text for text in list_texts(app) if "The next step cannot be offered." in text]
     assert r"\*\*cut\*\*" in note and "Train them again" in note
     assert len(app.metric) == 4
-    assert "advise_adapt" not in [button.key for button in app.button]
+    assert "advise_adapt" not in list_button_keys(app)

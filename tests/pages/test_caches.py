@@ -1,18 +1,12 @@
 """Every cache of the pages is bounded, so a server that runs for days does not grow."""
 
 import ast
-from pathlib import Path
 
+from tests.material.sources import check_files, list_modules, list_nodes, parse
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.ui.state.cache import STAMPS
 
-ROOT = Path(__file__).parents[2]
-SOURCES = [
-    *sorted((ROOT / "vocadapt").rglob("*.py")),
-    *sorted((ROOT / "pages").rglob("*.py")),
-    ROOT / "app.py",
-]
 BOUNDS = {"cache_data": "max_entries", "cache_resource": "max_entries", "lru_cache": "maxsize"}
 
 
@@ -21,7 +15,7 @@ def unbounded(source: str) -> list[str]:
     takes arguments.
     """
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in list_nodes(parse(source)):
         if not isinstance(node, ast.FunctionDef):
             continue
         for decorator in node.decorator_list:
@@ -43,8 +37,7 @@ def unbounded(source: str) -> list[str]:
 
 
 def test_every_cache_names_how_many_entries_it_keeps():
-    found = {path: unbounded(path.read_text(encoding="utf-8")) for path in SOURCES}
-    assert {path: caches for path, caches in found.items() if caches} == {}
+    check_files(unbounded, list_modules())
 
 
 def test_a_cache_without_a_bound_is_found():

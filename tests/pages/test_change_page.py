@@ -10,6 +10,14 @@ import numpy as np
 import pytest
 from streamlit.elements.lib import policies
 
+from tests.material.apps import (
+    join_values,
+    list_button_keys,
+    list_texts,
+    markup,
+    read_metrics,
+    read_page,
+)
 from tests.material.workspaces import HOSTILE
 from vocadapt.analysis.figures.figures import plot_overlap_histogram
 from vocadapt.cli import main
@@ -38,27 +46,9 @@ PAGE = "change"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
 
 
-def markup(app):
-    return "".join(element.proto.body for element in app.get("html"))
-
-
-def texts(app):
-    return [
-        element.value
-        for kind in ("markdown", "error", "warning", "text")
-        for element in app.get(kind)
-    ]
-
-
-def figures(app):
-    return {metric.label: metric.value for metric in app.metric}
-
-
 @pytest.fixture
-def workspace(seeded, tmp_path):
-    """A copy of the seeded workspace to write into."""
-    shutil.copytree(seeded.root, tmp_path / "copy")
-    return Workspace(tmp_path / "copy")
+def workspace(seeded_copy):
+    return seeded_copy
 
 
 @pytest.fixture
@@ -106,13 +96,13 @@ def with_nulls(seeded, tmp_path_factory):
 def test_without_a_noise_baseline_the_page_says_so_and_offers_one(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="5")
     assert not app.exception and not app.error
-    assert any("No noise baseline: overlap cannot be called change" in text for text in texts(app))
-    assert figures(app)["Words compared"] == "38"  # 39 without the full stop
-    assert "Changed" not in figures(app) and figures(app)["Different neighbors"] != "–"
-    assert {"null_seed", "null_lines"} <= {button.key for button in app.button}
+    assert "No noise baseline: overlap cannot be called change" in read_page(app)
+    assert read_metrics(app)["Words compared"] == "38"  # 39 without the full stop
+    assert "Changed" not in read_metrics(app) and read_metrics(app)["Different neighbors"] != "–"
+    assert {"null_seed", "null_lines"} <= set(list_button_keys(app))
     assert "Only before" in markup(app) and "In both" in markup(app) and "Only after" in markup(app)
     assert any("change --before" in block.value and "-k 5" in block.value for block in app.code)
-    assert not any("--noise" in text for text in texts(app))
+    assert "--noise" not in read_page(app)
 
 
 def test_a_noise_baseline_is_made_in_one_press(open_page, workspace, started):
@@ -133,19 +123,15 @@ def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nul
     app = open_page(PAGE, with_nulls, **SAME, change_k="5")
     assert not app.exception and not app.error
     picker = app.selectbox(key="change_null")
-    assert (
-        len(picker.options) == 3
-        and picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
-    )
-    assert figures(app)["Changed"] != "–"
-    assert any("the noise baseline" in text and "quantile" in text for text in texts(app))
-    assert any("two training runs on the same text disagree" in text for text in texts(app))
-    assert any("--noise-baseline" in block.value for block in app.code)
+    assert len(picker.options) == 3
+    assert picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
+    assert read_metrics(app)["Changed"] != "–"
+    assert any("the noise baseline" in text and "quantile" in text for text in list_texts(app))
+    assert "two training runs on the same text disagree" in read_page(app)
+    assert "--noise-baseline" in join_values(app.code)
     assert {"noise baseline", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
-    assert "Changed" not in figures(app) and any(
-        "cannot be called change" in text for text in texts(app)
-    )
+    assert "Changed" not in read_metrics(app) and "cannot be called change" in read_page(app)
     app.selectbox(key="change_null").select(picker.options[1]).run()
     assert not app.exception and picker.options[1].startswith("bootstrap resamples · ")
 
@@ -157,12 +143,12 @@ def test_the_first_pair_is_a_model_and_its_base(open_page, seeded, tiny_bert, ca
     before = app.selectbox(key="change_before").value
     assert tiny_bert.name in before and before != "model · trials-model"
     # its words have the same vectors in both: only the added words can be new neighbors
-    assert any("No noise baseline is needed" in text for text in texts(app))
+    assert "No noise baseline is needed" in read_page(app)
     (command,) = [block.value for block in app.code if "--among all" in block.value]
     # The command that the page shows says the same.
     assert main([*shlex.split(command)[3:], "--json"]) == 0
     note = json.loads(capsys.readouterr().out)["note"]
-    assert any(f"{note[0].upper()}{note[1:]}." in text for text in texts(app))
+    assert f"{note[0].upper()}{note[1:]}." in read_page(app)
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):
@@ -178,14 +164,12 @@ def test_all_of_it_stands_in_the_address(open_page, seeded):
         change_order="frequency",
     )
     assert not app.exception and not app.error
-    assert (
-        app.text_input(key="change_word").value == "heart"
-        and app.number_input(key="change_k").value == 4
-    )
+    assert app.text_input(key="change_word").value == "heart"
+    assert app.number_input(key="change_k").value == 4
     assert app.selectbox(key="change_order").value == "frequency"
-    assert figures(app)["Words compared"] == "39"
-    assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
-    assert any("it needs the same candidates" in text for text in texts(app))
+    assert read_metrics(app)["Words compared"] == "39"
+    assert any("**heart** keeps" in text and "of 4" in text for text in list_texts(app))
+    assert "it needs the same candidates" in read_page(app)
 
 
 def test_a_linked_range_is_no_warning_on_the_console(open_page, seeded, monkeypatch):
@@ -205,7 +189,7 @@ def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
     assert not app.exception and len(app.dataframe[0].value) < 38
     assert set(app.dataframe[0].value["overlap"]) <= {1.0}
     listed = len(app.dataframe[0].value)
-    assert any(f"**{listed} of 38** words keep 4 to 4 neighbors" in text for text in texts(app))
+    assert f"**{listed} of 38** words keep 4 to 4 neighbors" in read_page(app)
     app.number_input(key="change_k").set_value(3).run()
     assert not app.exception and app.slider(key="change_kept").value == (0, 3)
 
@@ -262,17 +246,16 @@ def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
     app.button(key="save_slice").click().run()
     assert not app.exception and not app.error
     [kept] = list_slices(workspace)
-    assert kept.name == "moved <b>" and len(kept.tokens) == int(figures(app)["Words compared"])
+    assert kept.name == "moved <b>" and len(kept.tokens) == int(read_metrics(app)["Words compared"])
     assert kept.source["neighbors kept"] == "0 to 10"
 
 
 def test_too_many_neighbors_and_unknown_words_are_messages(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="38")
-    assert not app.exception and any("neighbors need" in text for text in texts(app))
+    assert not app.exception and "neighbors need" in read_page(app)
     app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
-    assert not app.exception and any(
-        "nosuchword" in text and "not among" in text for text in texts(app)
-    )
+    assert not app.exception
+    assert any("nosuchword" in text and "not among" in text for text in list_texts(app))
     app = open_page(
         PAGE, seeded, change_before="nothing/at-all", change_after="model · trials-model"
     )
@@ -283,7 +266,7 @@ def test_a_space_and_itself_is_a_message(open_page, seeded):
     both = {"change_before": "model · trials-model", "change_after": "model · trials-model"}
     app = open_page(PAGE, seeded, **both)
     assert not app.exception and not app.metric
-    assert any("the same space" in text for text in texts(app))
+    assert "the same space" in read_page(app)
 
 
 def test_spaces_without_common_words_are_a_message(open_page, workspace, tmp_path):
@@ -292,7 +275,7 @@ def test_spaces_without_common_words_are_a_message(open_page, workspace, tmp_pat
     run_step(spec, workspace.folder("vectors", "other"))
     both = {"change_before": "word vectors · other", "change_after": "model · trials-model"}
     app = open_page(PAGE, workspace, **both)
-    assert not app.exception and any("have no word in common" in text for text in texts(app))
+    assert not app.exception and "have no word in common" in read_page(app)
 
 
 @pytest.mark.parametrize("word", [*HOSTILE[:4], "\u202eabc", "x" * 500])
@@ -304,9 +287,9 @@ def test_hostile_words_are_shown_as_they_are(open_page, hostile, word, tmp_path)
     app = open_page(PAGE, root, **both, change_word=word, change_whole="false")
     assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
     if word in HOSTILE:
-        assert not app.error and any("keeps **10 of 10**" in text for text in texts(app))
+        assert not app.error and "keeps **10 of 10**" in read_page(app)
     # both have the same words and vectors: there is nothing that noise could change
-    assert any("No noise baseline is needed" in text for text in texts(app))
+    assert "No noise baseline is needed" in read_page(app)
 
 
 def test_spaces_that_cannot_be_trained_again_say_what_would_do(open_page, workspace, tmp_path):
@@ -320,23 +303,20 @@ def test_spaces_that_cannot_be_trained_again_say_what_would_do(open_page, worksp
     both = {"change_before": "word vectors · one", "change_after": "word vectors · two"}
     app = open_page(PAGE, workspace, **both)
     assert not app.exception and not app.error
-    assert any("can be trained a second time: compare those" in text for text in texts(app))
-    assert not {"null_seed", "null_lines"} & {button.key for button in app.button}
+    assert "can be trained a second time: compare those" in read_page(app)
+    assert not {"null_seed", "null_lines"} & set(list_button_keys(app))
 
 
 def test_what_is_costly_is_a_job(open_page, seeded, monkeypatch, started):
     monkeypatch.setattr(comparisons, "AT_ONCE", 0.0)
     app = open_page(PAGE, seeded, **SAME, change_k="6")
-    assert not app.metric and any(
-        "Compares every word with every other" in text for text in texts(app)
-    )
+    assert not app.metric and "Compares every word with every other" in read_page(app)
     app.button(key="change_start").click().run()
     assert not app.exception
     ((spec, name),) = started
     assert (spec.step, name) == ("change", "trials-vectors-to-trials-model")
-    assert (
-        spec.settings.neighborhoods.k == 6 and "punctuation" in spec.settings.neighborhoods.without
-    )
+    assert spec.settings.neighborhoods.k == 6
+    assert "punctuation" in spec.settings.neighborhoods.without
 
 
 def test_a_running_comparison_is_not_started_again(open_page, workspace, monkeypatch):
@@ -352,8 +332,8 @@ def test_a_running_comparison_is_not_started_again(open_page, workspace, monkeyp
         job = queue.start(workspace, running, "compared")
         app = open_page(PAGE, workspace, **SAME)
         assert not app.exception
-        assert f"cancel_{job.id}" in {button.key for button in app.button}
-        assert "change_start" not in {button.key for button in app.button}
+        assert f"cancel_{job.id}" in list_button_keys(app)
+        assert "change_start" not in list_button_keys(app)
         job.cancel(grace=2)
 
 
@@ -365,11 +345,11 @@ def test_a_finished_comparison_is_listed_and_opened(open_page, workspace, monkey
     assert not app.exception and not app.error
     picker = app.selectbox(key="change_comparison")
     assert picker.options == ["newer", "older", "New comparison"] and picker.value == "newer"
-    assert "Mean overlap@4" in figures(app)
+    assert "Mean overlap@4" in read_metrics(app)
     picker.select("older").run()
-    assert not app.exception and "Mean overlap@5" in figures(app)
+    assert not app.exception and "Mean overlap@5" in read_metrics(app)
     app = open_page(PAGE, workspace, change_comparison="older", change_word="heart")
-    assert any("**heart** keeps" in text and "of 5" in text for text in texts(app))
+    assert any("**heart** keeps" in text and "of 5" in text for text in list_texts(app))
 
 
 def test_a_new_comparison_that_was_made_before_is_not_made_again(open_page, workspace, monkeypatch):
@@ -377,8 +357,8 @@ def test_a_new_comparison_that_was_made_before_is_not_made_again(open_page, work
     compare(workspace, "made", 6, WHOLE_WORDS)
     app = open_page(PAGE, workspace, **SAME, change_k="6")
     assert app.selectbox(key="change_comparison").value == "New comparison"
-    assert not app.exception and figures(app)["Words compared"] == "38"
-    assert any("Computed before: made" in text for text in texts(app))
+    assert not app.exception and read_metrics(app)["Words compared"] == "38"
+    assert "Computed before: made" in read_page(app)
 
 
 def test_a_comparison_outlives_its_spaces(open_page, workspace):
@@ -386,9 +366,9 @@ def test_a_comparison_outlives_its_spaces(open_page, workspace):
     shutil.rmtree(workspace.root / "models" / "trials-model")
     app = open_page(PAGE, workspace, change_comparison="kept", change_word="heart")
     assert not app.exception and not app.error
-    assert any("is gone" in text for text in texts(app))
-    assert figures(app)["Words compared"] == "39"
-    assert any("**heart** keeps" in text for text in texts(app))
+    assert "is gone" in read_page(app)
+    assert read_metrics(app)["Words compared"] == "39"
+    assert "**heart** keeps" in read_page(app)
 
 
 def test_a_damaged_comparison_is_a_message(open_page, workspace):
@@ -401,27 +381,25 @@ def test_a_damaged_comparison_is_a_message(open_page, workspace):
 def test_an_added_word_has_neighbors_after_only(open_page, seeded):
     app = open_page(PAGE, seeded, change_word="aspirin")
     assert not app.exception and not [error.value for error in app.error]
-    assert any("**aspirin** is only in trials\\-model" in text for text in texts(app))
+    assert "**aspirin** is only in trials\\-model" in read_page(app)
     # its neighbors are links that select themselves
     assert 'data-va-field="change_word"' in markup(app)
 
 
 def test_vectors_in_context_are_made_as_a_job(open_page, seeded, started):
     app = open_page(PAGE, seeded, **SAME)
-    assert any("39** words" in text and "of 2 layers" in text for text in texts(app))
+    assert any("39** words" in text and "of 2 layers" in text for text in list_texts(app))
     app.button(key="make_contextual").click().run()
     assert not app.exception
     ((spec, name),) = started
-    assert (
-        spec.step == "contextual"
-        and spec.settings.contextual.layer == 2
-        and name == "tiny-bert-layer-2"
-    )
+    assert spec.step == "contextual"
+    assert spec.settings.contextual.layer == 2
+    assert name == "tiny-bert-layer-2"
     assert spec.inputs["text"] == (str(seeded.root / "corpora" / "trials"),)
 
 
 def test_the_parts_by_hand():
-    from tests.spaces.test_change import AFTER, BEFORE
+    from tests.material.spaces import AFTER, BEFORE
 
     change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in select_rows(change, (0, 0))] == ["a"]

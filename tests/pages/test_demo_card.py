@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.pages.test_pages import texts
+from tests.material.apps import list_texts, read_page
 from vocadapt.lab import demo
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace
@@ -21,7 +21,7 @@ def opened(tmp_path_factory):
 def test_the_first_screen_says_what_new_words_do(open_page, opened):
     app = open_page("lens", opened, lens_demo="opened")
     assert not app.exception and not app.error
-    said = " ".join(texts(app))
+    said = " ".join(list_texts(app))
     headline = json.loads(demo.HEADLINE.read_text(encoding="utf-8"))
     assert "The demo: one sentence takes " in said and "fewer)" in said
     for one in headline["words"]:
@@ -31,9 +31,9 @@ def test_the_first_screen_says_what_new_words_do(open_page, opened):
 
 
 def test_other_visits_do_not_show_it(open_page, opened, tmp_path):
-    assert "The demo: one sentence" not in " ".join(texts(open_page("lens", opened)))
+    assert "The demo: one sentence" not in " ".join(list_texts(open_page("lens", opened)))
     empty = open_page("lens", tmp_path / "empty", lens_demo="opened")
-    assert not empty.exception and "The demo: one sentence" not in " ".join(texts(empty))
+    assert not empty.exception and "The demo: one sentence" not in read_page(empty)
 
 
 def test_a_task_that_is_not_won_is_not_shown(open_page, opened, tmp_path, monkeypatch):
@@ -42,7 +42,7 @@ def test_a_task_that_is_not_won_is_not_shown(open_page, opened, tmp_path, monkey
     file = tmp_path / "headline.json"
     file.write_text(json.dumps(headline), encoding="utf-8")
     monkeypatch.setattr(demo, "HEADLINE", file)
-    said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
+    said = " ".join(list_texts(open_page("lens", opened, lens_demo="opened")))
     assert "The demo: one sentence" in said and "labels depend on single words" not in said
 
 
@@ -78,7 +78,7 @@ def test_a_real_task_is_shown_once_it_has_three_seeds(open_page, opened, tmp_pat
     file = tmp_path / "headline.json"
     monkeypatch.setattr(demo, "HEADLINE", file)
     file.write_text(json.dumps(headline), encoding="utf-8")
-    said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
+    said = " ".join(list_texts(open_page("lens", opened, lens_demo="opened")))
     assert "A real task, Names" in said and "mean F1 .820 without new words" in said
     assert (
         "new words from context, **.840**; 95 % interval of the difference +.010 to +.030" in said
@@ -86,5 +86,5 @@ def test_a_real_task_is_shown_once_it_has_three_seeds(open_page, opened, tmp_pat
     assert "-.010 to +.020" in said
     headline["real"]["variants"]["stacked"]["seeds"] = [1]
     file.write_text(json.dumps(headline), encoding="utf-8")
-    said = " ".join(texts(open_page("lens", opened, lens_demo="opened")))
+    said = " ".join(list_texts(open_page("lens", opened, lens_demo="opened")))
     assert "A real task, Names" not in said and "Whether a real task gains" in said

@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.material.apps import join_values, list_texts, markup, read_metrics, read_page
 from tests.material.workspaces import HOSTILE
-from tests.pages.test_pages import markup, texts
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.diagnostics import diagnose
 from vocadapt.lab.steps.import_vectors import ImportVectorsStep
@@ -49,21 +49,19 @@ def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, 
     )
     tables = build_cosine_tables([base, adapted])
     shown = markup(app)
-    assert (
-        fraction(tables.mean_cosine[0][0]) in shown and fraction(tables.mean_cosine[0][1]) in shown
-    )
-    assert (
-        f"n = {tables.common[0][1]}" in shown and shown.count("1.000") == 4
-    )  # the base's rows are unchanged in it
+    assert fraction(tables.mean_cosine[0][0]) in shown
+    assert fraction(tables.mean_cosine[0][1]) in shown
+    assert f"n = {tables.common[0][1]}" in shown
+    assert shown.count("1.000") == 4  # the base's rows are unchanged in it
 
 
 def test_numbers_by_hand_and_a_zero_row(open_page, plane):
     app = open_page(PAGE, plane, diagnostics_cosines="true")
     assert not app.exception and not app.error
     assert ">.471<" in markup(app)  # 2 √½ / 3
-    assert {metric.label: metric.value for metric in app.metric}["Mean cosine"] == ".471"
-    assert any("Excluded: 1 zero vectors" in text for text in texts(app))
-    assert any("the mean cosine of two random tokens is .471" in text for text in texts(app))
+    assert read_metrics(app)["Mean cosine"] == ".471"
+    assert "Excluded: 1 zero vectors" in read_page(app)
+    assert "the mean cosine of two random tokens is .471" in read_page(app)
 
 
 def test_spaces_and_tokens_come_from_the_address(open_page, seeded):
@@ -86,18 +84,15 @@ def test_hubs_wait_for_a_click(open_page, plane):
     assert "Hubs" not in markup(app)
     app.button(key="hubs_0").click().run()
     assert not app.exception and not app.error
-    assert any(
-        "Too few tokens for hubs" in text for text in texts(app)
-    )  # three rows, each near the two others
+    assert "Too few tokens for hubs" in read_page(app)  # three rows, each near the two others
 
 
 def test_hubs_are_named(open_page, seeded):
     app = open_page(PAGE, seeded, diagnostics_hubs="true")
     app.button(key="hubs_0").click().run()
     assert not app.exception and any(metric.label == "Hubness" for metric in app.metric)
-    assert ">Hubs<" in markup(app) and not re.search(
-        r'va-score">\d+\.', markup(app).split(">Hubs<")[1]
-    )
+    assert ">Hubs<" in markup(app)
+    assert not re.search(r'va-score">\d+\.', markup(app).split(">Hubs<")[1])
     assert len([button for button in app.button if button.key.startswith("hubs_")]) == 1
 
 
@@ -127,13 +122,14 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert table["relation"].tolist() == ["apart", "near"] and table["pairs"].tolist() == [
+    assert table["relation"].tolist() == ["apart", "near"]
+    assert table["pairs"].tolist() == [
         "1 of 1",
         "2 of 3",
     ]
     own = 2 * np.sqrt(0.5) / 3
     assert table["corrected"].tolist() == [pytest.approx(-own), pytest.approx(np.sqrt(0.5) - own)]
-    assert any(f"--pairs {mine}" in code.value for code in app.code)
+    assert f"--pairs {mine}" in join_values(app.code)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +161,10 @@ def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
     figure = next(
         chart.proto.spec for chart in app.get("plotly_chart") if "random" in chart.proto.spec
     )
-    assert "<b>" not in figure and "&lt;b&gt;" in figure.replace("\\u0026", "&").replace(
-        "\\u003c", "<"
-    ).replace("\\u003e", ">")
+    assert "<b>" not in figure
+    assert "&lt;b&gt;" in figure.replace("\\u0026", "&").replace("\\u003c", "<").replace(
+        "\\u003e", ">"
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,11 +200,11 @@ def test_nothing_is_computed_before_it_is_opened(open_page, seeded, monkeypatch)
 
 def test_colors_follow_the_kind_of_the_space(open_page, seeded):
     app = open_page(PAGE, seeded)
-    shown = " ".join(texts(app))
+    shown = " ".join(list_texts(app))
     # blue: the base, green: the adapted model
     assert ":blue[**" in shown and ":green[**trials\\-model**]" in shown
     app.multiselect(key="diagnostics_spaces").set_value([VECTORS]).run()
-    assert any(":orange[**trials\\-vectors**]" in text for text in texts(app))
+    assert ":orange[**trials\\-vectors**]" in read_page(app)
 
 
 def test_original_and_added_tokens_are_judged_apart():
@@ -245,4 +242,4 @@ def test_one_word_is_too_little_to_say(open_page, tmp_path):
     )
     app = open_page(PAGE, workspace)
     assert not app.exception and not app.error
-    assert any("Too few tokens with a direction" in text for text in texts(app))
+    assert "Too few tokens with a direction" in read_page(app)

@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 from streamlit.testing.v1 import AppTest, app_test
 
+from tests.material.apps import join_values, list_texts, markup, read_page
 from tests.material.finetuning import tiny_adapted
 from tests.material.fragments import FragmentRunner, rerun_fragment
 from tests.material.runs import write_runs
-from tests.pages.test_pages import markup, texts
 from vocadapt.analysis.errors import ledger
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.workspace.notes import load_notes
@@ -79,17 +79,13 @@ def test_the_newest_run_is_compared_with_the_one_of_a_single_tokenization(open_p
     # baseline: 1 of 10 found, none invented, 2/11; compared: 9 of 10, and one invented
     assert any(
         "F1 .182 → .900" in text and "+71.8 points" in text and "95 % interval" in text
-        for text in texts(app)
+        for text in list_texts(app)
     )
     assert "paired test" not in body
-    assert body.count('data-testid="entry"') == 5 and any(
-        "1 to 5 of 9 fixed" in text for text in texts(app)
-    )
-    assert (
-        "10369876 · sentence 1" in body
-        and "tachycardia (new token)" in body
-        and "has a new token" in body
-    )
+    assert body.count('data-testid="entry"') == 5 and "1 to 5 of 9 fixed" in read_page(app)
+    assert "10369876 · sentence 1" in body
+    assert "tachycardia (new token)" in body
+    assert "has a new token" in body
     assert "fixed" in app.query_params["errors_fate"] and "all" in app.query_params["errors_slice"]
 
 
@@ -112,7 +108,7 @@ def test_a_newer_run_with_other_settings_is_offered_last_and_its_differences_are
         app.selectbox(key="errors_compared").options[-1] == "quick · seed 1 · base · other settings"
     )
     app.selectbox(key="errors_compared").select("quick · seed 1 · base").run()
-    assert any("model, epochs" in warning.value for warning in app.warning)
+    assert "model, epochs" in join_values(app.warning)
     # Another baseline is compared with its own fair partner.
     app = open_page(PAGE, root, errors_baseline="green · seed 3 · base")
     assert app.selectbox(key="errors_compared").value == "plain · seed 2 · base"
@@ -133,16 +129,12 @@ def test_the_selection_is_in_the_address(open_page, workspace):
     }
     app = open_page(PAGE, workspace, **runs, errors_fate="broken", errors_slice="pieces")
     assert not app.exception
-    assert (
-        app.selectbox(key="errors_slice").value == "pieces"
-        and "broken" in app.query_params["errors_fate"]
-    )
+    assert app.selectbox(key="errors_slice").value == "pieces"
+    assert "broken" in app.query_params["errors_fate"]
     body = markup(app)
-    assert (
-        body.count('data-testid="entry"') == 1
-        and "<img" not in body
-        and "&lt;img/src=x/onerror=alert(1)&gt;" in body
-    )
+    assert body.count('data-testid="entry"') == 1
+    assert "<img" not in body
+    assert "&lt;img/src=x/onerror=alert(1)&gt;" in body
     assert "\u202e" not in body
     app = open_page(
         PAGE, workspace, errors_fate="nonsense", errors_slice="nonsense", errors_pieces="odd"
@@ -155,19 +147,20 @@ def test_the_search_and_the_outcomes_filter_the_list(open_page, workspace):
     app.text_input(key="errors_find").set_value("TACHY").run()
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
     app.text_input(key="errors_find").set_value("nothing like it").run()
-    assert not app.exception and any(
+    assert not app.exception
+    assert any(
         "No entry with outcome fixed matches the search" in text
         and "No other outcome matches either" in text
-        for text in texts(app)
+        for text in list_texts(app)
     )
     app.text_input(key="errors_find").set_value("onerror").run()  # the one sentence that is broken
     app.button(key="errors_pick_fixed").click().run()
     assert any(
         "No entry with outcome fixed matches" in text
         and "Matches with other outcomes: broken 1" in text
-        for text in texts(app)
+        for text in list_texts(app)
     )
-    assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))
+    assert not any("<img" in text or "There is nothing fixed" in text for text in list_texts(app))
 
 
 def test_a_count_selects_its_entries_and_the_first_page(open_page, workspace):
@@ -177,7 +170,7 @@ def test_a_count_selects_its_entries_and_the_first_page(open_page, workspace):
     assert markup(app).count('data-testid="entry"') == 1
     assert app.button(key="errors_pick_broken").label == "**1** broken"
     app.button(key="errors_pick_fixed").click().run()
-    assert any("1 to 5 of 9 fixed" in text for text in texts(app))
+    assert "1 to 5 of 9 fixed" in read_page(app)
 
 
 def test_a_count_reruns_the_comparison_alone(open_page, workspace, monkeypatch):
@@ -199,9 +192,9 @@ def test_a_count_reruns_the_comparison_alone(open_page, workspace, monkeypatch):
 def test_words_are_searched_when_their_block_is_opened(open_page, workspace):
     line = "**tachycardia** in the test examples"
     app = open_page(PAGE, workspace, errors_fate="fixed")
-    assert not any(line in text for text in texts(app))
+    assert line not in read_page(app)
     app = open_page(PAGE, workspace, errors_fate="fixed", errors_context="true")
-    assert not app.exception and any(line in text for text in texts(app))
+    assert not app.exception and line in read_page(app)
 
 
 def test_slices_are_links_that_select_and_a_filter_is_removed_by_its_button(open_page, workspace):
@@ -260,13 +253,13 @@ def test_slices_saved_elsewhere_appear_with_their_score(open_page, workspace, tm
     assert app.button(key="errors_pick_fixed").label == "**8** fixed"  # all but tachycardia
     body = markup(app)
     assert "&lt;b&gt;mood&lt;/b&gt; words" in body and "<b>mood" not in body
-    assert not any("--slice own" in code.value for code in app.code)
+    assert "--slice own" not in join_values(app.code)
 
 
 def test_a_small_slice_carries_a_caution(open_page, workspace):
     body = markup(open_page(PAGE, workspace))
     assert "9: too few" in body
-    assert any("fewer than 30 units" in text for text in texts(open_page(PAGE, workspace)))
+    assert "fewer than 30 units" in read_page(open_page(PAGE, workspace))
 
 
 def test_the_pair_of_a_relation_is_marked_in_the_text(open_page, tmp_path):
@@ -283,14 +276,14 @@ def test_the_pair_of_a_relation_is_marked_in_the_text(open_page, tmp_path):
 
 def test_the_page_of_the_list_is_in_the_address(open_page, workspace):
     app = open_page(PAGE, workspace, errors_fate="fixed", errors_page="2")
-    assert not app.exception and any("6 to 9 of 9 fixed" in text for text in texts(app))
+    assert not app.exception and "6 to 9 of 9 fixed" in read_page(app)
     titles = app.selectbox(key="noted").options
     assert len(titles) == len(set(titles)) == 4 and all("euthymia" in title for title in titles)
     app.run()
     assert app.query_params["errors_page"] in ("2", ["2"])
     for forged in ("3", "0", "-1", "x", "٢"):
         app = open_page(PAGE, workspace, errors_fate="fixed", errors_page=forged)
-        assert not app.exception and any("1 to 5 of 9 fixed" in text for text in texts(app))
+        assert not app.exception and "1 to 5 of 9 fixed" in read_page(app)
         assert "page" not in app.query_params
 
 
@@ -299,14 +292,11 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     app.text_area[0].set_value("<b>gold is odd</b>").run()
     assert not app.exception
     (note,) = load_notes(workspace).values()
-    assert (
-        note.text == "<b>gold is odd</b>"
-        and note.about == "tachycardia · 10369876 · sentence 1 · D · missed → right"
-    )
+    assert note.text == "<b>gold is odd</b>"
+    assert note.about == "tachycardia · 10369876 · sentence 1 · D · missed → right"
     again = open_page(PAGE, workspace)
-    assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1 and "<b>gold" not in markup(
-        again
-    )
+    assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1
+    assert "<b>gold" not in markup(again)
     assert again.text_area[0].value == "<b>gold is odd</b>"
     (workspace.root / "notes.jsonl").unlink()
 
@@ -318,31 +308,28 @@ def test_two_tokenizations_of_one_run_and_the_same_twice(open_page, workspace):
         errors_baseline="green · seed 1 · base",
         errors_compared="green · seed 1 · pooled",
     )
-    assert not app.exception and "Score by tokenization" in [
-        heading.value for heading in app.header
-    ]
+    assert not app.exception
+    assert "Score by tokenization" in [heading.value for heading in app.header]
     app = open_page(
         PAGE,
         workspace,
         errors_baseline="plain · seed 1 · base",
         errors_compared="plain · seed 1 · base",
     )
-    assert not app.exception and any("Select two runs" in info.value for info in app.info)
+    assert not app.exception and "Select two runs" in join_values(app.info)
 
 
 def test_which_tokenization_was_right_follows_the_slice(open_page, workspace):
     app = open_page(PAGE, workspace, errors_slice="suffix")
     assert not app.exception and not app.error
-    assert any("Entries of this slice only: ends in" in text for text in texts(app))
+    assert "Entries of this slice only: ends in" in read_page(app)
     table = markup(app).split("Score by tokenization")[-1]
     # adapted and pooled find all 9 entities in -ia, and no other: over everything the recall is
     # .900
     assert ".900" not in table and "1.000" in table
-    assert any("--slice suffix" in code.value for code in app.code)  # the command of this slice
+    assert "--slice suffix" in join_values(app.code)  # the command of this slice
     app = open_page(PAGE, workspace)
-    assert not any(
-        "Entries of this slice only" in text for text in texts(app)
-    ) and ".900" in markup(app)
+    assert "Entries of this slice only" not in read_page(app) and ".900" in markup(app)
 
 
 def test_other_settings_of_slices(open_page, workspace):
@@ -356,11 +343,11 @@ def test_other_settings_of_slices(open_page, workspace):
 def test_runs_on_other_examples_and_one_alone_are_messages(open_page, tmp_path):
     root = Workspace(tmp_path / "odd")
     write_runs(root, "a", GOLD[:2], {1: {"base": RIGHT[:2]}})
-    assert any("Select two runs" in info.value for info in open_page(PAGE, root).info)
+    assert "Select two runs" in join_values(open_page(PAGE, root).info)
     write_runs(root, "b", GOLD[:3], {1: {"base": RIGHT[:3]}})
     app = open_page(PAGE, root)
     assert not app.exception and app.error
-    assert any("were not tested on the same examples" in text for text in texts(app))
+    assert "were not tested on the same examples" in read_page(app)
 
 
 def test_texts_with_labels_have_a_page_too(open_page, tmp_path):
@@ -384,7 +371,7 @@ def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_thro
     assert asked.endswith(f"--corpus {tmp_path / 'text.txt'} --html errors.html")
     monkeypatch.setattr(notes, "AT_MOST", -1.0)  # every text takes longer
     app = open_page(PAGE, workspace)
-    assert not app.exception and not any("--corpus" in code.value for code in app.code)
+    assert not app.exception and "--corpus" not in join_values(app.code)
 
 
 def test_a_text_that_takes_too_long_is_reported_as_left_out(workspace, tmp_path, monkeypatch):
@@ -438,26 +425,22 @@ def test_predictions_of_other_programs_come_in_and_stay(open_page, tmp_path):
     assert not app.exception and not app.error
     assert app.selectbox(key="errors_baseline").value == "predictions · bad"
     assert app.selectbox(key="errors_compared").value == "predictions · half"
-    assert any("F1 .000 → .667" in text for text in texts(app))
+    assert "F1 .000 → .667" in read_page(app)
     kept = root.root / "predictions"
     asked = (
         f"compare {kept}/bad/predicted.conll {kept}/half/predicted.conll --gold"
         f" {kept}/bad/gold.conll --kind ner --html"
     )
-    assert any(asked in code.value for code in app.code)
+    assert asked in join_values(app.code)
     again = open_page(
         PAGE, root, errors_baseline="predictions · bad", errors_compared="predictions · half"
     )
-    assert not again.exception and any("F1 .000 → .667" in text for text in texts(again))
+    assert not again.exception and "F1 .000 → .667" in read_page(again)
     write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
     beside = open_page(
         PAGE, root, errors_baseline="predictions · half", errors_compared="own · seed 1 · base"
     )
-    assert (
-        not beside.exception
-        and not beside.error
-        and any("F1 .667 → 1.000" in text for text in texts(beside))
-    )
+    assert not beside.exception and not beside.error and "F1 .667 → 1.000" in read_page(beside)
     assert "--tokenization base" in beside.code[0].value and "--kind" not in beside.code[0].value
 
 
@@ -467,9 +450,7 @@ def test_predictions_for_other_examples_are_refused_by_name(open_page, tmp_path)
     app = bring(
         open_page(PAGE, tmp_path / "w"), gold_file=gold, predictions=str(tmp_path / "said.conll")
     )
-    assert not app.exception and any(
-        "said.conll: holds 1 sentences, the gold file 2" in text for text in texts(app)
-    )
+    assert not app.exception and "said.conll: holds 1 sentences, the gold file 2" in read_page(app)
     assert not (tmp_path / "w" / "predictions").exists()
 
 
@@ -482,7 +463,7 @@ def test_two_files_called_alike_come_in_under_two_names(open_page, tmp_path):
     assert not app.exception and not app.error
     chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
     assert chosen == ["predictions · model", "predictions · model-2"]
-    assert any("F1 .000 → 1.000" in text for text in texts(app))
+    assert "F1 .000 → 1.000" in read_page(app)
 
 
 def test_predictions_stand_only_beside_those_for_the_same_gold(open_page, tmp_path):
@@ -496,9 +477,7 @@ def test_predictions_stand_only_beside_those_for_the_same_gold(open_page, tmp_pa
     app = open_page(
         PAGE, root, errors_baseline="predictions · b", errors_compared="own · seed 1 · base"
     )
-    assert not app.exception and any(
-        "were not tested on the same examples: example 1" in text for text in texts(app)
-    )
+    assert not app.exception and "were not tested on the same examples: example 1" in read_page(app)
 
 
 def test_predictions_open_beside_the_newest_run_on_as_many_examples(open_page, tmp_path):
@@ -521,12 +500,10 @@ def test_predictions_without_a_comparable_run_are_shown_alone(open_page, tmp_pat
     write_runs(root, "other", GOLD[:3], {1: {"base": RIGHT[:3]}})
     gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
     app = bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
-    assert (
-        not app.exception
-        and not app.error
-        and app.selectbox(key="errors_baseline").value == "predictions · gold"
-    )
-    assert any("Select two runs" in info.value for info in app.info)
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="errors_baseline").value == "predictions · gold"
+    assert "Select two runs" in join_values(app.info)
 
 
 def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):

@@ -1,10 +1,11 @@
 """The glossary is available on every page and equal to docs/glossary.md."""
 
-import ast
 import re
 
 import pytest
 
+from tests.material.cases import check_each
+from tests.material.sources import list_modules, list_strings, read_source
 from vocadapt.spaces.projection.methods import METHODS
 from vocadapt.ui.components.glossary import (
     FILE,
@@ -14,7 +15,6 @@ from vocadapt.ui.components.glossary import (
     list_sources,
     render_glossary,
 )
-from vocadapt.ui.shell.server import ROOT
 from vocadapt.ui.state import address
 from vocadapt.ui.state.pages import PARTS
 from vocadapt.ui.text.sources import TITLES, find_sources, format_source
@@ -77,26 +77,20 @@ CITATION = re.compile(r"[A-Z]\w+(?: et al\.| and [A-Z]\w+)? (?:19|20)\d\d\b(?!-)
 
 def read_strings(folder):
     """The literal texts of the modules of a folder, without docstrings and comments."""
-    for path in folder.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            if id(node) in statements or not isinstance(node, ast.Constant):
-                continue
-            if isinstance(node.value, str):
-                yield node.value
+    for path in list_modules(folder):
+        yield from (text for _, text in list_strings(read_source(path)))
 
 
-@pytest.mark.parametrize("part", PARTS)
+@check_each("part", PARTS)
 def test_a_work_that_a_part_cites_has_its_title_in_its_terms(part):
-    texts = list(read_strings(ROOT / "vocadapt" / "ui" / "parts" / part))
+    texts = list(read_strings(f"vocadapt/ui/parts/{part}"))
     offered = list_sources(PARTS[part])
     assert set(find_sources(texts)) <= set(offered)
     assert set(PARTS[part].sources) <= set(TITLES)
 
 
 def test_every_work_that_the_pages_cite_has_a_title():
-    cited = CITATION.findall("\n".join(read_strings(ROOT / "vocadapt" / "ui")))
+    cited = CITATION.findall("\n".join(read_strings("vocadapt/ui")))
     assert len(cited) > 10
     assert [work for work in cited if not any(work in known for known in TITLES)] == []
     methods = [*INITIALIZERS.values(), *REDUCTIONS.values(), *METHODS.values()]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from tests.pages.test_address import SOURCES, keys_of, part_of
-from tests.pages.test_pages import markup, texts
+from tests.material.address_keys import SOURCES, keys_of, part_of
+from tests.material.apps import list_texts, markup
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.shell import server
@@ -154,7 +154,7 @@ def check_page(open_page, served, mode, page, value):
         outside = [path for path in outside if not path.is_relative_to(linked.resolve())]
     assert outside == []
     shown = [
-        *texts(app),
+        *list_texts(app),
         markup(app),
         *(error.value for error in app.error),
         *(text.value for text in app.text),

@@ -6,6 +6,7 @@ import re
 import pytest
 import streamlit as st
 
+from tests.material.apps import list_texts, markup, read_page
 from tests.material.lab import wait_for, write_text
 from tests.material.workspaces import seed_workspace
 from vocadapt.analysis.leaderboard import leaderboard
@@ -19,17 +20,9 @@ from vocadapt.lab.workspace.workspace import Workspace
 PAGE = "initializers"
 
 
-def markup(app):
-    return "".join(element.proto.body for element in app.get("html"))
-
-
-def texts(app):
-    return [element.value for kind in ("markdown", "error", "warning") for element in app.get(kind)]
-
-
 def test_an_empty_workspace_says_what_to_do(open_page):
     app = open_page(PAGE)
-    assert not app.exception and any("There is no target" in text for text in texts(app))
+    assert not app.exception and "There is no target" in read_page(app)
 
 
 def test_a_token_is_shown_under_each_initializer_and_nothing_is_compared_on_load(
@@ -38,16 +31,13 @@ def test_a_token_is_shown_under_each_initializer_and_nothing_is_compared_on_load
     app = open_page(PAGE, seeded)
     assert not app.exception and not app.error
     app.text_input(key="initializers_token").set_value("aspirin").run()
-    assert (
-        not app.exception
-        and "aspirin = 1/3 " in markup(app)
-        and "In the target space" in markup(app)
-    )
+    assert not app.exception
+    assert "aspirin = 1/3 " in markup(app)
+    assert "In the target space" in markup(app)
     assert not app.dataframe
     app.text_input(key="initializers_token").set_value("heart").run()
-    assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace(
-        "its word vector", ""
-    )
+    assert "In the model" in markup(app)
+    assert "heart = heart" not in markup(app).replace("its word vector", "")
 
 
 def test_the_alignment_is_fitted_once_for_all_new_tokens(open_page, seeded, monkeypatch):
@@ -84,14 +74,14 @@ def test_donors_and_neighbors_are_links_and_special_tokens_are_none(open_page, s
 
 def test_each_selected_initializer_is_explained_in_a_sentence(open_page, seeded):
     app = open_page(PAGE, seeded)
-    (said,) = [text for text in texts(app) if "**syntactic**" in text]
+    (said,) = [text for text in list_texts(app) if "**syntactic**" in text]
     assert "the mean of the embeddings of its pieces" in said and "Fast 2023" in said
     assert "**semantic**" in said and "**wechsel**" not in said
 
 
 def test_a_misspelled_token_gets_suggestions(open_page, seeded):
     app = open_page(PAGE, seeded, initializers_token="asprin")
-    assert not app.exception and any("is not among the" in text for text in texts(app))
+    assert not app.exception and "is not among the" in read_page(app)
     assert 'data-va-word="aspirin"' in markup(app) and "In the model" not in markup(app)
 
 
@@ -112,11 +102,9 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert {"semantic", "focus", "global-mean (baseline)"} <= set(table["initializer"])
-    assert (table["masked loss"] > 0).all() and any(
-        "the original model has" in text for text in texts(app)
-    )
-    assert any("8 of" in text and "chance P@1" in text for text in texts(app))
-    assert any(("Best on 8" in text or "None beats" in text) for text in texts(app))
+    assert (table["masked loss"] > 0).all() and "the original model has" in read_page(app)
+    assert any("8 of" in text and "chance P@1" in text for text in list_texts(app))
+    assert any(("Best on 8" in text or "None beats" in text) for text in list_texts(app))
     assert any(
         "vocadapt initializers --model" in block.value and "--held-out 8" in block.value
         for block in app.code
@@ -127,18 +115,15 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
 def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace, initializers_hidden="8")
-    assert any(
-        f"{len(LeaderboardSettings().methods_to_compare)} initializers take about" in text
-        for text in texts(app)
+    assert f"{len(LeaderboardSettings().methods_to_compare)} initializers take about" in read_page(
+        app
     )
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
     asked = job.spec.settings.leaderboard
-    assert (
-        job.spec.step == "initializers"
-        and asked.held_out == 8
-        and asked.initializer.seed == asked.seed
-    )
+    assert job.spec.step == "initializers"
+    assert asked.held_out == 8
+    assert asked.initializer.seed == asked.seed
     wait_for(job, "done")
     app.run()
     assert not app.exception and len(app.dataframe[0].value) > 10

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.apps import join_values
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import write_status
@@ -32,8 +33,8 @@ def failed(tmp_path):
 def test_a_failed_job_says_why_and_what_to_do(open_page, failed):
     app = open_page(TEXT, failed)
     assert not app.exception
-    assert any("the file is empty" in text.value for text in app.text)
-    assert any("failed" in error.value for error in app.error)
+    assert "the file is empty" in join_values(app.text)
+    assert "failed" in join_values(app.error)
 
 
 def test_a_dismissed_job_is_gone(open_page, failed):

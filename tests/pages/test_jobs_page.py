@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
+from tests.material.apps import join_values, list_texts, read_page
 from tests.material.lab import write_text
-from tests.pages.test_pages import JOBS, VECTORS, texts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -51,46 +51,44 @@ def headings(app):
 def test_a_done_job_leads_to_its_result(open_page, workspace, take):
     job = take("mine_1")
     assert job.wait(60).state == "done"
-    app = open_page(JOBS, workspace)
+    app = open_page("jobs", workspace)
     assert not app.exception and headings(app) == [r"Import text · mine\_1"]
-    assert any("check_circle: done" in text for text in texts(app))
+    assert "check_circle: done" in read_page(app)
     links = [link.proto for link in app.get("page_link")]
     assert [link.page for link in links if link.label == "Show result"] == ["text"]
     assert "end" not in buttons(app) and "again" not in buttons(app)
-    assert any(f"jobs show {job.id}" in code.value for code in app.code) and any(
-        "done after" in code.value for code in app.code
-    )
+    assert f"jobs show {job.id}" in join_values(app.code) and "done after" in join_values(app.code)
 
 
 def test_a_failed_job_says_why_and_is_resumed_here(open_page, workspace, take, tmp_path):
     job = take(content="")
     assert job.wait(60).state == "failed"
-    app = open_page(JOBS, workspace)
-    assert any("the file is empty" in error.value for error in app.error)
+    app = open_page("jobs", workspace)
+    assert "the file is empty" in join_values(app.error)
     assert "again" not in buttons(app)  # it would fail again
     (tmp_path / "trials.txt").write_text("a line\n")
     buttons(app.run())["again"].click().run()
     assert not app.exception and job.wait(60).state == "done"
-    app = open_page(JOBS, workspace)
-    assert any("earlier: failed" in text for text in texts(app)) and not app.error
+    app = open_page("jobs", workspace)
+    assert "earlier: failed" in read_page(app) and not app.error
 
 
 def test_a_resume_that_cannot_be_is_a_message(open_page, workspace, take, tmp_path):
     job = take(content="")
     job.wait(60)
     (tmp_path / "trials.txt").write_text("a line\n")
-    app = open_page(JOBS, workspace)
+    app = open_page("jobs", workspace)
     (workspace.root / "corpora" / "trials").mkdir(parents=True)
     (workspace.root / "corpora" / "trials" / "mine").touch()
     buttons(app)["again"].click().run()
-    assert not app.exception and any("already exists" in text for text in texts(app))
+    assert not app.exception and "already exists" in read_page(app)
 
 
 def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
     waiting = take()
-    app = open_page(JOBS, workspace, jobs_job=endless.id)
+    app = open_page("jobs", workspace, jobs_job=endless.id)
     assert not app.exception and headings(app) == ["Train word vectors · long"]
-    shown = texts(app)
+    shown = list_texts(app)
     assert any("waiting for **Train word vectors** · long" in text for text in shown)
     assert {"end", "look"} <= set(buttons(app))
     buttons(app)["end"].click().run()
@@ -100,13 +98,13 @@ def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
 def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take):
     first, second = take("first"), take("second")
     assert (first.wait(60).state, second.wait(60).state) == ("done", "done")
-    assert headings(open_page(JOBS, workspace)) == ["Import text · second"]
-    app = open_page(JOBS, workspace)
+    assert headings(open_page("jobs", workspace)) == ["Import text · second"]
+    app = open_page("jobs", workspace)
     app.button(key=f"look_{first.id}").click().run()
     assert headings(app) == ["Import text · first"] and first.id in app.query_params["jobs_job"]
     app.query_params["jobs_job"] = "nothing<img>"
     app.run()
-    assert not app.exception and any("There is no job" in warning.value for warning in app.warning)
+    assert not app.exception and "There is no job" in join_values(app.warning)
 
 
 def rename_here(app, job, name):
@@ -117,16 +115,16 @@ def rename_here(app, job, name):
 def test_a_finished_job_is_renamed_and_its_old_link_opens_it(open_page, workspace, take):
     job, other = take("first"), take("second")
     assert (job.wait(60).state, other.wait(60).state) == ("done", "done")
-    app = open_page(JOBS, workspace, jobs_job=job.id)
+    app = open_page("jobs", workspace, jobs_job=job.id)
     rename_here(app, job, "<b>mine</b>")
     assert not app.exception and headings(app) == [f"Import text · {plain('<b>mine</b>')}"]
-    app = open_page(JOBS, workspace, jobs_job=job.id)
+    app = open_page("jobs", workspace, jobs_job=job.id)
     assert headings(app) == [f"Import text · {plain('<b>mine</b>')}"] and not app.warning
     links = [link.proto for link in app.get("page_link")]
     assert [link.page for link in links if link.label == "Show result"] == ["text"]
     # Too long: a message, and the name stays. Empty: the name of the result again.
     rename_here(app, job, "x" * 300)
-    assert not app.exception and any("at most 80 characters" in text for text in texts(app))
+    assert not app.exception and "at most 80 characters" in read_page(app)
     assert headings(app) == [f"Import text · {plain('<b>mine</b>')}"]
     rename_here(app, job, "")
     assert headings(app) == ["Import text · first"]
@@ -135,9 +133,9 @@ def test_a_finished_job_is_renamed_and_its_old_link_opens_it(open_page, workspac
 @pytest.mark.slow
 def test_a_running_job_is_renamed_and_goes_on(open_page, workspace, endless):
     running(endless)
-    app = rename_here(open_page(JOBS, workspace), endless, "mine")
+    app = rename_here(open_page("jobs", workspace), endless, "mine")
     assert not app.exception and headings(app) == ["Train word vectors · mine"]
-    assert any("**Train word vectors** · mine" in one.value for one in app.sidebar.markdown)
+    assert "**Train word vectors** · mine" in join_values(app.sidebar.markdown)
     assert endless.status().alive and endless.target.name == "long"
     endless.cancel()
 
@@ -145,22 +143,22 @@ def test_a_running_job_is_renamed_and_goes_on(open_page, workspace, endless):
 def test_jobs_are_shown_although_the_notes_cannot_be_read(open_page, workspace, take):
     take("first").wait(60)
     (workspace.root / "notes.jsonl").write_text("{")
-    app = open_page(JOBS, workspace)
+    app = open_page("jobs", workspace)
     assert not app.exception and headings(app) == ["Import text · first"]
 
 
 def test_a_killed_job_is_interrupted_and_can_be_resumed(open_page, workspace, endless):
     os.kill(running(endless).pid, signal.SIGKILL)
     assert endless.wait(30).state == "interrupted"
-    app = open_page(JOBS, workspace)
-    assert any("killed" in error.value for error in app.error)
+    app = open_page("jobs", workspace)
+    assert "killed" in join_values(app.error)
     assert "left no checkpoint" in buttons(app)["again"].help
 
 
 def test_a_job_that_does_not_stop_is_stopped_by_force(open_page, workspace, endless):
     pid = running(endless).pid
     os.kill(pid, signal.SIGSTOP)  # it can do nothing now, not even stop
-    app = open_page(JOBS, workspace)
+    app = open_page("jobs", workspace)
     buttons(app)["end"].click().run()
     assert buttons(app)["end"].label == "Canceling …" and buttons(app)["end"].disabled
     os.utime(endless.folder / "cancel", (1, 1))  # long ago
@@ -184,22 +182,22 @@ def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
         folder.mkdir()
         (folder / "spec.json").write_bytes((job.folder / "spec.json").read_bytes())
         write_status(folder, Status("done", updated=1.0))
-    app = open_page(JOBS, workspace)
+    app = open_page("jobs", workspace)
     assert sum(button.key.startswith("look_") for button in app.button) == FIRST
     [table] = [one.value for one in app.dataframe]
     assert len(table) == 21 and set(table["state"]) == {"done"}
-    assert any("Shift + Space" in text for text in texts(app))
+    assert "Shift + Space" in read_page(app)
 
 
 def test_the_sidebar_shows_running_jobs_and_those_that_just_ended(
     open_page, workspace, take, endless
 ):
     done = take("quick")
-    app = open_page(VECTORS, workspace)
-    assert any("Train word vectors" in text.value for text in app.sidebar.markdown)
+    app = open_page("vectors", workspace)
+    assert "Train word vectors" in join_values(app.sidebar.markdown)
     app.sidebar.button(key=f"stop_{endless.id}").click().run()
     assert endless.wait(30).state == "canceled" and done.wait(60).state == "done"
-    links = [link.proto.label for link in open_page(VECTORS, workspace).sidebar.get("page_link")]
+    links = [link.proto.label for link in open_page("vectors", workspace).sidebar.get("page_link")]
     assert links == ["done · quick", "canceled · long"]
 
 
@@ -215,7 +213,7 @@ def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
 def test_alike_names_of_jobs_carry_their_kinds(open_page, workspace, take, endless, tmp_path):
     """A text and its vectors have one name; a name that stands alone has no kind."""
     text, other = take("long"), take("short")
-    app = open_page(VECTORS, workspace)
+    app = open_page("vectors", workspace)
     shown = " ".join(one.value for one in app.sidebar.markdown)
     assert "long (corpus)" in unescape(shown) and "long (vectors)" in unescape(shown)
     assert "short" in shown and "short (" not in shown

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.material.apps import list_button_keys, list_texts, markup, read_page
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL
 from vocadapt.lab.workspace.manifest import Input, Manifest
@@ -24,18 +25,6 @@ HOSTILE = [
     "[UNK] \x00",
     "w" * 300,
 ]
-
-
-def markup(app):
-    return "".join(element.proto.body for element in app.get("html"))
-
-
-def texts(app):
-    return [
-        element.value
-        for kind in ("markdown", "text", "error", "warning")
-        for element in app.get(kind)
-    ]
 
 
 @pytest.fixture
@@ -87,15 +76,15 @@ def test_hostile_text_is_shown_and_never_read(open_page, seeded, text):
     app.text_area(key="lens_text").set_value(text).run()
     assert not app.exception and not app.error
     assert "<img" not in markup(app) and "\u202e" not in markup(app)
-    assert not any(text in shown for shown in texts(app))
+    assert text not in read_page(app)
 
 
 def test_a_text_without_words_is_a_message_and_an_empty_one_an_invitation(open_page, seeded):
     app = open_page(LENS, seeded)
     app.text_area(key="lens_text").set_value("\u200b").run()
-    assert not app.exception and any("no words" in text for text in texts(app))
+    assert not app.exception and "no words" in read_page(app)
     app.text_area(key="lens_text").set_value("").run()
-    assert not app.exception and any("Type a text above" in text for text in texts(app))
+    assert not app.exception and "Type a text above" in read_page(app)
     assert "text" not in app.query_params
 
 
@@ -103,17 +92,15 @@ def test_a_long_text_has_figures_and_is_neither_drawn_nor_in_the_address(open_pa
     app = open_page(LENS, seeded)
     app.text_area(key="lens_text").set_value("heart " * 5000).run()
     assert not app.exception and "text" not in app.query_params
-    assert (
-        any("Tokens are not drawn" in text for text in texts(app)) and app.metric[0].value == "1.00"
-    )
+    assert "Tokens are not drawn" in read_page(app) and app.metric[0].value == "1.00"
 
 
 def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, vocab):
     app = open_page(LENS, seeded)
     app.multiselect(key="lens_models").set_value(["trials-model", str(vocab)]).run()
     assert not app.exception and not app.error
-    assert any("has no word counts" in text for text in texts(app))
-    assert any(button.key == "count" for button in app.button)
+    assert "has no word counts" in read_page(app)
+    assert "count" in list_button_keys(app)
     assert "<small>cased" in markup(app)
 
 
@@ -136,7 +123,7 @@ def test_a_model_that_does_not_state_its_casing_says_how_it_is_read(
 def test_a_model_that_is_not_there_is_a_message_and_the_others_stay(open_page, seeded):
     app = open_page(LENS, seeded)
     app.multiselect(key="lens_models").set_value(["trials-model", "/no/such"]).run()
-    assert not app.exception and any("/no/such" in text for text in texts(app))
+    assert not app.exception and "/no/such" in read_page(app)
     assert "va-chip" in markup(app)
 
 
@@ -144,7 +131,7 @@ def test_a_vocabulary_alone_is_enough(open_page, vocab):
     app = open_page(LENS)
     app.multiselect(key="lens_models").set_value([str(vocab)]).run()
     assert not app.exception and "va-chip" in markup(app)
-    assert any("There is no text in this workspace yet." in text for text in texts(app))
+    assert "There is no text in this workspace yet." in read_page(app)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\x1f binary", b"This is a contract.\n" * 9])
@@ -225,7 +212,7 @@ def test_a_workspace_without_models_offers_what_other_pages_offer(open_page, par
     assert picker.value == [other.selectbox(key="text_model").value] == ["demo-bert"]
     # Without a selection, the page asks for one; it does not deny that there are models.
     picker.set_value([]).run()
-    assert "**Select a model to compare.**" in texts(app)
+    assert "**Select a model to compare.**" in list_texts(app)
 
 
 def test_an_own_vocabulary_is_selected_before_the_model_of_the_demo(open_page, tmp_path, vocab):

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.material.apps import join_values, read_page
+from tests.material.cases import check_each
 from vocadapt.analysis.comparison import UNTESTED
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import initialize_token
@@ -58,7 +60,7 @@ def test_there_are_eight_lessons_in_the_order_of_their_numbers():
     assert len({lesson.name for lesson in LESSONS}) == 8
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+@check_each("lesson", LESSONS, lambda lesson: lesson.name)
 def test_every_choice_differs_and_every_sentence_is_there(lesson):
     answers = [choice.answer for choice in lesson.check.choices]
     assert len(set(answers)) == len(answers) >= 3 and len(set(lesson.guesses)) >= 3
@@ -69,7 +71,7 @@ def test_every_choice_differs_and_every_sentence_is_there(lesson):
     assert lesson.remember.count(".") == 1 and lesson.remember.endswith(".")
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+@check_each("lesson", LESSONS, lambda lesson: lesson.name)
 def test_a_published_result_has_author_and_year(lesson):
     for claim in lesson.claims:
         (citation,) = find_sources([claim.source])
@@ -141,7 +143,7 @@ def test_every_artifact_that_a_lesson_needs_is_one_of_the_demo(tmp_path):
         assert step.needs and set(step.needs) <= known
 
 
-@pytest.mark.parametrize(("lesson", "number"), STEPS, ids=IDS)
+@check_each("lesson, number", STEPS, lambda row: f"{row[0].name}-{row[1]}")
 def test_every_link_sets_keys_that_its_part_reads(lesson, number):
     step = lesson.steps[number - 1]
     folder = ROOT / "vocadapt" / "ui" / "parts" / FOLDERS.get(step.part, step.part)
@@ -151,7 +153,7 @@ def test_every_link_sets_keys_that_its_part_reads(lesson, number):
         assert f'"{key}"' in source, key
 
 
-@pytest.mark.parametrize(("lesson", "number"), STEPS, ids=IDS)
+@check_each("lesson, number", STEPS, lambda row: f"{row[0].name}-{row[1]}")
 def test_the_code_of_every_step_parses_and_its_imports_exist(lesson, number):
     tree = ast.parse(build_code(lesson.steps[number - 1], Path("/a 'quoted\" place")))
     for node in ast.walk(tree):
@@ -216,7 +218,7 @@ def find_wordpieces(sentence, text):
     return sentence.split("`")[1].split()
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+@check_each("lesson", LESSONS, lambda lesson: lesson.name)
 def test_a_lesson_calls_the_adapted_model_as_the_pages_do(lesson):
     prose = [lesson.question, lesson.reveal, lesson.remember, lesson.teacher.answer]
     prose += chain.from_iterable((step.say, step.task) for step in lesson.steps)
@@ -335,11 +337,6 @@ def demo(tmp_path):
     return Workspace(root)
 
 
-def texts(app):
-    found = chain(app.markdown, app.info, app.success, app.warning)
-    return "\n".join(str(one.value) for one in found)
-
-
 def radio(app, name):
     return next(one for one in app.radio if one.key.startswith(f"lessons_{name}"))
 
@@ -352,25 +349,25 @@ def test_the_list_is_readable_in_an_empty_workspace(open_page):
     app = open_page("lessons")
     assert not app.exception
     for lesson in LESSONS:
-        assert lesson.question in texts(app) and f"{lesson.minutes} min" in texts(app)
+        assert lesson.question in read_page(app) and f"{lesson.minutes} min" in read_page(app)
     assert app.metric[0].value == "0 of 8"
 
 
 def test_a_lesson_from_the_guess_to_the_sentence_to_remember(open_page, demo):
     app = open_lesson(open_page, demo)
     lesson = LESSONS[0]
-    assert lesson.steps[0].say not in texts(app)
+    assert lesson.steps[0].say not in read_page(app)
     radio(app, "guess").set_value(0).run()
-    assert lesson.steps[0].say in texts(app) and lesson.reveal not in texts(app)
-    assert any("AutoTokenizer" in one.value for one in app.code)
+    assert lesson.steps[0].say in read_page(app) and lesson.reveal not in read_page(app)
+    assert "AutoTokenizer" in join_values(app.code)
     app.button(key="lessons_skip").click().run()
-    assert lesson.reveal in texts(app) and lesson.guesses[lesson.right] in texts(app)
+    assert lesson.reveal in read_page(app) and lesson.guesses[lesson.right] in read_page(app)
     wrong = lesson.check.choices[1]
     radio(app, "answer").set_value(1).run()
-    assert wrong.feedback in texts(app) and lesson.remember not in texts(app)
+    assert wrong.feedback in read_page(app) and lesson.remember not in read_page(app)
     radio(app, "answer").set_value(lesson.check.right).run()
-    assert lesson.check.choices[lesson.check.right].feedback in texts(app)
-    assert lesson.remember in texts(app)
+    assert lesson.check.choices[lesson.check.right].feedback in read_page(app)
+    assert lesson.remember in read_page(app)
     assert not app.exception
     assert load_progress(demo) == {"wordpieces": LessonProgress(0, 3, 0)}
 
@@ -379,9 +376,9 @@ def test_a_lesson_left_in_the_middle_continues(open_page, demo):
     app = open_lesson(open_page, demo)
     radio(app, "guess").set_value(1).run()
     later = open_page("lessons", demo)
-    assert "started" in texts(later)
+    assert "started" in read_page(later)
     again = open_lesson(open_page, demo)
-    assert radio(again, "guess").value == 1 and LESSONS[0].steps[0].say in texts(again)
+    assert radio(again, "guess").value == 1 and LESSONS[0].steps[0].say in read_page(again)
 
 
 def test_two_tabs_do_not_lose_each_others_progress(open_page, demo):
@@ -401,7 +398,7 @@ def test_one_lesson_in_two_tabs_keeps_the_further_progress(open_page, demo):
     radio(first, "answer").set_value(LESSONS[0].check.right).run()
     # The other tab still shows the question: a second guess loses neither the steps nor the answer.
     radio(second, "guess").set_value(1).run()
-    assert not second.exception and LESSONS[0].remember in texts(second)
+    assert not second.exception and LESSONS[0].remember in read_page(second)
     assert load_progress(demo)["wordpieces"] == LessonProgress(1, 3, LESSONS[0].check.right)
 
 
@@ -410,13 +407,13 @@ def test_an_artifact_that_is_deleted_in_the_middle_of_a_lesson_is_named(open_pag
     radio(app, "guess").set_value(1).run()
     deleted = delete_artifact(demo, demo.artifact("models", "demo-bert"))
     app.run()
-    assert not app.exception and f"this workspace lacks {plain('demo-bert')}" in texts(app)
-    assert radio(app, "guess").value == 1 and LESSONS[0].steps[0].say in texts(app)
+    assert not app.exception and f"this workspace lacks {plain('demo-bert')}" in read_page(app)
+    assert radio(app, "guess").value == 1 and LESSONS[0].steps[0].say in read_page(app)
     page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
-    assert not page.exception and f"this workspace lacks {plain('demo-bert')}" in texts(page)
+    assert not page.exception and f"this workspace lacks {plain('demo-bert')}" in read_page(page)
     restore(demo, deleted)
     app.run()
-    assert f"this workspace lacks {plain('demo-bert')}" not in texts(app)
+    assert f"this workspace lacks {plain('demo-bert')}" not in read_page(app)
 
 
 def test_a_renamed_artifact_of_the_demo_is_not_missing_in_a_lesson(open_page, demo):
@@ -424,10 +421,10 @@ def test_a_renamed_artifact_of_the_demo_is_not_missing_in_a_lesson(open_page, de
     app = open_lesson(open_page, demo)
     radio(app, "guess").set_value(1).run()
     lacking = f"this workspace lacks {plain('demo-bert')}"
-    assert not app.exception and lacking not in texts(app)
+    assert not app.exception and lacking not in read_page(app)
     assert '"models" / "mine"' in app.code[0].value and "demo-bert" not in app.code[0].value
     page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
-    assert not page.exception and lacking not in texts(page)
+    assert not page.exception and lacking not in read_page(page)
     assert page.session_state["lens_models"] == ["mine"]
 
 
@@ -444,9 +441,9 @@ def test_a_lesson_works_with_a_broken_or_odd_file(text, open_page, demo):
     app = open_lesson(open_page, demo)
     assert not app.exception and radio(app, "guess").value is None
     radio(app, "guess").set_value(2).run()
-    assert LESSONS[0].steps[0].say in texts(app)
+    assert LESSONS[0].steps[0].say in read_page(app)
     is_broken = text == "broken"
-    assert ("cannot be saved" in texts(app)) == is_broken
+    assert ("cannot be saved" in read_page(app)) == is_broken
     assert ((demo.root / FILE).read_text() == text) == is_broken  # what is there is kept
 
 
@@ -459,7 +456,7 @@ def test_a_lesson_works_where_nothing_can_be_written(open_page, demo, monkeypatc
     radio(app, "guess").set_value(2).run()
     app.button(key="lessons_skip").click().run()
     radio(app, "answer").set_value(0).run()
-    assert LESSONS[0].remember in texts(app) and "cannot be saved" in texts(app)
+    assert LESSONS[0].remember in read_page(app) and "cannot be saved" in read_page(app)
     assert not (demo.root / FILE).exists() and not app.exception
 
 
@@ -478,7 +475,7 @@ def test_the_teacher_sees_the_plan_the_answers_and_the_progress(open_page, demo)
     assert len(plan.value) == len(content.load_hour().items)
     assert progress.value["guess"].tolist()[6] == LESSONS[6].guesses[2]
     for lesson in LESSONS:
-        assert lesson.teacher.answer in texts(app) and lesson.teacher.ask[0] in texts(app)
+        assert lesson.teacher.answer in read_page(app) and lesson.teacher.ask[0] in read_page(app)
 
 
 def test_a_class_is_reset_after_a_confirmation(open_page, demo):
@@ -520,7 +517,7 @@ def test_the_link_of_a_step_sets_the_state_of_its_page(lesson, number, open_page
 def test_the_bar_leads_back_and_records_the_step(open_page, demo):
     app = open_page("lens", demo, lens_text="fever", lesson="wordpieces", lesson_step="1")
     assert not app.exception
-    assert "Lesson 1 · step 1 of 3" in texts(app) and LESSONS[0].steps[0].task in texts(app)
+    assert "Lesson 1 · step 1 of 3" in read_page(app) and LESSONS[0].steps[0].task in read_page(app)
     assert load_progress(demo)["wordpieces"].seen == 1
 
 
@@ -538,7 +535,7 @@ def test_an_open_lesson_has_no_other_next_part(open_page, demo):
 def test_a_step_that_lacks_its_artifacts_is_not_shown_and_not_recorded(open_page, demo):
     app = open_page("lens", demo, lesson="wordpieces", lesson_step="2")
     assert not app.exception and not app.error
-    assert "this workspace lacks demo\\-adapted" in texts(app)
+    assert "this workspace lacks demo\\-adapted" in read_page(app)
     assert not app.multiselect and not load_progress(demo)
 
 
@@ -556,13 +553,13 @@ def test_a_step_that_lacks_its_artifacts_is_not_shown_and_not_recorded(open_page
 )
 def test_no_bar_without_a_step(query, open_page, demo):
     app = open_page("lens", demo, **query)
-    assert not app.exception and "Lesson " not in texts(app)
+    assert not app.exception and "Lesson " not in read_page(app)
     assert not (demo.root / FILE).exists()
 
 
 def test_a_missing_artifact_is_named_with_a_button_that_opens_the_demo(open_page, tmp_path):
     app = open_page("lens", tmp_path / "new", lesson="wordpieces", lesson_step="1")
-    assert f"this workspace lacks {plain('demo-bert')}" in texts(app)
+    assert f"this workspace lacks {plain('demo-bert')}" in read_page(app)
     app.button(key="lesson_bar_demo").click().run()
     assert Workspace(tmp_path / "new").artifact("models", "demo-bert")
-    assert "this workspace lacks" not in texts(app) and not app.exception
+    assert "this workspace lacks" not in read_page(app) and not app.exception

@@ -199,17 +199,14 @@ def test_a_heat_map_shows_names_as_they_are_and_colors_by_sign(text, written):
     markup.draw_heat_map([text, "b", "c"], rows, text)
     (table,) = parsed(written[0])
     head, body = table
-    assert [cell.text for cell in head[0]] == [None, text, "b", "c"] and table.get(
-        "aria-label"
-    ) == text
+    assert [cell.text for cell in head[0]] == [None, text, "b", "c"]
+    assert table.get("aria-label") == text
     name, high, low, none = body[0]
     assert (name.text, name[0].text, high.text, high[0].text) == (text, text, "1.000", text)
     assert markup.FILL["source"] in high.get("style") and "50%" in high.get("style")
-    assert (
-        markup.FILL["domain"] in low.get("style")
-        and "25%" in low.get("style")
-        and low.text == "-.500"
-    )
+    assert markup.FILL["domain"] in low.get("style")
+    assert "25%" in low.get("style")
+    assert low.text == "-.500"
     assert none.text == "–" and none.get("style") is None
 
 

@@ -2,11 +2,10 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-from vocadapt.ui.text import number_formats
+from tests.material.sources import check_files, list_modules, list_nodes, parse
 from vocadapt.ui.text.number_formats import (
     chance,
     count,
@@ -63,11 +62,9 @@ def test_differences_carry_their_sign():
 
 
 def test_counts_are_grouped_by_a_space_that_does_not_break():
-    assert (
-        count(9881) == "9\u202f881"
-        and count(12) == "12"
-        and count(1_234_567) == "1\u202f234\u202f567"
-    )
+    assert count(9881) == "9\u202f881"
+    assert count(12) == "12"
+    assert count(1_234_567) == "1\u202f234\u202f567"
 
 
 def test_one_thing_is_not_counted_in_the_plural():
@@ -130,7 +127,7 @@ def unformatted_numbers(source: str) -> list[str]:
     numbers with commas or a fixed number of digits, and chance levels as fractions.
     """
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in list_nodes(parse(source)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "fraction":
             value = ast.unparse(node.args[0])
             # The chance level of a mean reciprocal rank is no probability.
@@ -149,16 +146,10 @@ def unformatted_numbers(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(Path(number_formats.__file__).parents[1].rglob("*.py")),
-    ids=lambda path: f"{path.parent.name}/{path.name}",
-)
-def test_pages_have_one_number_format(path):
-    if path.name in ("number_formats.py", "markup_style.py") or path.parent.name == "serving":
-        return
-    found = unformatted_numbers(path.read_text(encoding="utf-8"))
-    assert found == []
+def test_pages_have_one_number_format():
+    exceptions = ("number_formats.py", "markup_style.py")
+    pages = [path for path in list_modules("vocadapt/ui") if path.name not in exceptions]
+    check_files(unformatted_numbers, pages)
 
 
 @pytest.mark.parametrize(

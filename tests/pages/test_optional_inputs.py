@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.material.sources import list_strings
+from tests.material.sources import check_files, list_modules, list_strings
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.jobs import load as estimating
 from vocadapt.lab.jobs.load import estimate_slowdown
@@ -40,9 +40,8 @@ def test_an_empty_field_is_the_settings_0():
     assert [field.value for field in app.number_input] == [None, 30, None]
     app.number_input(key="cap").set_value(7).run()
     app.number_input(key="chunk").set_value(None).run()
-    assert [text.value for text in app.text] == ["7", "0", "0.0"] and app.number_input(
-        key="chunk"
-    ).value is None
+    assert [text.value for text in app.text] == ["7", "0", "0.0"]
+    assert app.number_input(key="chunk").value is None
 
 
 def test_an_optional_field_with_a_usual_value_needs_a_key():
@@ -60,11 +59,10 @@ ZERO = re.compile(
 
 def test_no_field_says_that_0_stands_for_something():
     """An empty field does, in every setting and on every page."""
-    package = Path(pickers.__file__).parents[2]
-    for file in package.rglob("*.py"):
-        if file.relative_to(package).parts[0] != "cli":
-            strings = list_strings(file.read_text(encoding="utf-8"))
-            assert not [text for _, text in strings if ZERO.search(text)], file.name
+    check_files(
+        lambda source: [text for _, text in list_strings(source) if ZERO.search(text)],
+        [path for path in list_modules("vocadapt") if "cli" not in path.parts],
+    )
 
 
 def test_a_planted_zero_is_found_and_a_score_of_0_is_not():
@@ -105,10 +103,8 @@ def test_estimates_are_multiplied_by_the_load(load, cores, times):
 
 def test_every_estimate_says_what_it_is_of(monkeypatch):
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 0.0)
-    assert (
-        number_formats.format_estimate(60) == "60 s"
-        and number_formats.format_estimate_bold(60) == "**60 s**"
-    )
+    assert number_formats.format_estimate(60) == "60 s"
+    assert number_formats.format_estimate_bold(60) == "**60 s**"
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 4.0)
     monkeypatch.setattr(estimating, "count_cores", lambda: 2)
     assert (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.apps import list_button_keys
 from tests.material.architectures import build_tiny_model
 from tests.material.lab import write_text
-from tests.pages.test_pages import ADAPT
 from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
@@ -41,7 +41,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Workspac
 
 @pytest.mark.parametrize("name", ["bert", *OTHERS])
 def test_the_heuristics_of_an_extension_are_those_of_the_models_family(open_page, mixed, name):
-    app = open_page(ADAPT, mixed, adapt_preset="exbert-no-module", adapt_model=name)
+    app = open_page("adapt", mixed, adapt_preset="exbert-no-module", adapt_model=name)
     assert not app.exception and not app.error
     family = OTHERS.get(name, "wordpiece")
     menu = app.selectbox(key=f"adapt_add_by_exbert-no-module_{family}")
@@ -49,4 +49,4 @@ def test_the_heuristics_of_an_extension_are_those_of_the_models_family(open_page
     offered = [option.partition(":")[0] for option in menu.options]
     assert set(offered) == {*own, "words", "savings"}
     # The default is that of the preset, or the trainer of the family: a plan can be made with it.
-    assert menu.value == own[0] and any(button.key == "adapt" for button in app.button)
+    assert menu.value == own[0] and "adapt" in list_button_keys(app)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.apps import join_values
 from tests.material.packs import MEDICAL, adapt_words, hash_folder
-from tests.pages.test_pages import JOBS
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace.manifest import Input, Manifest
 
@@ -44,19 +44,19 @@ def pick_values(app) -> dict[str, str | None]:
 
 
 def test_an_adapted_model_and_its_base_are_selected_first(open_page, models) -> None:
-    app = open_page(JOBS, models, jobs_step=MAKE)
+    app = open_page("jobs", models, jobs_step=MAKE)
     assert pick_values(app) == {"model": "base", "adapted": "adapted"}
 
 
 def test_nothing_is_selected_first_without_an_adapted_model(open_page, models) -> None:
     shutil.rmtree(models.folder("models", "adapted"))
-    app = open_page(JOBS, models, jobs_step=MAKE)
+    app = open_page("jobs", models, jobs_step=MAKE)
     assert pick_values(app) == {"model": None, "adapted": None}
     assert app.button(key="jobs_make-pack_start").disabled
 
 
 def test_the_same_model_on_both_sides_starts_no_job(open_page, models) -> None:
-    app = open_page(JOBS, models, jobs_step=MAKE)
+    app = open_page("jobs", models, jobs_step=MAKE)
     app.selectbox(key="jobs_make-pack_model").set_value("adapted").run()
     app.button(key="jobs_make-pack_start").click().run()
     message = " ".join(text.value for text in (*app.error, *app.text, *app.markdown))
@@ -77,7 +77,7 @@ def test_a_pack_is_made_applied_and_removed_on_the_page(
         Manifest("models", folder.name, {}, step="convert").save(folder)
 
     def start(title: str, step: str, **inputs: str) -> queue.Job:
-        app = open_page(JOBS, workspace, jobs_step=title)
+        app = open_page("jobs", workspace, jobs_step=title)
         assert not app.exception
         for role, name in inputs.items():
             app.selectbox(key=f"jobs_{step}_{role}").set_value(name)
@@ -100,5 +100,5 @@ def test_a_pack_is_made_applied_and_removed_on_the_page(
 
     # 2. Home leads to the results, and the page Jobs shows them.
     assert not open_page("home", workspace).exception
-    shown = open_page(JOBS, workspace, jobs_step="Make a vocabulary pack")
-    assert any("tokens: **3**" in line.value for line in shown.markdown)
+    shown = open_page("jobs", workspace, jobs_step="Make a vocabulary pack")
+    assert "tokens: **3**" in join_values(shown.markdown)

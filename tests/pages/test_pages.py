@@ -10,6 +10,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.material.apps import (
+    join_values,
+    list_button_keys,
+    list_texts,
+    markup,
+    read_metrics,
+    read_page,
+)
 from tests.material.lab import KNOWN, NEW
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.alignment import AlignmentStep
@@ -24,107 +32,67 @@ from vocadapt.ui.parts.alignment import methods
 from vocadapt.ui.state.pages import PAGE_OF_PART, PARTS
 from vocadapt.ui.text.number_formats import signed
 
-(
-    HOME,
-    LESSONS,
-    TEACHER,
-    JOBS,
-    STORAGE,
-    LENS,
-    VOCABULARY,
-    TEXT,
-    ADVISE,
-    VECTORS,
-    ALIGNMENT,
-    ADAPT,
-    INITIALIZERS,
-) = (
-    "home",
-    "lessons",
-    "teacher",
-    "jobs",
-    "storage",
-    "lens",
-    "vocabulary",
-    "text",
-    "advise",
-    "vectors",
-    "alignment",
-    "adapt",
-    "initializers",
-)
-STUDIES, SEARCH, PUBLISHED = "studies", "search", "published"
-TRY, PROJECTION, CHANGE, DIAGNOSTICS, FINETUNE, RESULTS, PRETRAINING, ERRORS = (
-    "try",
-    "projection",
-    "change",
-    "diagnostics",
-    "finetune",
-    "results",
-    "pretraining",
-    "errors",
-)
 LINKED = re.compile(r'data-va-word="([^"]*)"')
 EMPTY = {
-    STUDIES: "There is no study in this workspace yet.",
-    SEARCH: "There is no search in this workspace yet.",
-    PUBLISHED: "best of its row",  # the tables come with the program
-    PRETRAINING: "There is no text to pretrain on yet.",
-    FINETUNE: "There is no task in this workspace yet.",
-    RESULTS: "There is no scored run in this workspace yet.",
-    ERRORS: "There is no run with predictions in this workspace yet.",
-    TRY: "There is no model to try yet.",
-    DIAGNOSTICS: "There is no space to diagnose yet.",
-    HOME: "See it work first",
-    STORAGE: "This workspace is empty.",
-    LESSONS: "lesson",
-    TEACHER: "lesson",
-    ADVISE: "There is no text in this workspace yet.",
-    TEXT: "There is no text in this workspace yet.",
-    INITIALIZERS: "There is no target yet.",
-    JOBS: "There are no jobs in this workspace yet.",
-    VECTORS: "There are no word vectors in this workspace yet.",
-    ALIGNMENT: "There are no word vectors to align yet.",
-    LENS: "There is no text in this workspace yet.",
-    VOCABULARY: "There is no text in this workspace yet.",
-    ADAPT: "There are no word vectors for new words yet.",
-    PROJECTION: "There is no space to project yet.",
-    CHANGE: "There are not yet two spaces to compare.",
+    "studies": "There is no study in this workspace yet.",
+    "search": "There is no search in this workspace yet.",
+    "published": "best of its row",  # the tables come with the program
+    "pretraining": "There is no text to pretrain on yet.",
+    "finetune": "There is no task in this workspace yet.",
+    "results": "There is no scored run in this workspace yet.",
+    "errors": "There is no run with predictions in this workspace yet.",
+    "try": "There is no model to try yet.",
+    "diagnostics": "There is no space to diagnose yet.",
+    "home": "See it work first",
+    "storage": "This workspace is empty.",
+    "lessons": "lesson",
+    "teacher": "lesson",
+    "advise": "There is no text in this workspace yet.",
+    "text": "There is no text in this workspace yet.",
+    "initializers": "There is no target yet.",
+    "jobs": "There are no jobs in this workspace yet.",
+    "vectors": "There are no word vectors in this workspace yet.",
+    "alignment": "There are no word vectors to align yet.",
+    "lens": "There is no text in this workspace yet.",
+    "vocabulary": "There is no text in this workspace yet.",
+    "adapt": "There are no word vectors for new words yet.",
+    "projection": "There is no space to project yet.",
+    "change": "There are not yet two spaces to compare.",
 }
 FULL = {
-    STUDIES: [],  # a test of its own
-    SEARCH: [],  # tests of its own
-    PUBLISHED: ["Off-the-shelf models", "Means over groups of tasks", "Our scores"],
-    PRETRAINING: ["Pretrain a model"],
-    FINETUNE: ["Fine-tune models"],
-    RESULTS: [],  # nothing was fine-tuned in it
-    ERRORS: [],  # nothing was fine-tuned in it
-    TRY: ["Predictions for the mask", "Neighbors"],
-    DIAGNOSTICS: ["Vector length by frequency"],
-    HOME: ["Recent"],
-    LESSONS: [],
-    STORAGE: ["Trash", "Whole workspace"],
-    TEACHER: ["One-hour plan", "Progress of the class", "Answers and questions"],
-    TEXT: ["How the model reads it", "Most heavily split words", "Import another text"],
-    INITIALIZERS: ["One token under each initializer", "Initializers before training"],
-    ADVISE: [
+    "studies": [],  # a test of its own
+    "search": [],  # tests of its own
+    "published": ["Off-the-shelf models", "Means over groups of tasks", "Our scores"],
+    "pretraining": ["Pretrain a model"],
+    "finetune": ["Fine-tune models"],
+    "results": [],  # nothing was fine-tuned in it
+    "errors": [],  # nothing was fine-tuned in it
+    "try": ["Predictions for the mask", "Neighbors"],
+    "diagnostics": ["Vector length by frequency"],
+    "home": ["Recent"],
+    "lessons": [],
+    "storage": ["Trash", "Whole workspace"],
+    "teacher": ["One-hour plan", "Progress of the class", "Answers and questions"],
+    "text": ["How the model reads it", "Most heavily split words", "Import another text"],
+    "initializers": ["One token under each initializer", "Initializers before training"],
+    "advise": [
         "Wordpieces per word",
         "Most frequent split words",
         "Gains and costs of adding words",
         "Measured changes of task scores",
     ],
-    JOBS: ["More steps"],  # the steps of packs have no page of their own
-    VECTORS: ["Nearest words", "Word frequencies"],
-    ALIGNMENT: [
+    "jobs": ["More steps"],  # the steps of packs have no page of their own
+    "vectors": ["Nearest words", "Word frequencies"],
+    "alignment": [
         "Alignment methods compared",
         "Held-out pairs against random pairs",
         "Worst-aligned words",
     ],
-    LENS: ["On a corpus", "Most changed words"],
-    VOCABULARY: [],  # a test of its own
-    ADAPT: ["Adapt another"],
-    PROJECTION: ["Selected tokens"],
-    CHANGE: ["Most changed words", "Overlap by word frequency"],
+    "lens": ["On a corpus", "Most changed words"],
+    "vocabulary": [],  # a test of its own
+    "adapt": ["Adapt another"],
+    "projection": ["Selected tokens"],
+    "change": ["Most changed words", "Overlap by word frequency"],
 }
 
 # Elements with a label and a help.
@@ -141,22 +109,10 @@ LABELED = (
 )
 
 
-def texts(app):
-    return [
-        element.value
-        for kind in ("markdown", "text", "caption", "error", "warning")
-        for element in app.get(kind)
-    ]
-
-
 def title_of(part):
     """The title above a part: its own, or that of the page whose tab it is."""
     page = PAGE_OF_PART[part]
     return page.title if len(page.parts) > 1 else page.parts[0].title
-
-
-def markup(app):
-    return "".join(element.proto.body for element in app.get("html"))
 
 
 def list_unexplained_terms(app, part):
@@ -176,7 +132,7 @@ def test_an_empty_workspace_says_what_to_do_first(page, open_page):
     app = open_page(page)
     assert not app.exception
     assert app.title[0].value == title_of(page)
-    assert any(EMPTY[page] in text for text in texts(app))
+    assert EMPTY[page] in read_page(app)
 
 
 @pytest.mark.parametrize("page", PARTS)
@@ -189,25 +145,22 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     assert all(len(chart.proto.alt) > 20 for chart in app.get("plotly_chart"))
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, PROJECTION, CHANGE])
-def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
-    root = tmp_path / "broken"
-    shutil.copytree(seeded.root, root)
-    (root / "vectors" / "trials-vectors" / "vectors.safetensors").write_bytes(b"not a tensor")
+@pytest.mark.parametrize("page", ["vectors", "alignment", "adapt", "projection", "change"])
+def test_broken_vectors_are_a_message(page, open_page, seeded_copy):
+    vectors = seeded_copy.folder("vectors", "trials-vectors")
+    (vectors / "vectors.safetensors").write_bytes(b"not a tensor")
     app = open_page(
         page,
-        root,
-        **({"projection_space": "word vectors · trials-vectors"} if page == PROJECTION else {}),
+        seeded_copy,
+        **({"projection_space": "word vectors · trials-vectors"} if page == "projection" else {}),
     )
     assert not app.exception
-    assert any("did not work" in error.value for error in app.error)
+    assert "did not work" in join_values(app.error)
 
 
-def test_a_torn_judgment_is_a_message(open_page, seeded, tmp_path):
-    root = tmp_path / "broken"
-    shutil.copytree(seeded.root, root)
-    (root / "alignments" / "trials-map" / "heldout.json").write_text("{", encoding="utf-8")
-    app = open_page(ALIGNMENT, root)
+def test_a_torn_judgment_is_a_message(open_page, seeded_copy):
+    (seeded_copy.folder("alignments", "trials-map") / "heldout.json").write_text("{")
+    app = open_page("alignment", seeded_copy)
     assert not app.exception and app.error
 
 
@@ -215,27 +168,27 @@ def test_an_artifact_that_is_not_ours_is_passed_over(open_page, tmp_path):
     folder = tmp_path / "odd" / "vectors" / "x"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("[]", encoding="utf-8")
-    app = open_page(VECTORS, tmp_path / "odd")
-    assert not app.exception and any(EMPTY[VECTORS] in text for text in texts(app))
+    app = open_page("vectors", tmp_path / "odd")
+    assert not app.exception and EMPTY["vectors"] in read_page(app)
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, PROJECTION, CHANGE])
+@pytest.mark.parametrize("page", ["vectors", "alignment", "adapt", "projection", "change"])
 def test_hostile_words_stay_words(page, open_page, hostile):
     app = open_page(page, hostile)
     assert not app.exception
     assert "<img/src" not in markup(app)
-    assert not any(word in text for text in texts(app) for word in HOSTILE[:3])
+    assert not any(word in text for text in list_texts(app) for word in HOSTILE[:3])
 
 
 def test_a_hostile_word_can_be_queried(open_page, hostile):
-    app = open_page(VECTORS, hostile, vectors_word=HOSTILE[0])
+    app = open_page("vectors", hostile, vectors_word=HOSTILE[0])
     app.text_input(key="vectors_word").set_value(HOSTILE[0]).run()
     assert not app.exception and not app.error
     assert "Nearest to &lt;img/src=x/onerror=alert(1)&gt;" in markup(app)
 
 
 def test_the_four_lists_of_a_word(open_page, seeded):
-    app = open_page(ALIGNMENT, seeded)
+    app = open_page("alignment", seeded)
     app.text_input(key="alignment_word").set_value("aspirin").run()
     assert not app.exception
     body = markup(app)
@@ -253,27 +206,27 @@ def test_the_four_lists_of_a_word(open_page, seeded):
 
 def test_the_nearest_words_by_euclidean_distance(open_page, seeded):
     settings = {"vectors_metric": "Euclidean", "vectors_k": "3"}
-    app = open_page(VECTORS, seeded, vectors_word="aspirin", **settings)
+    app = open_page("vectors", seeded, vectors_word="aspirin", **settings)
     assert not app.exception and not app.error
     assert "Euclidean distance, 3 of " in markup(app)
 
 
 def test_the_lists_by_euclidean_distance(open_page, seeded):
-    app = open_page(ALIGNMENT, seeded)
+    app = open_page("alignment", seeded)
     app.button_group(key="alignment_metric").set_value("euclidean").run()
     assert not app.exception and not app.error
-    assert any("Euclidean distance, smaller is nearer" in text for text in texts(app))
+    assert "Euclidean distance, smaller is nearer" in read_page(app)
     assert app.toggle(key="alignment_csls").disabled
 
 
 def test_a_word_of_no_space_is_a_message(open_page, seeded):
-    app = open_page(VECTORS, seeded)
+    app = open_page("vectors", seeded)
     app.text_input(key="vectors_word").set_value("nosuchword").run()
     assert not app.exception
-    assert any("**nosuchword** is not among the" in text for text in texts(app))
+    assert "**nosuchword** is not among the" in read_page(app)
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT])
+@pytest.mark.parametrize("page", ["vectors", "alignment"])
 @pytest.mark.parametrize(
     ("typed", "offered", "said"),
     [
@@ -288,13 +241,13 @@ def test_a_word_of_no_space_is_a_message(open_page, seeded):
 def test_search_forgives(page, typed, offered, said, open_page, seeded):
     app = open_page(page, seeded)
     app.text_input(key=f"{page}_word").set_value(typed).run()
-    assert not app.exception and any(said in text for text in texts(app))
+    assert not app.exception and said in read_page(app)
     links = re.findall(r'data-testid="word-links">.*?</div>', markup(app))
     found = [html.unescape(word) for one in links for word in LINKED.findall(one)]
     assert found == offered or (offered is None and len(found) > 20)
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT])
+@pytest.mark.parametrize("page", ["vectors", "alignment"])
 def test_a_formula_has_neighbors_but_not_its_own_words(page, open_page, seeded):
     app = open_page(page, seeded)
     app.text_input(key=f"{page}_word").set_value("aspirin - heart + sepsis").run()
@@ -304,10 +257,10 @@ def test_a_formula_has_neighbors_but_not_its_own_words(page, open_page, seeded):
     first = LINKED.findall(body.split("its own words are left out")[2].split("va-card")[0])
     assert len(first) > 3 and not {"aspirin", "heart", "sepsis"} & set(first)
     app.text_input(key=f"{page}_word").set_value("asprin - heart").run()
-    assert not app.exception and any("Did you mean aspirin?" in text for text in texts(app))
+    assert not app.exception and "Did you mean aspirin?" in read_page(app)
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT])
+@pytest.mark.parametrize("page", ["vectors", "alignment"])
 def test_a_neighbor_is_a_link_to_itself_in_the_same_workspace_and_tab(page, open_page, seeded):
     app = open_page(page, seeded, workspace=seeded.root.name)
     links = re.findall(r'<a [^>]*href="\?([^"]*)"[^>]*data-va-word="([^"]*)"', markup(app))
@@ -319,7 +272,7 @@ def test_a_neighbor_is_a_link_to_itself_in_the_same_workspace_and_tab(page, open
 
 
 @pytest.mark.parametrize(
-    ("page", "key"), [(VECTORS, "vectors_word"), (ALIGNMENT, "alignment_word")]
+    ("page", "key"), [("vectors", "vectors_word"), ("alignment", "alignment_word")]
 )
 def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
     app = open_page(page, seeded)
@@ -327,60 +280,56 @@ def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
     assert not app.exception and not app.error
     assert markup(app).count('<span class="va-match"><bdi>aspirin</bdi>') == 12
     of = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").split().count("aspirin")
-    assert of > 100 and any(
-        f"**aspirin** in the text :small[:gray[12 of {of}, drawn at random" in text
-        for text in texts(app)
-    )
+    assert of > 100
+    assert f"**aspirin** in the text :small[:gray[12 of {of}, drawn at random" in read_page(app)
     assert any(button.proto.label.startswith("Up to 10") for button in app.get("download_button"))
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT])
+@pytest.mark.parametrize("page", ["vectors", "alignment"])
 @pytest.mark.parametrize("word", ["<script>", "x" * 500, "nosuchword"])
 def test_a_hostile_word_in_its_text_is_a_message(page, word, open_page, seeded):
     app = open_page(page, seeded)
-    app.text_input(key="vectors_word" if page == VECTORS else "alignment_word").set_value(
+    app.text_input(key="vectors_word" if page == "vectors" else "alignment_word").set_value(
         word
     ).run()
     assert not app.exception and 'va-line"' not in markup(app) and "<script>" not in markup(app)
     assert any(
-        "words to this model" in text or "does not occur in the text" in text for text in texts(app)
+        "words to this model" in text or "does not occur in the text" in text
+        for text in list_texts(app)
     )
 
 
-def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path):
-    root = tmp_path / "trained"
-    shutil.copytree(seeded.root, root)
-    manifest = root / "corpora" / "trials" / "manifest.json"
+def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded_copy):
+    manifest = seeded_copy.root / "corpora" / "trials" / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    app = open_page(VECTORS, root)
+    app = open_page("vectors", seeded_copy)
     app.text_input(key="vectors_word").set_value("aspirin").run()
-    assert not app.exception and any("No lines to show" in text for text in texts(app))
+    assert not app.exception and "No lines to show" in read_page(app)
 
 
 def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(
     open_page, seeded, monkeypatch
 ):
     monkeypatch.setattr("vocadapt.ui.components.keyword_in_context.SPEED", 1000.0)
-    app = open_page(VECTORS, seeded, vectors_word="aspirin")
+    app = open_page("vectors", seeded, vectors_word="aspirin")
     assert 'va-line"' not in markup(app)
     app.button(key="context_show").click().run()
     assert not app.exception and 'va-line"' in markup(app)
     monkeypatch.setattr("vocadapt.ui.components.keyword_in_context.SPEED", 1.0)
     app.text_input(key="vectors_word").set_value("sepsis").run()
     command = next(code.value for code in app.code if "vocadapt context" in code.value)
-    assert command.startswith("python -m vocadapt context --corpus ") and command.endswith(
-        "-- sepsis"
-    )
+    assert command.startswith("python -m vocadapt context --corpus ")
+    assert command.endswith("-- sepsis")
 
 
 def test_several_words_are_asked_to_be_one(open_page, seeded):
-    app = open_page(ALIGNMENT, seeded)
+    app = open_page("alignment", seeded)
     app.text_input(key="alignment_word").set_value("two words").run()
-    assert not app.exception and any("Type one word." in text for text in texts(app))
+    assert not app.exception and "Type one word." in read_page(app)
 
 
 def test_another_alignment_is_fitted_when_chosen(open_page, seeded):
-    app = open_page(ALIGNMENT, seeded)
+    app = open_page("alignment", seeded)
     first = markup(app)
     app.selectbox(key="alignment_method").select("Procrustes").run()
     assert not app.exception and markup(app) != first
@@ -390,11 +339,11 @@ def test_another_alignment_is_fitted_when_chosen(open_page, seeded):
 def test_a_kernel_alignment_is_fitted_by_a_job_and_read_from_it(
     open_page, seeded, tiny_bert, tmp_path
 ):
-    app = open_page(ALIGNMENT, seeded)
+    app = open_page("alignment", seeded)
     assert 'data-testid="neighbors"' in markup(app)
     app.selectbox(key="alignment_method").select("Kernel ridge").run()
     assert not app.exception and not app.error
-    assert any("Kernel ridge** is not fitted yet" in text for text in texts(app))
+    assert "Kernel ridge** is not fitted yet" in read_page(app)
     assert [button.label for button in app.button if button.key == "judge_one"] == [
         "Evaluate Kernel ridge in detail"
     ]
@@ -407,19 +356,18 @@ def test_a_kernel_alignment_is_fitted_by_a_job_and_read_from_it(
     step = AlignmentStep(AlignmentSettings("kernel-ridge"), folds=3)
     given = {"vectors": (str(root / "vectors" / "trials-vectors"),), "model": (str(tiny_bert),)}
     run_step(Spec(step, given), root / "alignments" / "kernel")
-    app = open_page(ALIGNMENT, root)
+    app = open_page("alignment", root)
     app.selectbox(key="alignment_method").select("Kernel ridge").run()
-    assert not app.exception and not any("is not fitted yet" in text for text in texts(app))
-    assert 'data-testid="neighbors"' in markup(app) and all(
-        metric.value != "–" for metric in app.metric
-    )
+    assert not app.exception and "is not fitted yet" not in read_page(app)
+    assert 'data-testid="neighbors"' in markup(app)
+    assert all(metric.value != "–" for metric in app.metric)
 
 
 def test_each_score_is_compared_with_the_same_score_of_the_default_alignment(open_page, seeded):
     """A difference of .091 against least squares stood beside least squares itself: its CSLS score
     less its plain one.
     """
-    app = open_page(ALIGNMENT, seeded)
+    app = open_page("alignment", seeded)
     own = {metric.label: metric for metric in app.metric}
     assert not own["Held-out P@5"].delta and not own["With CSLS"].delta
     table = json.loads(
@@ -442,71 +390,64 @@ def test_each_score_is_compared_with_the_same_score_of_the_default_alignment(ope
         )
 
 
-def test_alignments_at_chance_are_marked(open_page, seeded, tmp_path):
-    root = tmp_path / "chance"
-    shutil.copytree(seeded.root, root)
-    file = root / "alignments" / "trials-map" / "heldout.json"
+def test_alignments_at_chance_are_marked(open_page, seeded_copy):
+    file = seeded_copy.root / "alignments" / "trials-map" / "heldout.json"
     table = json.loads(file.read_text(encoding="utf-8"))
     table["alignments"][0]["held_out"]["verdict"] = "chance"
     file.write_text(json.dumps(table), encoding="utf-8")
-    app = open_page(ALIGNMENT, root)
-    assert any("At chance" in warning.value for warning in app.warning)
+    app = open_page("alignment", seeded_copy)
+    assert "At chance" in join_values(app.warning)
 
 
 def test_the_plan_and_the_cap(open_page, seeded):
-    app = open_page(ADAPT, seeded)
+    app = open_page("adapt", seeded)
     app.number_input(key="adapt_cap").set_value(3).run()
-    figures = {metric.label: metric.value for metric in app.metric}
+    figures = read_metrics(app)
     assert not app.exception
     assert (figures["Excluded"], figures["Parameters added"]) == (str(len(NEW) - 3), "48")
 
 
 def test_the_certificate_is_shown_line_by_line(open_page, seeded):
-    shown = texts(open_page(ADAPT, seeded))
+    shown = list_texts(open_page("adapt", seeded))
     assert any("Certificate passed" in text for text in shown)
     assert sum(":material/check:" in text for text in shown) > 5
 
 
-def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(
-    open_page, seeded, tmp_path
-):
-    root = tmp_path / "trained"
-    shutil.copytree(seeded.root, root)
-    shutil.copytree(root / "models" / "trials-model", root / "models" / "converted")
+def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(open_page, seeded_copy):
+    models = seeded_copy.root / "models"
+    shutil.copytree(models / "trials-model", models / "converted")
     for name, numbers in (("trials-model", {}), ("converted", {"numbers": {"tensors": 5}})):
-        file = root / "models" / name / "manifest.json"
+        file = models / name / "manifest.json"
         manifest = json.loads(file.read_text(encoding="utf-8"))
         manifest["inputs"]["model"]["paths"] = ["/nowhere/gone"]
         file.write_text(json.dumps({**manifest, **numbers}), encoding="utf-8")
-    app = open_page(ADAPT, root)
+    app = open_page("adapt", seeded_copy)
     assert not app.exception and not app.error
     assert "before<small>" in markup(app) and "gone" in markup(app) and "va-word" in markup(app)
 
 
-def test_a_stale_step_is_reported(open_page, seeded, tmp_path):
-    root = tmp_path / "stale"
-    shutil.copytree(seeded.root, root)
-    manifest = root / "corpora" / "trials" / "manifest.json"
+def test_a_stale_step_is_reported(open_page, seeded_copy):
+    manifest = seeded_copy.root / "corpora" / "trials" / "manifest.json"
     manifest.write_text(
         manifest.read_text(encoding="utf-8").replace('"seconds": ', '"seconds": 1'),
         encoding="utf-8",
     )
-    app = open_page(HOME, root)
-    assert any("out of date" in text for text in texts(app))
-    assert any("Out of date" in warning.value for warning in open_page(VECTORS, root).warning)
+    app = open_page("home", seeded_copy)
+    assert "out of date" in read_page(app)
+    assert "Out of date" in join_values(open_page("vectors", seeded_copy).warning)
 
 
 def test_the_workspace_of_the_address_is_opened(open_page, seeded):
     empty = Workspace(seeded.root.parent / "other")
-    app = open_page(HOME, empty, workspace=seeded.root.name)
+    app = open_page("home", empty, workspace=seeded.root.name)
     assert not app.exception
-    assert any(str(seeded.root) in text for text in texts(app))
+    assert str(seeded.root) in read_page(app)
 
 
 def test_a_workspace_may_not_lead_elsewhere(open_page, seeded):
-    app = open_page(HOME, seeded, workspace="../../etc")
+    app = open_page("home", seeded, workspace="../../etc")
     assert not app.exception
-    assert any("cannot be a name" in text for text in texts(app))
+    assert "cannot be a name" in read_page(app)
     assert app.sidebar.selectbox(key="workspace")
 
 
@@ -514,29 +455,27 @@ def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_
     open_page, tiny_bert, tmp_path
 ):
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=[*KNOWN[:10], *NEW])
-    app = open_page(ALIGNMENT, workspace)
+    app = open_page("alignment", workspace)
     assert not app.exception and not app.error
     picker = app.selectbox(key="alignment_method")
     assert picker.value == "Ridge" and "Least squares" not in picker.options
-    assert any("10 anchors for 16" in text for text in texts(app))
+    assert "10 anchors for 16" in read_page(app)
     assert "va-cards" in markup(app)
-    assert any("Not in the table: least-squares" in text for text in texts(app))
-    app = open_page(ADAPT, workspace, adapt_preset="green-bert")
-    assert (
-        not app.exception and not app.error and app.selectbox(key="adapt_method").value == "Ridge"
-    )
+    assert "Not in the table: least-squares" in read_page(app)
+    app = open_page("adapt", workspace, adapt_preset="green-bert")
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="adapt_method").value == "Ridge"
 
 
 def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(
     open_page, tiny_bert, tmp_path
 ):
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=NEW)
-    app = open_page(ADAPT, workspace, adapt_preset="green-bert")
-    assert not app.exception and any("share no word" in text for text in texts(app))
+    app = open_page("adapt", workspace, adapt_preset="green-bert")
+    assert not app.exception and "share no word" in read_page(app)
     app.selectbox(key="adapt_preset").select("green-bert-random").run()
-    assert (
-        not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
-    )
+    assert not app.exception and not app.error and "adapt" in list_button_keys(app)
 
 
 def few_anchors(root, model, words):
@@ -551,7 +490,7 @@ def few_anchors(root, model, words):
 
 
 def test_home_of_an_empty_workspace_offers_the_demo_first_and_writes_nothing(open_page, tmp_path):
-    app = open_page(HOME, tmp_path / "new")
+    app = open_page("home", tmp_path / "new")
     assert not app.exception and [one.label for one in app.main.button] == ["Open the demo"]
     assert not (tmp_path / "new").exists()
 
@@ -561,12 +500,13 @@ def test_home_of_the_demo_shows_figures_and_the_next_step(open_page, tmp_path):
 
     workspace = Workspace(tmp_path / "demo")
     open_demo(workspace)
-    app = open_page(HOME, workspace)
-    assert not app.exception and {one.label for one in app.metric} >= {
+    app = open_page("home", workspace)
+    assert not app.exception
+    assert {one.label for one in app.metric} >= {
         "Words of text",
         "Held-out P@5",
     }
-    assert [one.key for one in app.main.button] == ["walk_next", "open_demo"], "no job has run"
+    assert list_button_keys(app.main) == ["walk_next", "open_demo"], "no job has run"
     assert app.button(key="walk_next").label == "Adapt", "a job makes the adapted model"
 
 

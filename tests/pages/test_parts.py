@@ -92,10 +92,8 @@ def test_an_evaluated_variant_never_takes_the_name_of_a_known_alignment():
             methods.describe_method(filtered): judged_row(filtered),
         },
     )
-    assert (
-        offered["Least squares"] == AlignmentSettings()
-        and offered["Least squares · no digits"] == filtered
-    )
+    assert offered["Least squares"] == AlignmentSettings()
+    assert offered["Least squares · no digits"] == filtered
 
 
 def test_a_table_has_alignments_of_one_set_of_anchors_and_folds():
@@ -255,7 +253,8 @@ def test_bars_of_distances_are_as_long_as_the_distance():
     assert [scale.width(score) for score in (2.0, 4.0)] == [
         50,
         100,
-    ] and "A longer bar is farther away" in scale.note
+    ]
+    assert "A longer bar is farther away" in scale.note
     assert [bars.build_scale("distance", [0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [
         0,
         100,

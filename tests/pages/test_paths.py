@@ -134,8 +134,6 @@ def test_guards_of_a_page_read_no_other_path(served, tmp_path, long_text):
 def test_hosts_that_lead_to_the_lab(monkeypatch):
     assert list_allowed_hosts("127.0.0.1") == ["localhost", "127.0.0.1", "::1"]
     everywhere = list_allowed_hosts("0.0.0.0")
-    assert (
-        {"localhost", "127.0.0.1"} < set(everywhere)
-        and "*" not in everywhere
-        and os.uname().nodename in everywhere
-    )
+    assert {"localhost", "127.0.0.1"} < set(everywhere)
+    assert "*" not in everywhere
+    assert os.uname().nodename in everywhere

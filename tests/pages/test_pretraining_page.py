@@ -10,11 +10,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.material.apps import (
+    go_to,
+    join_values,
+    list_button_keys,
+    list_plain_texts,
+    list_texts,
+    markup,
+    read_metrics,
+    read_page,
+)
+from tests.material.exbert import made
 from tests.material.finetuning import one_thread
 from tests.material.lab import LONG, wait_for, write_text
-from tests.models.test_exbert_adapt import made
-from tests.pages.conftest import go_to
-from tests.pages.test_pages import ADAPT, FINETUNE, PRETRAINING, markup, texts
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.reports.pretraining import (
     has_mlm_head,
@@ -35,17 +43,10 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.parts.pretraining import result
 from vocadapt.ui.parts.pretraining.result import compare_added
-from vocadapt.ui.parts.pretraining.view import (
-    PretrainingRequest,
-    estimate_pace,
-)
+from vocadapt.ui.parts.pretraining.view import PretrainingRequest, estimate_pace
 from vocadapt.ui.text.number_formats import NARROW
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
-
-
-def plain_texts(app):
-    return [text.replace("\\", "") for text in texts(app)]
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +84,21 @@ def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
         "whole",
         "embeddings",
     ]
-    assert has_mlm_head(open_model(tiny_bert)) and not has_mlm_head(
-        open_model(make_bert(head="BertModel"))
-    )
+    assert has_mlm_head(open_model(tiny_bert))
+    assert not has_mlm_head(open_model(make_bert(head="BertModel")))
 
 
 def test_the_result_the_curves_and_the_table(open_page, pretrained):
-    app = open_page(PRETRAINING, pretrained, pretraining_pretrained="x-ext")
+    app = open_page("pretraining", pretrained, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
     one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
-    metrics = {metric.label: metric.value for metric in app.metric}
-    moved = metrics["Trained parameters"].replace("\u202f", "")
-    assert metrics["Stage"] == "extension" and moved == str(one.numbers["trainable"])
+    shown = read_metrics(app)
+    moved = shown["Trained parameters"].replace("\u202f", "")
+    assert shown["Stage"] == "extension" and moved == str(one.numbers["trainable"])
     assert len(app.get("plotly_chart")) == 1
     board = next(frame.value for frame in app.dataframe if "before" in frame.value)
-    assert list(board["model"]) == ["x-cont", "x-ext"] and list(board["stage"]) == [
+    assert list(board["model"]) == ["x-cont", "x-ext"]
+    assert list(board["stage"]) == [
         "continued",
         "extension",
     ]
@@ -137,14 +138,14 @@ def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
     found = {one.name: one for one in list_pretrained_models(Workspace(root))}
     assert list(found) == list(before) and found["x-ext"].masking_key == before["x-ext"].masking_key
     assert found["x-ext"].curve == before["x-ext"].curve and found["x-ext"].curve.points
-    app = open_page(PRETRAINING, root, pretraining_pretrained="x-ext")
+    app = open_page("pretraining", root, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
 
 
 def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
     link = {"model": "exbert", "stage": "whole", "budget": "hours", "against": "seconds"}
     app = open_page(
-        PRETRAINING, pretrained, **{f"pretraining_{name}": value for name, value in link.items()}
+        "pretraining", pretrained, **{f"pretraining_{name}": value for name, value in link.items()}
     )
     assert not app.exception and app.radio(key="pretraining_stage").value == "whole"
     assert app.number_input(key="hours_pretraining_quick").value == 1.0
@@ -153,11 +154,9 @@ def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
     app.selectbox(key="pretraining_model").set_value(
         "x-cont"
     ).run()  # for which there is no stage whole
-    assert (
-        not app.exception
-        and not app.error
-        and app.radio(key="pretraining_stage").value == "continued"
-    )
+    assert not app.exception
+    assert not app.error
+    assert app.radio(key="pretraining_stage").value == "continued"
 
 
 def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_path):
@@ -169,7 +168,7 @@ def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_
         shutil.copytree(pretrained.folder("models", name), workspace.folder("models", name))
         file = workspace.folder("models", name) / "manifest.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"inputs": {}, "command": ""}))
-    app = open_page(PRETRAINING, workspace)
+    app = open_page("pretraining", workspace)
     assert not app.exception and not app.error
     assert [one.model for one in list_pretrained_models(workspace)] == ["", ""]
     assert len({one.masking_key for one in list_pretrained_models(workspace)}) == 2
@@ -185,21 +184,13 @@ def test_the_masked_words_count_and_not_the_place_of_the_text(open_page, pretrai
     told = json.loads(manifest.read_text(encoding="utf-8"))
     told["inputs"]["text"]["stamp"] = "another"
     manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert not any(
-        "evaluated on different words" in warning.value
-        for warning in open_page(PRETRAINING, root).warning
-    )
+    assert "evaluated on different words" not in join_values(open_page("pretraining", root).warning)
     models = {one.name: one for one in list_pretrained_models(Workspace(root))}
-    assert (
-        have_same_masked_tokens([models["x-ext"], models["x-cont"]])
-        and models["x-ext"].masking_key != models["x-cont"].masking_key
-    )
+    assert have_same_masked_tokens([models["x-ext"], models["x-cont"]])
+    assert models["x-ext"].masking_key != models["x-cont"].masking_key
     told["numbers"]["held_out_asked"] = ""  # made before it was kept
     manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert any(
-        "evaluated on different words" in warning.value
-        for warning in open_page(PRETRAINING, root).warning
-    )
+    assert "evaluated on different words" in join_values(open_page("pretraining", root).warning)
 
 
 def test_models_evaluated_on_other_words_are_marked(open_page, pretrained, tmp_path):
@@ -209,26 +200,22 @@ def test_models_evaluated_on_other_words_are_marked(open_page, pretrained, tmp_p
     told = json.loads(manifest.read_text(encoding="utf-8"))
     told["numbers"]["held_out_asked"] = "0" * 64
     manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert not any(
-        "evaluated on different words" in warning.value
-        for warning in open_page(PRETRAINING, pretrained).warning
+    assert "evaluated on different words" not in join_values(
+        open_page("pretraining", pretrained).warning
     )
-    assert any(
-        "evaluated on different words" in warning.value
-        for warning in open_page(PRETRAINING, root).warning
-    )
+    assert "evaluated on different words" in join_values(open_page("pretraining", root).warning)
 
 
 def test_gates_are_read_on_the_press(open_page, pretrained):
-    app = open_page(PRETRAINING, pretrained, pretraining_gates_model="x-ext")
+    app = open_page("pretraining", pretrained, pretraining_gates_model="x-ext")
     charts = len(app.get("plotly_chart"))
     app.button(key="read_gates").click().run()
     assert not app.exception and len(app.get("plotly_chart")) == charts + 1
     assert any(
-        "extension's weight is" in text and "for added tokens" in text for text in texts(app)
+        "extension's weight is" in text and "for added tokens" in text for text in list_texts(app)
     )
-    assert any("40 of 600 lines" in text for text in texts(app))
-    assert any("vocadapt gates --model" in code.value for code in app.code)
+    assert "40 of 600 lines" in read_page(app)
+    assert "vocadapt gates --model" in join_values(app.code)
 
 
 @pytest.mark.parametrize(
@@ -241,11 +228,9 @@ def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
 
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
     bare = make_bert(head="BertModel")
-    app = open_page(PRETRAINING, pretrained, typed={"pretraining_model": str(bare)})
-    assert not app.exception and any(
-        "has no masked-language-model head" in text for text in texts(app)
-    )
-    assert not any(button.key == "start_pretraining" for button in app.button)
+    app = open_page("pretraining", pretrained, typed={"pretraining_model": str(bare)})
+    assert not app.exception and "has no masked-language-model head" in read_page(app)
+    assert "start_pretraining" not in list_button_keys(app)
 
 
 @pytest.mark.parametrize(
@@ -263,14 +248,14 @@ def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pre
     ],
 )
 def test_a_forged_address_is_no_crash(open_page, pretrained, query):
-    app = open_page(PRETRAINING, pretrained, **query)
+    app = open_page("pretraining", pretrained, **query)
     assert not app.exception and "<script" not in markup(app)
 
 
 def fill_in(open_page, workspace):
     """The page, with the form of a training of 30 epochs filled in."""
     app = open_page(
-        PRETRAINING,
+        "pretraining",
         workspace,
         pretraining_model="exbert",
         pretraining_stage="extension",
@@ -279,7 +264,7 @@ def fill_in(open_page, workspace):
     app.number_input(key="length_pretraining_quick").set_value(16).run()
     app.number_input(key="epochs_pretraining_quick").set_value(30.0).run()
     app.number_input(key="save_minutes_pretraining_quick").set_value(0.1).run()
-    told = next(text for text in plain_texts(app) if "epochs" in text)
+    told = next(text for text in list_plain_texts(app) if "epochs" in text)
     assert float(told.split(" epochs")[0].split()[-1]) == pytest.approx(30, abs=0.2)
     return app
 
@@ -288,7 +273,7 @@ def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained)
     """Both have a preset "quick", with 5 epochs there: here the inputs showed 1 epoch, and the plan
     was that of 5.
     """
-    app = go_to(open_page(FINETUNE, pretrained), PRETRAINING)
+    app = go_to(open_page("finetune", pretrained), "pretraining")
     quick = PRETRAINING_PRESETS["quick"].settings
     shown = {
         name: app.number_input(key=f"{name}_pretraining_quick").value
@@ -323,14 +308,12 @@ def test_a_job_is_started_canceled_and_resumed_from_the_page(
     app.button(key="start_pretraining").click().run()
     job = list_jobs(workspace)[0]
     try:
-        assert (
-            job.spec.settings.pretraining.training.epochs == 30
-            and job.spec.settings.pretraining.stage == "extension"
-        )
+        assert job.spec.settings.pretraining.training.epochs == 30
+        assert job.spec.settings.pretraining.stage == "extension"
         wait_for(job, "running", LONG)
         job.cancel(grace=LONG)
         wait_for(job, "canceled", LONG)
-        app = open_page(PRETRAINING, workspace)
+        app = open_page("pretraining", workspace)
         assert not app.exception and any(button.label == "Resume" for button in app.button)
     finally:
         job.cancel(grace=2)
@@ -402,10 +385,10 @@ def test_a_batch_that_is_larger_than_the_text_is_reported():
 
 
 def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretrained):
-    app = open_page(PRETRAINING, pretrained)
-    assert not any("larger than the text" in text for text in texts(app))
+    app = open_page("pretraining", pretrained)
+    assert "larger than the text" not in read_page(app)
     app.number_input(key="batch_pretraining_quick").set_value(4096).run()
-    assert any("larger than the text" in text for text in texts(app))
+    assert "larger than the text" in read_page(app)
 
 
 def test_an_hour_on_a_busy_machine_is_an_hour_with_fewer_wordpieces(
@@ -414,8 +397,8 @@ def test_an_hour_on_a_busy_machine_is_an_hour_with_fewer_wordpieces(
     monkeypatch.setattr("vocadapt.ui.parts.pretraining.view.estimate_slowdown", lambda: slowdown)
     shown = {}
     for slowdown in (1.0, 4.0):
-        app = open_page(PRETRAINING, pretrained, pretraining_budget="hours")
-        cost = next(text for text in texts(app) if text.startswith("About **"))
+        app = open_page("pretraining", pretrained, pretraining_budget="hours")
+        cost = next(text for text in list_texts(app) if text.startswith("About **"))
         shown[slowdown] = int(re.search(r"· ([\d\s]+) wordpieces", cost)[1].replace(NARROW, ""))
         assert ("4 × fewer now" in cost) == (slowdown > 1) and "About **60 min**" in cost
     assert shown[1.0] == pytest.approx(4 * shown[4.0], rel=0.01)
@@ -444,14 +427,14 @@ def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():
 
 
 def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
-    app = open_page(ADAPT, pretrained, adapt_preset="exbert-s3", adapt_adapted="exbert")
+    app = open_page("adapt", pretrained, adapt_preset="exbert-s3", adapt_adapted="exbert")
     assert not app.exception and not app.error
-    assert any("pretrain it in stage *extension*" in text for text in texts(app))
+    assert "pretrain it in stage *extension*" in read_page(app)
     app.selectbox(key="adapt_preset").set_value("exbert-s3").run()
-    assert any("of the layer" in text for text in texts(app))
+    assert "of the layer" in read_page(app)
     app.number_input(key="adapt_extension").set_value(7).run()
-    figures = {metric.label: metric.value for metric in app.metric}
+    figures = read_metrics(app)
     assert not app.exception and figures["Tokens added"] == "7"
     app.button(key="draw_extension").click().run()
     assert not app.exception and len(app.get("plotly_chart")) >= 2
-    assert any("vocabulary extension" in code.value for code in app.code)
+    assert "vocabulary extension" in join_values(app.code)

@@ -2,19 +2,17 @@
 by link."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
 
+from tests.material.apps import join_values, list_button_keys, list_texts, markup, read_page
 from tests.material.workspaces import HOSTILE
-from tests.pages.test_pages import markup, texts
 from vocadapt.lab.steps.import_layout import ImportLayoutStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.slices import list_slices, load_slice, save_slice
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.parts.projection.sources import TABLES
@@ -31,10 +29,8 @@ EVERY_TOKEN = {
 
 
 @pytest.fixture
-def own(seeded, tmp_path) -> Workspace:
-    """A copy of the seeded workspace, to write into."""
-    shutil.copytree(seeded.root, tmp_path / "own")
-    return Workspace(tmp_path / "own")
+def own(seeded_copy):
+    return seeded_copy
 
 
 def test_colors_are_listed_without_reading_the_counts_of_each_text(own, open_page, monkeypatch):
@@ -82,12 +78,12 @@ def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, see
     app = open_page(PROJECTION, seeded, projection_space=VECTORS)
     assert not app.exception and not app.error
     (spec,) = charts(app)
-    said = " ".join(texts(app))
+    said = " ".join(list_texts(app))
     shown = len(drawn_ids(spec)[0])
     assert f"{shown} of " in said.replace(",", "") and "longer than 3 characters" in said
-    assert (
-        "trustworthiness **" in said and "neighborhood preservation **" in said and "chance" in said
-    )
+    assert "trustworthiness **" in said
+    assert "neighborhood preservation **" in said
+    assert "chance" in said
     assert spec["layout"]["dragmode"] == "pan"  # with a lasso in hand a click would do nothing
 
 
@@ -103,11 +99,9 @@ def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, se
     assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
     (on_map,) = marks(app)
     drawn = set(drawn_ids(charts(app)[0])[0])
-    assert (
-        len(on_map["near"]) == 5
-        and on_map["word"] not in on_map["near"]
-        and set(on_map["near"]) < drawn
-    )
+    assert len(on_map["near"]) == 5
+    assert on_map["word"] not in on_map["near"]
+    assert set(on_map["near"]) < drawn
     assert on_map["names"][str(on_map["word"])] == "aspirin" and len(on_map["named"]) == 6
     # In a small projection all other tokens have names, too, where there is room.
     assert set(on_map["others"]) == drawn - {on_map["word"], *on_map["near"]}
@@ -124,8 +118,8 @@ def test_the_measure_of_neighbors_and_of_the_projection(open_page, seeded):
     app.text_input(key="projection_word").set_value("heart").run()
     next(one for one in app.button if one.key == "project_neighborhood").click().run()
     assert app.button_group(key="projection_metric").value == "euclidean"
-    assert not app.exception and any("nearest by Euclidean distance" in said for said in texts(app))
-    assert any("--metric euclidean" in code.value for code in app.code)
+    assert not app.exception and "nearest by Euclidean distance" in read_page(app)
+    assert "--metric euclidean" in join_values(app.code)
 
 
 def test_the_neighbors_of_a_formula_are_marked(open_page, seeded):
@@ -135,7 +129,7 @@ def test_the_neighbors_of_a_formula_are_marked(open_page, seeded):
     (on_map,) = marks(app)
     assert on_map["word"] is None and len(on_map["near"]) == 10
     app.text_input(key="projection_word").set_value("heart - heart").run()
-    assert not app.exception and any("cancel out" in said for said in texts(app))
+    assert not app.exception and "cancel out" in read_page(app)
     assert marks(app)[0]["near"] == []
 
 
@@ -151,9 +145,8 @@ def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
     before = app.get("plotly_chart")[0].proto
     app.text_input(key="projection_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
-    assert (
-        after.id == before.id and after.spec == before.spec
-    )  # another id, and the browser would draw 20 000 points anew
+    assert after.id == before.id
+    assert after.spec == before.spec  # another id, and the browser would draw 20 000 points anew
     assert marks(app)[0]["word"] is not None
 
 
@@ -180,21 +173,19 @@ def test_regions_are_named_on_both_maps(open_page, seeded):
         **EVERY_TOKEN,
     )
     first, second = (one["regions"] for one in marks(app))
-    assert (
-        first
-        and [name for _, _, name in first] == [name for _, _, name in second]
-        and first != second
-    )
+    assert first
+    assert [name for _, _, name in first] == [name for _, _, name in second]
+    assert first != second
 
 
 def test_a_word_of_no_space_is_reported(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="nosuchword")
-    assert not app.exception and any("**nosuchword** is not among" in text for text in texts(app))
+    assert not app.exception and "**nosuchword** is not among" in read_page(app)
 
 
 def test_a_misspelled_word_gets_suggestions(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS, projection_word="aspirn")
-    assert not app.exception and any("**aspirn** is not among" in text for text in texts(app))
+    assert not app.exception and "**aspirn** is not among" in read_page(app)
     assert 'data-va-word="aspirin"' in markup(app)
     assert marks(app)[0]["word"] is None
 
@@ -204,11 +195,10 @@ def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
     next(button for button in app.button if button.key == "example").click().run()
     assert not app.exception
     if app.error:  # the invented text may lack the word: then it is said
-        assert any("cancer" in text for text in texts(app))
+        assert "cancer" in read_page(app)
     else:
-        assert "Nearest to cancer" in markup(app) and any(
-            "around" in text or "cancer and its" in text for text in texts(app)
-        )
+        assert "Nearest to cancer" in markup(app)
+        assert any("around" in text or "cancer and its" in text for text in list_texts(app))
 
 
 def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
@@ -216,15 +206,13 @@ def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
     assert not app.exception and not app.error
     first, second = charts(app)
     assert drawn_ids(first) == drawn_ids(second)
-    assert sum("trustworthiness" in text for text in texts(app)) == 2
+    assert sum("trustworthiness" in text for text in list_texts(app)) == 2
     app.button_group(key="projection_pair").set_value("overlaid").run()
     (start,) = charts(app)
     app.slider(key="projection_move").set_value(1.0).run()
     (end,) = charts(app)
-    assert (
-        start["data"][0]["x"] == first["data"][0]["x"]
-        and end["data"][0]["x"] == second["data"][0]["x"]
-    )
+    assert start["data"][0]["x"] == first["data"][0]["x"]
+    assert end["data"][0]["x"] == second["data"][0]["x"]
 
 
 def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, own):
@@ -237,10 +225,8 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
     )
     app = open_page(PROJECTION, own, projection_space=VECTORS)
     assert not app.exception and not app.error
-    assert (
-        app.selectbox(key="projection_view").value == "mine"
-        and len(drawn_ids(charts(app)[0])[0]) <= 60
-    )
+    assert app.selectbox(key="projection_view").value == "mine"
+    assert len(drawn_ids(charts(app)[0])[0]) <= 60
     assert any(
         "vocadapt project" in code.value and "--method tsne" in code.value for code in app.code
     )
@@ -260,22 +246,18 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     run_step(Spec(settings, given), own.folder("projections", "mine"))
     app = open_page(PROJECTION, own)
     assert not app.exception and not app.error
-    assert (
-        app.selectbox(key="projection_space").value == VECTORS
-        and app.selectbox(key="projection_view").value == "mine"
-    )
+    assert app.selectbox(key="projection_space").value == VECTORS
+    assert app.selectbox(key="projection_view").value == "mine"
     assert app.selectbox(key="projection_other").value == (f"model · {model}" if others else "none")
     app.selectbox(key="projection_other").select("none").run()
-    assert (
-        app.selectbox(key="projection_other").value == "none"
-        and app.selectbox(key="projection_space").value == VECTORS
-    )
+    assert app.selectbox(key="projection_other").value == "none"
+    assert app.selectbox(key="projection_space").value == VECTORS
 
 
 def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS)
-    assert any("tokens · about **" in text for text in texts(app))
-    assert any(button.key == "make_map" for button in app.button)
+    assert "tokens · about **" in read_page(app)
+    assert "make_map" in list_button_keys(app)
 
 
 def test_a_slice_is_a_link(open_page, own):
@@ -284,13 +266,10 @@ def test_a_slice_is_a_link(open_page, own):
     app = open_page(PROJECTION, own, projection_space=VECTORS, projection_slice=saved.id)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert table["token"].tolist()[:2] == ["aspirin", "sepsis"] and {"id", "length"} <= set(
-        table.columns
-    )
-    assert any("Selected · 2" in title.value for title in app.header)
-    assert any("2 of 3 tokens" in text for text in texts(app)) and not any(
-        "<b>" in text for text in texts(app)
-    )
+    assert table["token"].tolist()[:2] == ["aspirin", "sepsis"]
+    assert {"id", "length"} <= set(table.columns)
+    assert "Selected · 2" in join_values(app.header)
+    assert "2 of 3 tokens" in read_page(app) and "<b>" not in read_page(app)
     app.button(key="remove_slice").click().run()
     assert not app.exception and list_slices(own) == []
 
@@ -326,7 +305,7 @@ def test_colors(color, open_page, own):
     assert not app.exception and not app.error
     assert app.selectbox(key="projection_color").value == color
     if color.startswith("table"):
-        assert any("tokens on the projection have a value" in text for text in texts(app))
+        assert "tokens on the projection have a value" in read_page(app)
 
 
 def test_origin_colors_the_adapted_model(open_page, seeded):
@@ -369,9 +348,8 @@ def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
 def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
     app = open_page(PROJECTION, seeded, projection_space=VECTORS, **query)
     assert not app.exception
-    assert "<script" not in markup(app) and not any(
-        "<script" in code for code in texts(app) if not code.startswith("'")
-    )
+    assert "<script" not in markup(app)
+    assert not any("<script" in code for code in list_texts(app) if not code.startswith("'"))
 
 
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
@@ -445,8 +423,8 @@ def test_a_selection_is_isolated_and_all_tokens_come_back(open_page, own):
     app.button(key="isolate").click().run()
     assert not app.exception and not app.error
     assert drawn_ids(charts(app)[0])[0] == [3, 5, 8, 9]
-    assert any("a selection of 4" in text for text in texts(app))
-    assert any("--tokens" in code.value for code in app.code)
+    assert "a selection of 4" in read_page(app)
+    assert "--tokens" in join_values(app.code)
     app.button(key="show_all").click().run()
     assert drawn_ids(charts(app)[0])[0] == before
     assert not [button for button in app.button if button.key == "show_all"]
@@ -484,7 +462,7 @@ def test_another_word_can_be_the_center(open_page, seeded):
     app.button(key="project_neighborhood").click().run()
     assert not app.exception and not app.error
     assert app.text_input(key="projection_around").value == "aspirin"
-    assert any("aspirin and its" in text for text in texts(app))
+    assert "aspirin and its" in read_page(app)
     assert not [button for button in app.button if button.key == "project_neighborhood"]
 
 
@@ -513,7 +491,7 @@ def test_a_layout_is_read_before_it_is_imported(text, said, open_page, own):
     app = open_page(PROJECTION, own, projection_space=VECTORS)
     app.text_input(key="projection_layout_path").set_value(str(path)).run()
     assert not app.exception and len(charts(app)) == 1  # the picture stays
-    said_on_page = [*texts(app), *(one.value for one in app.warning)]
+    said_on_page = [*list_texts(app), *(one.value for one in app.warning)]
     assert any(said in one.replace("\\", "") for one in said_on_page)
     importable = [button for button in app.button if button.key == "import_layout"]
     assert bool(importable) == ("unknown" in said)
@@ -528,5 +506,5 @@ def test_an_imported_layout_is_shown_with_where_it_comes_from(open_page, own):
     assert not app.exception and not app.error
     assert app.selectbox(key="projection_view").value == "mine"
     assert decoded(charts(app)[0]["data"][0]["x"]) == [0, 1, 1]
-    assert any("1 of 4 tokens are unknown" in text.replace("\\", "") for text in texts(app))
-    assert any("--layout" in code.value for code in app.code)
+    assert any("1 of 4 tokens are unknown" in text.replace("\\", "") for text in list_texts(app))
+    assert "--layout" in join_values(app.code)

@@ -49,6 +49,5 @@ def test_the_window_of_a_zoom():
     assert compute_window(xy, 1) is None
     assert compute_window(xy, 2) == pytest.approx((2.375, 7.625, 4.75, 15.25))
     left, right, bottom, top = compute_window(xy, 4, [2])
-    assert ((left + right) / 2, (bottom + top) / 2) == pytest.approx(
-        (4, 4)
-    ) and right - left == pytest.approx(10 * 1.05 / 4)
+    assert ((left + right) / 2, (bottom + top) / 2) == pytest.approx((4, 4))
+    assert right - left == pytest.approx(10 * 1.05 / 4)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.apps import join_values
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.jobs import queue
@@ -82,9 +83,9 @@ def test_no_button_of_any_page_of_a_read_only_lab_changes_a_file(tmp_path, open_
 
 def test_a_button_that_would_write_says_so_calmly(read_only, open_page):
     app = open_page("home", read_only)
-    assert any("Read-only" in one.value for one in app.sidebar.info)
+    assert "Read-only" in join_values(app.sidebar.info)
     app.button(key="open_demo").click().run()
-    assert any("read-only" in one.value for one in app.main.info) and not app.error
+    assert "read-only" in join_values(app.main.info) and not app.error
 
 
 def test_a_job_is_refused_before_anything_is_written(read_only):
@@ -96,7 +97,7 @@ def test_a_job_is_refused_before_anything_is_written(read_only):
 
 def test_only_one_workspace_and_no_file_of_the_machine_is_shown(read_only, open_page, tmp_path):
     app = open_page("home", read_only, workspace="beside")
-    assert any("one workspace" in one.value for one in app.text)
+    assert "one workspace" in join_values(app.text)
     secret = tmp_path / "secret.txt"
     secret.write_text("x")
     with pytest.raises(InputError, match="cannot be opened from the pages"):

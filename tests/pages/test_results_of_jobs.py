@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.pages.test_address import SOURCES, keys_of
-from tests.pages.test_pages import texts
+from tests.material.address_keys import SOURCES, keys_of
+from tests.material.apps import read_page
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
@@ -71,12 +71,10 @@ def test_every_step_has_a_way_to_its_result(tmp_path, name):
 
 
 @pytest.fixture
-def doubled(tmp_path, seeded):
+def doubled(seeded_copy):
     """The seeded workspace, with a newer copy of each artifact."""
-    root = tmp_path / "doubled"
-    shutil.copytree(seeded.root, root)
     for kind in ("corpora", "vectors", "models"):
-        for artifact in Workspace(root).artifacts(kind):
+        for artifact in seeded_copy.artifacts(kind):
             copy = artifact.folder.with_name(f"{artifact.name}-newer")
             shutil.copytree(artifact.folder, copy)
             path = copy / "manifest.json"
@@ -85,7 +83,7 @@ def doubled(tmp_path, seeded):
                 "created": "2999-01-01T00:00:00+00:00",
             }
             path.write_text(json.dumps(changed))
-    return Workspace(root)
+    return seeded_copy
 
 
 @pytest.mark.parametrize(
@@ -108,15 +106,15 @@ def test_the_result_is_shown_although_there_are_newer_ones(open_page, doubled, n
     assert not app.exception and shown == made
 
 
-def test_the_result_of_an_alignment_is_shown(open_page, seeded, tmp_path):
+def test_the_result_of_an_alignment_is_shown(open_page, seeded, seeded_copy):
     manifest = Manifest.load(seeded.folder("alignments", "trials-map"))
-    root = tmp_path / "copy"
-    shutil.copytree(seeded.root, root)
     inputs = {role: manifest.inputs[role].paths for role in ("vectors", "model")}
     model = str((seeded.root / inputs["model"][0]).resolve())
-    spec = spec_of(STEPS["alignment"], vectors=(f"{root}/{inputs['vectors'][0]}",), model=(model,))
-    part, query = results.find_result_part(order(Workspace(root), spec, "trials-map"))
-    app = open_page(part, Workspace(root), **query)
+    spec = spec_of(
+        STEPS["alignment"], vectors=(f"{seeded_copy.root}/{inputs['vectors'][0]}",), model=(model,)
+    )
+    part, query = results.find_result_part(order(seeded_copy, spec, "trials-map"))
+    app = open_page(part, seeded_copy, **query)
     assert not app.exception
     assert {box.key: box.value for box in app.main.selectbox}["alignment_method"] == (
         "Least squares"
@@ -132,30 +130,26 @@ def test_the_result_of_an_alignment_is_shown(open_page, seeded, tmp_path):
     ],
 )
 def test_a_job_that_ends_selects_its_result_and_says_that_it_is_new(
-    open_page, seeded, tmp_path, part, button, picker
+    open_page, seeded_copy, part, button, picker
 ):
-    root = tmp_path / "copy"
-    shutil.copytree(seeded.root, root)
-    workspace = Workspace(root)
+    workspace = seeded_copy
     app = open_page(part, workspace)
     before = app.session_state[picker]
-    assert not any("new_releases" in text for text in texts(app))
+    assert "new_releases" not in read_page(app)
     app.button(key=button).click().run()
     job = find_job_of(workspace, part)
     assert job.wait(100).state == "done", job.log()
     app.run()
     assert not app.exception and app.session_state[picker] == job.target.name != before
-    assert any("new_releases" in text for text in texts(app))
+    assert "new_releases" in read_page(app)
     assert app.session_state["scroll_to_top"] == job.id
     app.run()
     assert app.session_state[picker] == job.target.name
 
 
-def test_a_training_is_followed_by_the_choice_of_an_alignment(open_page, seeded, tmp_path):
+def test_a_training_is_followed_by_the_choice_of_an_alignment(open_page, seeded_copy):
     """The same press: a second job waits for the vectors of the first."""
-    root = tmp_path / "copy"
-    shutil.copytree(seeded.root, root)
-    workspace = Workspace(root)
+    workspace = seeded_copy
     app = open_page("vectors", workspace)
     app.button(key="train").click().run()
     assert not app.exception
@@ -167,10 +161,8 @@ def test_a_training_is_followed_by_the_choice_of_an_alignment(open_page, seeded,
     assert not open_page("alignment", workspace).exception
 
 
-def test_a_job_of_another_page_does_not_change_this_one(open_page, seeded, tmp_path):
-    root = tmp_path / "copy"
-    shutil.copytree(seeded.root, root)
-    workspace = Workspace(root)
+def test_a_job_of_another_page_does_not_change_this_one(open_page, seeded_copy):
+    workspace = seeded_copy
     app = open_page("vectors", workspace)
     app.button(key="train").click().run()
     job = find_job_of(workspace, "vectors")

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.material.apps import list_button_keys, press
 from tests.material.lab import wait_for, write_text
 from vocadapt.lab.housekeeping.trash import delete_artifact
 from vocadapt.lab.jobs import queue
@@ -22,15 +23,13 @@ EMPTY = "no word vectors"
 
 
 @pytest.fixture
-def workspace(tmp_path, tiny_bert):
+def workspace(make_workspace, tmp_path, tiny_bert):
     """A workspace with a text; its jobs are canceled after the test."""
-    found = Workspace(tmp_path / "trials")
+    found = make_workspace("trials")
     text = write_text(tmp_path / "long.txt", lines=400)
     spec = Spec(CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
     run_step(spec, found.folder("corpora", "long"))
-    yield found
-    for job in queue.list_jobs(found):
-        job.cancel(grace=2)
+    return found
 
 
 def list_buttons(app) -> list[str]:
@@ -39,10 +38,6 @@ def list_buttons(app) -> list[str]:
 
 def read_text(app) -> str:
     return " ".join(one.value for one in app.markdown)
-
-
-def press(app, label: str):
-    return next(button for button in app.button if button.label == label).click().run()
 
 
 def set_epochs(app, epochs: int):
@@ -71,7 +66,7 @@ def test_a_page_shows_its_running_job_instead_of_an_empty_state_and_a_live_butto
     assert not app.exception and not app.error
     job = next(job for job in queue.list_living_jobs(workspace) if job.spec.step == "vectors")
     assert EMPTY not in read_text(app) and "Train word vectors" not in list_buttons(app)
-    assert f"cancel_{job.id}" in [button.key for button in app.button]
+    assert f"cancel_{job.id}" in list_button_keys(app)
     assert "long-2" not in [field.value for field in app.text_input]
     # Other settings are another job, which gets another name.
     set_epochs(app, 999)
@@ -92,9 +87,8 @@ def test_the_first_text_is_no_missing_text_while_it_is_imported(open_page, tmp_p
     with hold_lock(workspace.root / "jobs"):  # the job waits
         job = queue.start(workspace, Spec(CorpusStep(), {"text": (str(text),)}), "long")
         app = open_page("text", workspace)
-        assert "There is no text" not in read_text(app) and "Import and count" not in list_buttons(
-            app
-        )
+        assert "There is no text" not in read_text(app)
+        assert "Import and count" not in list_buttons(app)
         job.cancel(grace=2)
     app.run()
     assert "There is no text" in read_text(app) and "Import and count" in list_buttons(app)

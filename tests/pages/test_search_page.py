@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from tests.pages.test_pages import texts
+from tests.material.apps import join_values, list_button_keys, list_texts, read_page
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL, TASK
 from vocadapt.lab.experiments.search.estimates import draw_settings, estimate_search
@@ -62,7 +62,7 @@ def finish(workspace: Workspace, spec: Spec, numbers: dict) -> None:
 def test_an_empty_page_says_what_a_search_is_and_what_it_needs(open_page, tmp_path):
     app = open_page("search", tmp_path / "none")
     assert not app.exception and not app.error
-    said = " ".join(texts(app))
+    said = " ".join(list_texts(app))
     assert "There is no search in this workspace yet" in said and "a task with a dev split" in said
     assert "There is no task in this workspace yet" in said
 
@@ -74,11 +74,11 @@ def test_the_form_estimates_and_starts_a_search(open_page, own, monkeypatch):
     assert not app.exception and not app.error, [one.value for one in app.text]
     values = next(one.value for one in app.dataframe if "values" in one.value)
     assert list(values["chosen by Fast 2023 (table 6.1)"]) == list(find_thesis_choices().values())
-    assert any("**6** runs (6 trials × 1 seed)" in text for text in texts(app))
+    assert "**6** runs (6 trials × 1 seed)" in read_page(app)
     app.number_input(key="search_trials").set_value(3)
     app.segmented_control(key="search_space").set_value("Your own").run()
     app.text_area(key="search_text").set_value(SPACE).run()
-    assert any("**6** runs (3 trials × 2 seeds)" in text for text in texts(app))
+    assert "**6** runs (3 trials × 2 seeds)" in read_page(app)
     app.button(key="search_start").click().run()
     assert not app.exception and not app.error, [one.value for one in app.text]
     ((_, spec, name),) = started
@@ -93,15 +93,15 @@ def test_a_mistake_in_a_space_is_told_with_the_nearest_name(open_page, own):
     app.segmented_control(key="search_space").set_value("Your own").run()
     app.text_area(key="search_text").set_value("batch_sise = [1]").run()
     assert not app.exception and [one.value for one in app.error] == ["This did not work."]
-    assert any("Did you mean batch_size?" in one.value for one in app.text)
+    assert "Did you mean batch_size?" in join_values(app.text)
 
 
 def test_without_optuna_the_page_says_what_to_install(open_page, own, monkeypatch):
     monkeypatch.setattr(form, "is_optuna_installed", lambda: False)
     app = open_page("search", own)
     assert not app.exception and "not installed" in app.info[0].value
-    assert any("vocadapt[search]" in one.value for one in app.code)
-    assert "search_start" not in {one.key for one in app.button}
+    assert "vocadapt[search]" in join_values(app.code)
+    assert "search_start" not in list_button_keys(app)
     app.segmented_control(key="search_what").set_value("Seeds").run()
     assert not app.exception and app.button(key="search_start")
 
@@ -112,14 +112,14 @@ def test_a_finished_search_shows_the_best_trial_that_has_all_its_seeds(open_page
     finish(own, make_spec(own), numbers)
     app = open_page("search", own)
     assert not app.exception and not app.error, [one.value for one in app.text]
-    assert any("**4 of 4 trials** have ended: 2 done, 1 pruned, 1 failed" in t for t in texts(app))
+    assert "**4 of 4 trials** have ended: 2 done, 1 pruned, 1 failed" in read_page(app)
     assert [(one.label, one.value) for one in app.metric] == [("F1 on dev", ".600")]
     best = next(one.value for one in app.dataframe if "best" in one.value)
     assert list(best["best"]) == ["1e-4", "1"]
     assert list(best["chosen by Fast 2023"]) == ["2e-5", "10"]
     trials = next(one.value for one in app.dataframe if "trial" in one.value)
     assert list(trials["trial"]) == [3, 1, 2, 4]
-    assert any("no &lt;b&gt;memory" in t or "no \\<b\\>memory" in t for t in texts(app))
+    assert any("no &lt;b&gt;memory" in t or "no \\<b\\>memory" in t for t in list_texts(app))
     assert len(app.get("plotly_chart")) == 2
     assert app.number_input(key="search_more").value == 10
 
@@ -146,8 +146,8 @@ def test_seeds_are_compared_by_epoch(open_page, own):
     assert not app.exception and not app.error, [one.value for one in app.text]
     table = next(one.value for one in app.dataframe if "epoch" in one.value)
     assert list(table["seed 2"]) == [".400", "–"] and list(table["mean ± sd"])[1] == ".600"
-    assert any("**Seed 2 collapsed**" in text for text in texts(app))
-    assert "search_continue" not in {one.key for one in app.button}
+    assert "**Seed 2 collapsed**" in read_page(app)
+    assert "search_continue" not in list_button_keys(app)
 
 
 def test_a_taken_name_and_a_bad_space_leave_nothing(own):

@@ -1,14 +1,12 @@
 """What visitors of a served lab may hold and see: uploads in memory, folders of the server, jobs of the demo."""
 
-import shutil
-
 import pytest
 import streamlit as st
 from starlette.exceptions import HTTPException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from tests.pages.test_pages import texts
+from tests.material.apps import list_texts
 from vocadapt.lab import demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace import limits
@@ -54,7 +52,7 @@ def test_visitors_see_no_folder_of_the_server(open_page, seeded, monkeypatch):
     monkeypatch.setattr(paths, "is_for_others", lambda: True)
     app = open_page("vectors", seeded)
     helps = [one.help or "" for kind in (app.selectbox, app.text_input) for one in kind]
-    shown = [*helps, *texts(app), *(code.value for code in app.code)]
+    shown = [*helps, *list_texts(app), *(code.value for code in app.code)]
     outside = str(seeded.root.parent)
     assert not app.exception and [text for text in shown if outside in text] == []
     assert any("trials" in text for text in shown)
@@ -72,10 +70,9 @@ def test_the_demo_opens_with_few_jobs_and_goes_on_later(tmp_path, monkeypatch):
     assert len(demo.start_demo_jobs(workspace)) == 1
 
 
-def test_a_workspace_whose_folder_was_removed_is_said(open_page, seeded, tmp_path):
-    shutil.copytree(seeded.root, tmp_path / "own", symlinks=True)
-    app = open_page("storage", Workspace(tmp_path / "own"))
+def test_a_workspace_whose_folder_was_removed_is_said(open_page, seeded_copy):
+    app = open_page("storage", seeded_copy)
     assert not app.exception and not app.warning
-    (tmp_path / "own").rename(tmp_path / "renamed")
+    seeded_copy.root.rename(seeded_copy.root.with_name("renamed"))
     app.run()
-    assert not app.exception and "own" in app.warning[0].value
+    assert not app.exception and "trials" in app.warning[0].value

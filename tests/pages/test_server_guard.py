@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.browser.conftest import ROOT, free_port, wait_until_up
+from tests.material.lab_server import ROOT, free_port, wait_until_up
 from tests.material.network_guard import take_attempts
 from vocadapt.ui.shell import server
 from vocadapt.ui.state.guard import is_same_origin
@@ -22,17 +22,8 @@ def port(tmp_path_factory):
     `server.log` there.
     """
     place, port = tmp_path_factory.mktemp("server"), free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "vocadapt",
-        "app",
-        "--no-browser",
-        "--port",
-        str(port),
-        "--address",
-        "0.0.0.0",
-    ]
+    line = f"-m vocadapt app --no-browser --port {port} --address 0.0.0.0"
+    command = [sys.executable, *line.split()]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (place / "server.log").open("wb") as log:
         server = subprocess.Popen(

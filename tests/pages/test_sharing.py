@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.apps import join_values
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.sharing import Sharing
@@ -254,4 +255,4 @@ def test_visitors_read_that_a_path_is_on_the_server(visitor, open_page):
     assert "A path on the server" in labels
     assert not [label for label in labels if "this machine" in label]
     home = open_page("home", workspace)
-    assert any("path of a file or folder on the server" in one.value for one in home.markdown)
+    assert "path of a file or folder on the server" in join_values(home.markdown)

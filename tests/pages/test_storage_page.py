@@ -1,12 +1,11 @@
 """The part Workspace: an artifact is renamed, annotated and deleted; the trash is restored."""
 
-import shutil
 from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.test_pages import texts
+from tests.material.apps import join_values, list_button_keys, list_texts, read_page
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact, list_trash
 from vocadapt.lab.jobs.uploads import list_unused_uploads
@@ -18,9 +17,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 
 
 @pytest.fixture
-def workspace(seeded, tmp_path):
-    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
-    return Workspace(tmp_path / "trials")
+def workspace(seeded_copy):
+    return seeded_copy
 
 
 def draw_item(workspace, name):
@@ -75,7 +73,7 @@ def test_a_bad_name_is_a_message(workspace):
     app = draw_item(workspace, "trials-model")
     app.text_input[0].set_value("../x").run()
     press(app, "storage_rename")
-    assert not app.exception and any("cannot be a name" in text for text in texts(app))
+    assert not app.exception and "cannot be a name" in read_page(app)
     assert workspace.artifact("models", "trials-model")
 
 
@@ -96,7 +94,7 @@ def test_what_depends_on_an_artifact_is_named_before_it_is_deleted(workspace):
 def test_the_trash_is_restored(open_page, workspace):
     press(draw_item(workspace, "trials-vectors"), "storage_delete")
     app = open_page("storage", workspace)
-    assert any("trials-vectors" in unescape(text) for text in texts(app))
+    assert any("trials-vectors" in unescape(text) for text in list_texts(app))
     entry = list_trash(workspace)[0]
     press(app, f"storage_restore_{entry.id}")
     assert not app.exception and list_trash(workspace) == []
@@ -111,7 +109,7 @@ def test_a_deleted_artifact_whose_name_was_taken_comes_back_under_another(open_p
     app = press(open_page("storage", workspace), f"storage_restore_{entry.id}")
     assert not app.exception and not app.error
     assert workspace.artifact("vectors", "trials-vectors-2")
-    assert any("its name was taken" in message.value for message in app.success)
+    assert "its name was taken" in join_values(app.success)
 
 
 def test_an_old_name_in_a_link_opens_the_renamed_artifact(open_page, workspace):
@@ -136,13 +134,15 @@ def test_an_old_name_is_read_by_its_kind_and_with_what_stands_beside_it(open_pag
     rename_artifact(workspace, workspace.artifact("models", "trials-model"), "mine")
     # A model and vectors have had the same name: the parameter tells which one is meant.
     app = open_page("alignment", workspace, alignment_vectors="trials-model")
-    assert not app.exception and app.query_params["alignment_vectors"] in (
+    assert not app.exception
+    assert app.query_params["alignment_vectors"] in (
         "trials-model",
         ["trials-model"],
     )
     assert not app.toast
     app = open_page("projection", workspace, projection_space="model · trials-model")
-    assert not app.exception and app.query_params["projection_space"] in (
+    assert not app.exception
+    assert app.query_params["projection_space"] in (
         "model · mine",
         ["model · mine"],
     )
@@ -152,7 +152,7 @@ def test_a_broken_record_of_old_names_is_a_message_beside_the_page(open_page, wo
     (workspace.root / "renamed.json").write_text("{")
     app = open_page("lens", workspace, lens_models="trials-model")
     assert not app.exception and app.text_area(key="lens_text")
-    assert app.error and any("renamed.json" in text.value for text in app.text)
+    assert app.error and "renamed.json" in join_values(app.text)
 
 
 def test_the_names_of_many_jobs_are_not_looked_up_one_by_one(workspace, monkeypatch):
@@ -179,10 +179,10 @@ def test_an_upload_that_was_not_imported_is_listed_and_deleted(open_page, tmp_pa
     upload.parent.mkdir(parents=True)
     upload.write_text("a line\n" * 100)
     app = open_page("storage", workspace)
-    assert not app.exception and any("a_text.txt" in unescape(text) for text in texts(app))
+    assert not app.exception and any("a_text.txt" in unescape(text) for text in list_texts(app))
     press(app, "storage_upload_uploads/a_text.txt")
     assert not app.exception and not upload.exists()
-    assert "storage_upload_uploads/a_text.txt" not in [button.key for button in app.button]
+    assert "storage_upload_uploads/a_text.txt" not in list_button_keys(app)
 
 
 def test_an_upload_in_use_is_not_offered_for_deletion(seeded, tmp_path):

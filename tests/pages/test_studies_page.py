@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.test_pages import markup, texts
+from tests.material.apps import (
+    join_values,
+    list_button_keys,
+    list_texts,
+    markup,
+    read_metrics,
+    read_page,
+)
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
 from vocadapt.lab.experiments.published.imports import import_values
@@ -98,7 +105,7 @@ def test_the_page_shows_grid_and_table_of_a_finished_study(open_page, demo):
     assert "workspace=w%2Fstudies%2Fdemo-study" in grid
     shown = app.dataframe[0].value
     assert list(shown["Seeds"]) == [3, 3] and shown["Mean ± sd"][0].startswith(".537")
-    assert "studies_start" not in {one.key for one in app.button}
+    assert "studies_start" not in list_button_keys(app)
     names = {one.proto.label for one in app.get("download_button")}
     assert {"demo-study.csv", "demo-study.html", "demo-study.tex", "demo-study.db"} <= names
 
@@ -109,7 +116,7 @@ def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):
     board = next(one.value for one in app.dataframe if "Run" in one.value)
     assert set(board["Run"]) == {"demo-bert-demo-diseases", "green-bert-demo-diseases"}
     assert set(board["Seeds"]) == {3}
-    assert any("Inside the study" in text for text in texts(app))
+    assert "Inside the study" in read_page(app)
     assert app.session_state["results_run"] is None
     app.button(key="leave_study").click().run()
     assert app.session_state["workspace"] == "w" and not app.exception
@@ -128,7 +135,7 @@ def test_a_cell_opens_its_own_run(open_page, demo):
         assert app.session_state["results_run"] == name
         assert app.selectbox(key="results_confused").value.startswith(f"{name} · ")
         record = json.loads((folder / "runs" / name / "run.json").read_text())
-        shown = {metric.label: metric.value for metric in app.metric}
+        shown = read_metrics(app)
         for tokenization, scores in record["scores"].items():
             assert shown[f"F1 · {tokenization}"] == format_fraction(scores["f1"])
 
@@ -259,7 +266,7 @@ def test_failed_cells_are_listed_with_their_problem_and_not_estimated(open_page,
         write_status(job.folder, Status("failed", error="line 1 has the tag 'Q-Disease'"))
     app = open_page("studies", own)
     assert not app.exception and not app.error
-    shown = texts(app)
+    shown = list_texts(app)
     assert any("plain · t · seeds 1, 2" in text and "Q\\-Disease" in text for text in shown), shown
     assert any("cannot be estimated" in text and "line 1" in text for text in shown), shown
     assert not app.button(key="studies_start").disabled
@@ -343,7 +350,7 @@ def test_figures_are_drawn_of_imported_values(open_page, own, tmp_path):
     import_values("poerner-ner", file, own)
     app = open_page("published", own, published_table="poerner-ner")
     assert not app.exception and len(app.get("plotly_chart")) == 1
-    found = " ".join(texts(app))
+    found = " ".join(list_texts(app))
     assert "Mean of the fractions: 50 %" in found and "Defined for 1 of 2 tasks" in found
     assert "Not defined: there is no gap." in found
 
@@ -358,7 +365,7 @@ def test_means_over_groups_are_those_of_the_table():
 def test_cells_without_training_are_computed_on_click(open_page, own):
     app = open_page("published", own, published_table="fast-4.1")
     assert not app.exception and not app.error
-    assert any("**54 of 54** cells" in text for text in texts(app))
+    assert "**54 of 54** cells" in read_page(app)
     app.button(key="published_compute").click().run()
     assert not app.exception and not app.error, [one.value for one in app.text]
     shown = app.dataframe[0].value
@@ -377,12 +384,13 @@ def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
     app = open_page("published", own, published_table="fast-6.4")
     app.text_input(key="published_data").set_value(str(tmp_path / "data")).run()
     assert not app.exception and not app.error, [one.value for one in app.text]
-    assert any("**6** trainings left" in text for text in texts(app))
+    assert "**6** trainings left" in read_page(app)
     app.button(key="published_start").click().run()
     assert not app.exception and not app.error, [one.value for one in app.text]
     ((_, spec, name, *_),) = started
     study = read_study(own.folder("studies", name) / FILE)
-    assert spec.step == "study" and [one.name for one in study.variants] == [
+    assert spec.step == "study"
+    assert [one.name for one in study.variants] == [
         "demo-bert-plain",
         "demo-bert-reduced-last-25",
     ]
@@ -453,7 +461,7 @@ def test_the_formula_for_co2_is_applied_to_the_rows_whose_power_and_time_are_at_
     app = AppTest.from_function(page).run()
     assert not app.exception and len(app.dataframe) == 1
     assert round(app.dataframe[0].value["lbs CO2"][0]) == 544
-    assert any("at hand for 1 of 5 rows" in text for text in texts(app))
+    assert "at hand for 1 of 5 rows" in read_page(app)
 
 
 def test_the_cells_of_a_variant_are_one_set_of_runs(demo):
@@ -513,7 +521,7 @@ def test_a_mistake_in_a_file_is_told_with_the_nearest_name(old, new, told, open_
     app.text_area(key="studies_text").set_value(TEXT.replace(old, new, 1)).run()
     app.button(key="studies_save").click().run()
     assert not app.exception and [one.value for one in app.error] == ["This did not work."]
-    assert any(told in one.value for one in app.text), [one.value for one in app.text]
+    assert told in join_values(app.text), [one.value for one in app.text]
     assert app.text_area(key="studies_text").value == TEXT.replace(old, new, 1)
 
 
@@ -544,4 +552,4 @@ def test_a_place_that_is_not_known_is_reported(open_page, own):
     app = open_page("studies", own)
     app.text_input(key="studies_on").set_value("rai").run()
     assert not app.exception and [one.value for one in app.error] == ["This did not work."]
-    assert any("Did you mean ray?" in one.value for one in app.text)
+    assert "Did you mean ray?" in join_values(app.text)

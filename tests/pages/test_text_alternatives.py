@@ -2,13 +2,12 @@
 
 import ast
 import inspect
-from pathlib import Path
 
 import pytest
 
+from tests.material.sources import check_files, list_modules, list_nodes, parse
 from vocadapt.ui.components import blocks
 
-PAGES = sorted(Path(blocks.__file__).parents[1].rglob("*.py"))
 DRAWERS = {  # functions of Streamlit that draw a picture
     "altair_chart",
     "area_chart",
@@ -28,7 +27,7 @@ DRAWERS = {  # functions of Streamlit that draw a picture
 def find_plots_without_description(source: str) -> list[int]:
     """Lines of a page that draw a picture without an `alt` that can be read."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in list_nodes(parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         is_streamlit = ast.unparse(node.func.value) in ("st", "place", "column")
@@ -41,9 +40,8 @@ def find_plots_without_description(source: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_each_plot_of_a_page_has_a_description(path):
-    assert find_plots_without_description(path.read_text(encoding="utf-8")) == []
+def test_each_plot_of_a_page_has_a_description():
+    check_files(find_plots_without_description, list_modules("vocadapt/ui"))
 
 
 def test_a_figure_cannot_be_drawn_without_a_description():

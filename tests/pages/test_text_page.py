@@ -3,10 +3,10 @@ splits worst, with links to the lens."""
 
 import shutil
 
-from tests.conftest import TINY_TOKENS
+from tests.material.apps import join_values, list_button_keys, markup, read_metrics, read_page
 from tests.material.lab import NEW
+from tests.material.tiny_bert import TINY_TOKENS
 from tests.material.workspaces import HOSTILE
-from tests.pages.test_pages import markup, texts
 from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus, write_counts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -51,7 +51,7 @@ def test_what_was_read_and_how_the_model_reads_it(open_page, seeded):
     assert {"Words", "Distinct words", "Wordpieces per word", "Whole words"} <= set(figures)
     assert "Split into 4 or more" in figures
     written = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8")
-    assert any(written[:20] in text.value for text in app.text)
+    assert written[:20] in join_values(app.text)
     shown = markup(app)
     assert all(f'data-va-word="{word}"' in shown for word in NEW)
     assert "text_word=" in shown  # an address of its own, for another tab
@@ -107,7 +107,7 @@ def test_while_a_job_counts_the_words_the_page_says_so(open_page, seeded, tmp_pa
     with hold_lock(root / "jobs"):  # it waits
         job = queue.start(workspace, Spec(WordCountsStep(), inputs), "counted")
         app.run()
-        assert not app.exception and any("waiting" in text for text in texts(app))
+        assert not app.exception and "waiting" in read_page(app)
         assert not [button for button in app.button if button.key == "count"]
         job.cancel(grace=2)
 
@@ -120,7 +120,7 @@ def test_counts_that_cannot_be_saved_are_a_message(open_page, seeded, tmp_path):
     app = open_page(TEXT, root)
     app.button(key="count").click().run()
     assert not app.exception and app.error
-    assert any("the word counts cannot be saved" in text.value for text in app.text)
+    assert "the word counts cannot be saved" in join_values(app.text)
 
 
 def test_word_counts_without_a_text_are_said_to_have_no_sentences(
@@ -138,21 +138,21 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     manifest.save(folder)
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)})
     assert not app.exception and not app.error
-    assert any("this text has no sentences" in block.value for block in app.markdown)
-    figures = {metric.label: metric.value for metric in app.metric}
+    assert "this text has no sentences" in join_values(app.markdown)
+    figures = read_metrics(app)
     assert figures["Files"] == "–" and "Whole words" in figures
     # Its counts cannot be had for a model that splits text into other words.
     other = tmp_path / "vocab.txt"
     other.write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
     app = open_page(TEXT, workspace, typed={"text_model": str(other)})
     assert not app.exception and not app.error
-    assert any("This text contains only word counts" in block.value for block in app.markdown)
-    assert not any(button.key == "count" for button in app.button)
+    assert "This text contains only word counts" in join_values(app.markdown)
+    assert "count" not in list_button_keys(app)
     # No word vectors can be trained on it.
     app = open_page("advise", workspace, typed={"advise_model": str(tiny_bert)})
     assert not app.exception and not app.error
-    assert any("holds word counts only" in block.value for block in app.markdown)
-    assert not any(button.key == "advise_train" for button in app.button)
+    assert "holds word counts only" in join_values(app.markdown)
+    assert "advise_train" not in list_button_keys(app)
 
 
 def test_hostile_lines_and_words_stay_text(open_page, hostile_text):
@@ -198,15 +198,13 @@ def test_copies_are_counted_and_can_be_left_out(
     assert "<b>" not in sentence
     app.button(key="drop_copies").click().run()
     [(spec, name)] = started
-    assert (spec.step, name, spec.settings.corpus.drop_copies) == (
-        "corpus",
-        "copies-distinct",
-        True,
-    )
+    assert spec.step == "corpus"
+    assert name == "copies-distinct"
+    assert spec.settings.corpus.drop_copies is True
     run_step(spec, workspace.folder("corpora", name))
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)}, text_corpus=name)
-    assert {metric.label: metric.value for metric in app.metric}["Lines"] == "3"
-    assert not any(button.key == "drop_copies" for button in app.button)
+    assert read_metrics(app)["Lines"] == "3"
+    assert "drop_copies" not in list_button_keys(app)
 
 
 def test_counts_without_lines_offer_no_import_without_copies(open_page, tmp_path):
@@ -218,4 +216,4 @@ def test_counts_without_lines_offer_no_import_without_copies(open_page, tmp_path
     assert not app.exception and not app.error
     [sentence] = [block.value for block in app.markdown if "lines are copies" in block.value]
     assert "times" not in sentence
-    assert not any(button.key == "drop_copies" for button in app.button)
+    assert "drop_copies" not in list_button_keys(app)

@@ -10,17 +10,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from tests.material.apps import list_plain_texts, list_texts, markup, read_metrics, read_page
 from tests.material.architectures import build_tiny_model
 from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
-from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
 from vocadapt.analysis.comparison import UNTESTED, explain_verdict
-from vocadapt.analysis.figures.training import (
-    ScoreMark,
-    plot_dev_scores,
-    plot_losses,
-    plot_scores,
-)
+from vocadapt.analysis.figures.training import ScoreMark, plot_dev_scores, plot_losses, plot_scores
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.inputs.tasks import import_task
@@ -54,10 +49,6 @@ from vocadapt.ui.parts.home.view import COLLAPSED, WALK, find_state
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
-
-
-def plain_texts(app):
-    return [text.replace("\\", "") for text in texts(app)]
 
 
 def table(app, column):
@@ -98,48 +89,44 @@ def test_the_results_of_a_renamed_task_keep_the_name_that_the_runs_recorded(open
     folder.mkdir(parents=True)
     Manifest("tasks", "toy", {}).save(folder)
     rename_artifact(runs, runs.artifact("tasks", "toy"), "mine")
-    app = open_page(RESULTS, runs, results_task="toy")
+    app = open_page("results", runs, results_task="toy")
     assert not app.exception and not app.toast
     assert app.query_params["results_task"] in ("toy", ["toy"])
 
 
 def test_results_show_the_best_the_table_and_the_test(open_page, runs):
-    app = open_page(RESULTS, runs, results_baseline="base · base")
+    app = open_page("results", runs, results_baseline="base · base")
     assert not app.exception and not app.error
-    metrics = {metric.label: metric.value for metric in app.metric}
+    shown = read_metrics(app)
     # green pooled finds 6, 7, 8 of 8: F1 12/14, 14/15, 1; base finds 3, 4, 5
     best, base = (12 / 14 + 14 / 15 + 1) / 3, (6 / 11 + 8 / 12 + 10 / 13) / 3
-    assert (
-        metrics["Best F1"] == f"{best:.3f}"[1:]
-        and metrics["Difference"] == f"{100 * (best - base):+.1f}"
-    )
+    assert shown["Best F1"] == f"{best:.3f}"[1:]
+    assert shown["Difference"] == f"{100 * (best - base):+.1f}"
     board = table(app, "95 % interval")
-    assert (
-        len(board) == 4
-        and board["Run"].iloc[0] == "green"
-        and board["Tokenization"].iloc[0] == "pooled"
-    )
+    assert len(board) == 4
+    assert board["Run"].iloc[0] == "green"
+    assert board["Tokenization"].iloc[0] == "pooled"
     assert list(board["Verdict"]).count("baseline") == 1
-    assert any("entity-strict" in text and "8 test units" in text for text in plain_texts(app))
+    assert any("entity-strict" in text and "8 test units" in text for text in list_plain_texts(app))
     command = next(code.value for code in app.code if "vocadapt results" in code.value)
     assert "--baseline base --baseline-tokenization base" in command and "--task toy" in command
 
 
 def test_the_run_of_the_unadapted_model_is_the_baseline_by_itself(open_page, runs):
-    app = open_page(RESULTS, runs)
+    app = open_page("results", runs)
     assert not app.exception and not app.error
     assert app.selectbox(key="results_baseline").value == "base · base"
     assert app.query_params["results_baseline"] == "base · base"
     verdicts = table(app, "95 % interval")["Verdict"]
     assert next(verdict for verdict in verdicts if verdict != "baseline") == UNTESTED.sentence
-    assert any(explain_verdict(UNTESTED) in text for text in plain_texts(app))
+    assert any(explain_verdict(UNTESTED) in text for text in list_plain_texts(app))
 
 
 def test_results_open_on_a_fair_pair_and_fold_runs_with_other_settings(open_page, runs):
     quick = asdict(replace(FinetuneSettings(), epochs=2))
     write_runs(runs, "quick", GOLD, {1: {"base": said(8)}}, model="base", settings=quick)
     write_runs(runs, "other", GOLD, {1: {"base": said(1)}}, task="newer")
-    app = open_page(RESULTS, runs)
+    app = open_page("results", runs)
     assert not app.exception and not app.error
     assert app.selectbox(key="results_task").value == "toy"
     assert app.selectbox(key="results_baseline").value == "base · base"
@@ -158,12 +145,12 @@ def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, t
     write_runs(runs, "quick", GOLD, {1: {"base": said(8)}}, model="base", settings=quick)
     app = open_page("home", runs)
     assert not app.exception
-    metrics = {metric.label: metric.value for metric in app.metric}
+    shown = read_metrics(app)
     # By hand: green pooled finds 6, 7, 8 of 8; base finds 3, 4, 5.
-    assert (metrics["F1"], metrics["Baseline"]) == (".930", ".660")
+    assert (shown["F1"], shown["Baseline"]) == (".930", ".660")
     assert any(
         "with fewer than 5 seeds · 1 run with other settings left out" in text
-        for text in plain_texts(app)
+        for text in list_plain_texts(app)
     )
     assert find_state(WALK[-1], runs).state == "done"
     # Only collapsed runs: the step is not done.
@@ -172,27 +159,27 @@ def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, t
     write_runs(failed, "again", GOLD, {1: {"base": said(0)}}, collapsed=True)
     assert find_state(WALK[-1], failed).state == COLLAPSED
     app = open_page("home", failed)
-    assert any("collapsed: train again" in text for text in texts(app))
+    assert "collapsed: train again" in read_page(app)
     assert {metric.value for metric in app.metric} == {".000 (collapsed)"}
 
 
 def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):
     monkeypatch.setattr("vocadapt.ui.parts.results.view.MOST_COMPARED", 1)
     write_runs(runs, "newest", GOLD, {seed: {"base": said(1)} for seed in (1, 2, 3)})
-    app = open_page(RESULTS, runs)
+    app = open_page("results", runs)
     assert not app.exception and not app.error
     # Both sides of the fair pair are compared, although one of them is not among the newest.
     assert set(table(app, "95 % interval")["Run"]) == {"green", "newest"}
-    assert any("2 of 3 runs are compared" in text for text in plain_texts(app))
+    assert any("2 of 3 runs are compared" in text for text in list_plain_texts(app))
     app.toggle(key="results_all").set_value(True).run()
     assert set(table(app, "95 % interval")["Run"]) == {"base", "green", "newest"}
-    assert not any("runs are compared" in text for text in plain_texts(app))
+    assert not any("runs are compared" in text for text in list_plain_texts(app))
 
 
 def test_a_single_run_has_no_baseline(open_page, tmp_path):
     workspace = Workspace(tmp_path / "single")
     write_runs(workspace, "a", GOLD, {1: {"base": said(4)}})
-    app = open_page(RESULTS, workspace)
+    app = open_page("results", workspace)
     assert not app.exception and not app.error
     assert "results_baseline" not in [box.key for box in app.selectbox]
     assert "verdict" not in table(app, "95 % interval")
@@ -204,7 +191,7 @@ def test_settings_are_compared_and_only_the_different_ones_shown(open_page, tmp_
     write_runs(workspace, "a", GOLD, {1: {"base": said(4)}}, model="m", settings=usual)
     other = {**usual, "lr": 0.5}
     write_runs(workspace, "b", GOLD, {1: {"base": said(5)}}, model="m", settings=other)
-    app = open_page(RESULTS, workspace)
+    app = open_page("results", workspace)
     shown = table(app, "setting").set_index("setting")
     assert list(shown.index) == ["Learning rate"] and shown.loc["Learning rate", "b"] == "0.5"
     app.toggle(key="results_differences").set_value(False).run()
@@ -213,21 +200,20 @@ def test_settings_are_compared_and_only_the_different_ones_shown(open_page, tmp_
 
 
 def test_smoothing_is_in_the_address_and_keeps_the_original_curve(open_page, runs):
-    app = open_page(RESULTS, runs, results_smoothing="0.5")
+    app = open_page("results", runs, results_smoothing="0.5")
     assert not app.exception and app.slider(key="results_smoothing").value == 0.5
 
 
 def test_a_cell_leads_to_its_entries_in_the_error_analysis(open_page, runs):
     app = open_page(
-        RESULTS, runs, results_confused="green · seed 1 · pooled", results_cell="D → (none)"
+        "results", runs, results_confused="green · seed 1 · pooled", results_cell="D → (none)"
     )
     assert not app.exception and not app.error
     assert 'data-va-field="results_cell"' in markup(app)
     (link,) = [one for one in app.get("page_link") if "Compare these" in one.proto.label]
     query = dict(parse_qsl(link.proto.query_string))
-    assert (
-        query["errors_cell"] == "D → (none)" and query["errors_baseline"] == "base · seed 1 · base"
-    )
+    assert query["errors_cell"] == "D → (none)"
+    assert query["errors_baseline"] == "base · seed 1 · base"
     errors = open_page("errors", runs, **query)
     assert not errors.exception and not errors.error
     assert any(str(button.key) == "errors_clear_cell" for button in errors.button)
@@ -244,35 +230,33 @@ def test_a_cell_leads_to_its_entries_in_the_error_analysis(open_page, runs):
     ],
 )
 def test_a_forged_address_is_no_crash(open_page, runs, query):
-    assert not open_page(RESULTS, runs, **query).exception
+    assert not open_page("results", runs, **query).exception
 
 
 def test_a_cell_of_the_confusion_gives_all_its_examples(open_page, runs):
     app = open_page(
-        RESULTS, runs, results_confused="base · seed 1 · base", results_cell="D → (none)"
+        "results", runs, results_confused="base · seed 1 · base", results_cell="D → (none)"
     )
     assert not app.exception and not app.error
     assert ">62.5 %<" in markup(app)  # 5 of 8
     cases = table(app, "example")
-    assert (
-        len(cases) == 5
-        and list(cases["example"]) == [4, 5, 6, 7, 8]
-        and set(cases["words"]) == {EVIL}
-    )
+    assert len(cases) == 5
+    assert list(cases["example"]) == [4, 5, 6, 7, 8]
+    assert set(cases["words"]) == {EVIL}
     app.selectbox(key="results_cell").select("D → D").run()
     assert list(table(app, "example")["example"]) == [1, 2, 3]
 
 
 def test_hostile_words_and_models_stay_words(open_page, runs):
-    for page in (RESULTS, FINETUNE):
+    for page in ("results", "finetune"):
         app = open_page(page, runs)
         assert not app.exception and "<img" not in markup(app)
-        assert not any("**b**" in text and "\\*" not in text for text in texts(app))
+        assert not any("**b**" in text and "\\*" not in text for text in list_texts(app))
 
 
 def test_runs_on_other_examples_are_reported(open_page, runs):
     write_runs(runs, "few", GOLD[:4], {1: {"base": said(2)[:4]}})
-    app = open_page(RESULTS, runs, results_baseline="base · base")
+    app = open_page("results", runs, results_baseline="base · base")
     assert not app.exception
     assert any(
         "not tested on the same examples" in warning.value.replace("\\", "")
@@ -295,11 +279,11 @@ def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
     for row, answer in zip(rows, ("Ann", "dog"), strict=True):
         row["said"] = {"base": answer}
     (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    app = open_page(RESULTS, workspace)
-    assert not app.exception and any("no classes" in text for text in texts(app))
+    app = open_page("results", workspace)
+    assert not app.exception and "no classes" in read_page(app)
 
 
-@pytest.mark.parametrize("page", [RESULTS, "errors", "try"])
+@pytest.mark.parametrize("page", ["results", "errors", "try"])
 def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, open_page, runs):
     (runs.root / "runs" / "base" / "seed-2" / "run.json").write_text("{", encoding="utf-8")
     app = open_page(page, runs)
@@ -313,15 +297,15 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
 
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
-    app = open_page(RESULTS, runs)
+    app = open_page("results", runs)
     assert not app.exception and "Means by task group" in [heading.value for heading in app.header]
     assert any("1 of 7" in cell for cell in table(app, "classification")["classification"])
 
 
 def test_the_last_run_stands_on_fine_tune_at_once(open_page, runs):
-    app = open_page(FINETUNE, runs)
+    app = open_page("finetune", runs)
     assert not app.exception
-    labels = {metric.label: metric.value for metric in app.metric}
+    labels = read_metrics(app)
     assert labels["F1 · pooled"] == f"{(12 / 14 + 14 / 15 + 1) / 3:.3f}"[1:]
     assert set(labels) == {"F1 · base", "F1 · adapted", "F1 · pooled"}
 
@@ -336,13 +320,15 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
         return SimpleNamespace(id=name)
 
     monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
-    app = open_page(FINETUNE, tasked)
+    app = open_page("finetune", tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
-    assert any("12 × 5 epochs × 1 training" in text and "estimated" in text for text in texts(app))
+    assert any(
+        "12 × 5 epochs × 1 training" in text and "estimated" in text for text in list_texts(app)
+    )
     app.text_input(key="seeds_quick").set_value("1-3").run()
     app.number_input(key="finetune_limit").set_value(6).run()
-    assert any("6 × 5 epochs × 3 trainings" in text for text in texts(app))
+    assert "6 × 5 epochs × 3 trainings" in read_page(app)
     app.button(key="start_finetune").click().run()
     ((spec, name),) = started
     assert (spec.step, spec.settings.seeds, spec.settings.limit) == ("finetune", (1, 2, 3), 6)
@@ -389,42 +375,40 @@ def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(task
 
 
 def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):
-    app = open_page(FINETUNE, tasked)
-    assert (
-        app.multiselect(key="finetune_models").value == ["demo-bert"]
-        and not app.button(key="start_finetune").disabled
-    )
+    app = open_page("finetune", tasked)
+    assert app.multiselect(key="finetune_models").value == ["demo-bert"]
+    assert not app.button(key="start_finetune").disabled
     app.multiselect(key="finetune_models").set_value(["/no/such/model"]).run()
     assert not app.exception and app.button(key="start_finetune").disabled
-    assert any("Not on this machine" in text and "give the folder" in text for text in texts(app))
+    assert any(
+        "Not on this machine" in text and "give the folder" in text for text in list_texts(app)
+    )
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.button(key="start_finetune").disabled
 
 
 def test_a_decoder_is_refused_in_the_form_with_the_reason(open_page, tasked, tmp_path):
     place = str(build_tiny_model("gpt2", tmp_path / "gpt"))
-    app = open_page(FINETUNE, tasked)
+    app = open_page("finetune", tasked)
     app.multiselect(key="finetune_models").set_value([place]).run()
     assert not app.exception
-    assert any("is not an encoder (GPT2LMHeadModel)" in text for text in texts(app))
+    assert "is not an encoder (GPT2LMHeadModel)" in read_page(app)
     assert "start_finetune" not in {one.key for one in app.button if not one.disabled}
 
 
 def test_confusion_begins_with_a_gold_label(open_page, tmp_path):
     workspace = Workspace(tmp_path / "invented")
     write_runs(workspace, "a", GOLD, {1: {"base": [("B-D", "O", "B-D")] * 7 + [("O", "B-D", "O")]}})
-    app = open_page(RESULTS, workspace)
+    app = open_page("results", workspace)
     assert not app.exception and app.selectbox(key="results_cell").value == "D → (none)"
     assert app.selectbox(key="results_cell").options[0] == "(none) → D"  # the fullest
 
 
 def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
-    app = open_page(FINETUNE, tasked, finetune_preset="poerner")
+    app = open_page("finetune", tasked, finetune_preset="poerner")
     assert not app.exception and app.text_input(key="seeds_poerner").value == "1 2 3 4 5 6 7 8"
-    assert (
-        app.number_input(key="epochs_finetune_poerner").value == 100
-        and app.checkbox(key="with_dev_finetune_poerner").value
-    )
+    assert app.number_input(key="epochs_finetune_poerner").value == 100
+    assert app.checkbox(key="with_dev_finetune_poerner").value
 
 
 @pytest.mark.parametrize(
@@ -436,16 +420,14 @@ def test_what_is_no_seed_is_a_message(typed):
 
 
 def test_seeds():
-    assert (
-        parse_seeds("1 2,3") == (1, 2, 3)
-        and parse_seeds("1-3 2") == (1, 2, 3)
-        and parse_seeds("142") == (142,)
-    )
+    assert parse_seeds("1 2,3") == (1, 2, 3)
+    assert parse_seeds("1-3 2") == (1, 2, 3)
+    assert parse_seeds("142") == (142,)
 
 
 def test_a_broken_task_is_a_message(open_page, tmp_path):
     workspace = Workspace(tmp_path / "w")
-    app = open_page(FINETUNE, workspace, typed={"finetune_task": str(tmp_path / "missing.toml")})
+    app = open_page("finetune", workspace, typed={"finetune_task": str(tmp_path / "missing.toml")})
     assert not app.exception and app.error
 
 
@@ -455,9 +437,8 @@ def test_files_of_the_user_become_a_task(tmp_path):
         {"train": write_conll(tmp_path / "a.txt", sentences(4))},
         tmp_path / "w" / "tasks" / "mine",
     )
-    assert (
-        made.manifest.numbers["examples"] == {"train": 4} and (made.folder / "train.txt").is_file()
-    )
+    assert made.manifest.numbers["examples"] == {"train": 4}
+    assert (made.folder / "train.txt").is_file()
     bad = tmp_path / "bad.txt"
     bad.write_text("a word\tand\ttoo\tmany\tcolumns\tx\n")
     with pytest.raises(InputError):
@@ -480,10 +461,8 @@ def test_an_estimate_by_hand():
         ("D",),
     )
     settings = FinetuneSettings(epochs=2)
-    assert (
-        count_examples_per_epoch(task, settings, "mixed") == 4
-        and count_examples_per_epoch(task, settings, "both") == 8
-    )
+    assert count_examples_per_epoch(task, settings, "mixed") == 4
+    assert count_examples_per_epoch(task, settings, "both") == 8
     assert count_examples_per_epoch(task, FinetuneSettings(with_dev=True), "base") == 7
     found = estimate(task, settings, "", 3, 10.0, "measured")
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
@@ -527,15 +506,14 @@ def test_runs_are_picked_by_seed_and_tokenization(runs):
         "green · seed 1 · base",
         "green · seed 1 · adapted",
     ]
-    assert [one.name for one in list_runs_to_pick(runs)][-1] == "base · seed 3" and len(
-        list_runs(runs)
-    ) == 2
+    assert [one.name for one in list_runs_to_pick(runs)][-1] == "base · seed 3"
+    assert len(list_runs(runs)) == 2
 
 
 def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(
     open_page, tasked, tiny_bert
 ):
-    app = open_page(FINETUNE, tasked)
+    app = open_page("finetune", tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     app.button(key="start_finetune").click().run()
     assert not app.exception
@@ -544,7 +522,7 @@ def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(
     while job.status().alive and time.monotonic() < end:
         time.sleep(1.0)
     assert job.status().state == "done", job.log()
-    app = open_page(FINETUNE, tasked)
+    app = open_page("finetune", tasked)
     assert not app.exception and any(metric.label == "F1 · base" for metric in app.metric)
 
 
@@ -555,9 +533,8 @@ def test_a_run_keeps_its_color_in_both_charts_of_learning_curves():
     drawn = {line.name: line.line for line in left.data}
     (only,) = right.data
     assert only.name == "b · seed 2" and only.line == drawn["b · seed 2"]
-    assert (
-        only.line.color != drawn["a · seed 1"].color and only.line.dash != drawn["b · seed 1"].dash
-    )
+    assert only.line.color != drawn["a · seed 1"].color
+    assert only.line.dash != drawn["b · seed 1"].dash
 
 
 def test_a_run_has_the_same_color_in_the_scores_and_in_its_curves():
@@ -585,7 +562,7 @@ def test_a_link_that_names_a_model_of_the_hub_downloads_nothing(open_page, taske
         raise InputError("not here")
 
     monkeypatch.setattr(language_model, "download_model", refuse)
-    app = open_page(FINETUNE, tasked, finetune_models="org/model")
+    app = open_page("finetune", tasked, finetune_models="org/model")
     assert not app.exception and app.multiselect(key="finetune_models").value == ["org/model"]
     assert offline and all(offline)
 
@@ -598,10 +575,10 @@ def list_colors(chart):
 def test_a_run_has_the_same_color_on_fine_tune_as_on_results(open_page, runs):
     losses, _ = [
         list_colors(chart)
-        for chart in open_page(RESULTS, runs).get("plotly_chart")
+        for chart in open_page("results", runs).get("plotly_chart")
         if "green \\u00b7 seed 1" in chart.proto.spec
     ]
-    [newest] = map(list_colors, open_page(FINETUNE, runs).get("plotly_chart"))
+    [newest] = map(list_colors, open_page("finetune", runs).get("plotly_chart"))
     assert len(newest) == 3 and newest.items() <= losses.items()
     assert len(set(losses.values())) == 2
 
@@ -612,7 +589,7 @@ def test_a_running_job_has_a_color_that_no_earlier_run_has(open_page, tasked, ti
     manifest = tasked.artifact("runs", "old").manifest
     given = {"task": Input((task.relative_to(tasked.root).as_posix(),), "")}
     replace(manifest, inputs=given).save(tasked.folder("runs", "old"))
-    [chart] = open_page(FINETUNE, tasked).get("plotly_chart")
+    [chart] = open_page("finetune", tasked).get("plotly_chart")
     [old] = list_colors(chart).values()
     inputs = {"model": (str(tiny_bert),), "task": (str(task),)}
     (tasked.root / "jobs").mkdir()
@@ -622,7 +599,7 @@ def test_a_running_job_has_a_color_that_no_earlier_run_has(open_page, tasked, ti
             folder = job.folder / CHECKPOINT / f"seed-{seed}"
             folder.mkdir(parents=True)
             write_curve(folder, [{"step": step, "loss": 1.0} for step in range(8)], 4, 8)
-        chart, _ = open_page(FINETUNE, tasked).get("plotly_chart")
+        chart, _ = open_page("finetune", tasked).get("plotly_chart")
         job.cancel(grace=2)
     colors = list_colors(chart)
     assert list(colors) == ["new · seed 1", "new · seed 2"]
@@ -637,10 +614,10 @@ def test_an_adapted_model_is_selected_together_with_its_base(open_page, tasked, 
         shutil.copytree(tiny_bert, models / name)
         source = Input(("models/plain",), "", "")
         Manifest("models", name, {}, {"model": source}, numbers).save(models / name)
-    app = open_page(FINETUNE, tasked)
+    app = open_page("finetune", tasked)
     assert not app.exception and not app.error
     assert app.multiselect(key="finetune_models").value == ["plain", "green"]
-    app = open_page(FINETUNE, tasked, finetune_models="converted")
+    app = open_page("finetune", tasked, finetune_models="converted")
     assert app.multiselect(key="finetune_models").value == ["converted"]
 
 
@@ -651,13 +628,13 @@ def test_a_constructed_task_and_the_baseline_are_said_where_a_score_stands(open_
     three = {"base": said(2), "adapted": said(2), "pooled": said(3)}
     write_runs(workspace, "green", GOLD, {1: three}, about=about)
     for part in ("home", "results", "errors"):
-        shown = plain_texts(open_page(part, workspace))
+        shown = list_plain_texts(open_page(part, workspace))
         remark = next(
             text for text in shown if "About this task: constructed: shows the page." in text
         )
         assert ":small" not in remark and "**" in remark
-    metrics = {one.label: one.value for one in open_page("home", workspace).metric}
-    assert metrics["Baseline"] == ".667"  # 4 of 8 found: F1 2·4 / (8 + 4)
+    shown = read_metrics(open_page("home", workspace))
+    assert shown["Baseline"] == ".667"  # 4 of 8 found: F1 2·4 / (8 + 4)
 
 
 def test_a_finding_of_one_seed_names_the_seed():

@@ -1,19 +1,20 @@
 """The presets of a trim on the page Adapt: the plan follows the coverage of the text."""
 
-from tests.conftest import TINY_TOKENS
+from tests.material.apps import list_button_keys, read_metrics
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.lab.workspace.workspace import Workspace
 
 
 def test_a_trim_shows_its_plan_and_follows_the_coverage(open_page, seeded: Workspace):
     app = open_page("adapt", seeded, adapt_preset="trim")
     assert not app.exception and not app.error
-    removed = {metric.label: metric.value for metric in app.metric}["Tokens removed"]
+    removed = read_metrics(app)["Tokens removed"]
     assert 0 < int(removed) < len(TINY_TOKENS)
-    assert any(button.key == "adapt" for button in app.button)
+    assert "adapt" in list_button_keys(app)
     cover = app.number_input(key="adapt_cover_trim")
     assert cover.value == 1.0
     cover.set_value(0.8).run()
-    fewer = {metric.label: metric.value for metric in app.metric}["Tokens removed"]
+    fewer = read_metrics(app)["Tokens removed"]
     assert not app.exception and int(fewer) > int(removed)
 
 

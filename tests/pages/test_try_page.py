@@ -13,15 +13,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import build_tiny_bert
+from tests.material.apps import join_values, list_texts, markup, read_metrics, read_page
 from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
+from tests.material.questions import questions, squad
 from tests.material.runs import write_runs
-from tests.training.test_finetune_questions import questions, squad
-from vocadapt.analysis.errors.votes import (
-    ExamplePrediction,
-    find_disagreement,
-    predict_example,
-)
+from tests.material.tiny_bert import build_tiny_bert
+from vocadapt.analysis.errors.votes import ExamplePrediction, find_disagreement, predict_example
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.example_words import find_new_word_sentences
@@ -72,32 +69,12 @@ def tried(tmp_path_factory):
         for kind in ("ner", "classification", "multilabel", "nli", "qa"):
             file = str(root / f"{kind}.txt")
             given = ["--model", str(model), "--task", kind, "--train", file, "--test", file]
-            quick = [
-                "--num-epochs",
-                "2",
-                "--batch-size",
-                "4",
-                "--learning-rate",
-                "1e-2",
-                "--workspace",
-                str(root / "w"),
-                "--name",
-                kind,
-            ]
+            quick = (
+                f"--num-epochs 2 --batch-size 4 --learning-rate 1e-2 --workspace {root}/w"
+                f" --name {kind}"
+            ).split()
             assert main(["finetune", *given, *quick]) == 0
     return Workspace(root / "w")
-
-
-def markup(app):
-    return "".join(element.proto.body for element in app.get("html"))
-
-
-def said(app):
-    return [
-        element.value
-        for kind in ("markdown", "text", "error", "warning")
-        for element in app.get(kind)
-    ]
 
 
 def opened(open_page, tried, kind, **query):
@@ -143,13 +120,12 @@ def test_a_question_is_answered_under_each_tokenization(open_page, tried):
         open_page, tried, "qa", try_question="the disease", try_context="trial placebo cancer group"
     )
     body = markup(app)
-    assert body.count("<mark>") == 3 and all(
-        f"{tokenization} answers" in body for tokenization in ("base", "adapted", "pooled")
-    )
+    assert body.count("<mark>") == 3
+    assert all(f"{tokenization} answers" in body for tokenization in ("base", "adapted", "pooled"))
     command = next(code.value for code in app.code if "vocadapt answer" in code.value)
     assert command.endswith("--question 'the disease'")
     app.text_area(key="try_context").set_value("x" * 600).run()
-    assert not app.exception and any("No answer" in text for text in said(app))
+    assert not app.exception and "No answer" in read_page(app)
 
 
 @pytest.mark.parametrize("kind", ["ner", "classification"])
@@ -159,15 +135,15 @@ def test_hostile_text_is_shown_and_never_read(kind, text, open_page, tried):
     app.text_area(key="try_sentence").set_value(text).run()
     assert not app.exception and not app.error
     assert "<img" not in markup(app) and "\u202e" not in markup(app)
-    assert not any(text in shown for shown in said(app))
+    assert text not in read_page(app)
 
 
 def test_nothing_typed_is_an_invitation_and_no_word_a_message(open_page, tried):
     app = opened(open_page, tried, "ner")
     app.text_area(key="try_sentence").set_value(" ").run()
-    assert not app.exception and any("Type a text" in text for text in said(app))
+    assert not app.exception and "Type a text" in read_page(app)
     app.text_area(key="try_sentence").set_value("\u200b").run()
-    assert not app.exception and any("no word" in text for text in said(app))
+    assert not app.exception and "no word" in read_page(app)
 
 
 def test_any_folder_with_a_head_and_one_without(open_page, tried, tiny_bert):
@@ -177,14 +153,14 @@ def test_any_folder_with_a_head_and_one_without(open_page, tried, tiny_bert):
     app.text_input(key="try_folder").set_value(str(tiny_bert)).run()
     assert not app.exception and not app.error and "base tokenization" in cards(app)
     app.text_input(key="try_folder").set_value("/nowhere").run()
-    assert not app.exception and any("expected a run" in text for text in said(app))
+    assert not app.exception and "expected a run" in read_page(app)
 
 
 def test_broken_weights_are_a_message(open_page, tried, tmp_path):
     shutil.copytree(tried.root, tmp_path / "w")
     (tmp_path / "w" / "runs" / "ner" / "model.safetensors").write_bytes(b"no tensor")
     app = open_page(PAGE, tmp_path / "w", try_run="ner · seed 1")
-    assert not app.exception and any("did not work" in error.value for error in app.error)
+    assert not app.exception and "did not work" in join_values(app.error)
 
 
 def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried, monkeypatch):
@@ -194,7 +170,7 @@ def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried,
     app.file_uploader(key="try_file").set_value(
         ("lines.txt", "\n".join(lines).encode(), "text/plain")
     ).run()
-    assert any("3 of 5 lines are predicted here" in text for text in said(app))
+    assert "3 of 5 lines are predicted here" in read_page(app)
     app.button(key="try_predict").click().run()
     assert not app.exception and not app.error
     assert any(
@@ -204,7 +180,7 @@ def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried,
     command = next(code.value for code in app.code if "vocadapt predict" in code.value)
     assert "--plain" in command and str(tried.root / "runs" / "ner") in command
     app.file_uploader(key="try_file").set_value(("lines.txt", b"\xff\xfe", "text/plain")).run()
-    assert not app.exception and any("UTF-8" in error.value for error in app.error)
+    assert not app.exception and "UTF-8" in join_values(app.error)
 
 
 def test_what_was_tried_once_is_there_at_once(open_page, tried):
@@ -219,7 +195,8 @@ def test_probabilities_and_votes_by_hand():
     rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
     logits = {tokenization: np.array(own, dtype=np.float32) for tokenization, own in rows.items()}
     found = ExamplePrediction(Sentence(("fever", "now"), None), ner, logits)
-    assert found.tokenization == "pooled" and found.predictions == {
+    assert found.tokenization == "pooled"
+    assert found.predictions == {
         "base": ("O", "O"),
         "adapted": ("B", "O"),
         "pooled": ("B", "O"),
@@ -234,11 +211,9 @@ def test_probabilities_and_votes_by_hand():
         Outputs(TASK_KINDS["multilabel"], ("a", "b")),
         {"base": np.array([[0, 100]], dtype=np.float32)},
     )
-    assert (
-        many.probabilities("base")[0].tolist() == [0.5, 1.0]
-        and many.votes == ()
-        and many.tokenization == "base"
-    )
+    assert many.probabilities("base")[0].tolist() == [0.5, 1.0]
+    assert many.votes == ()
+    assert many.tokenization == "base"
 
 
 def test_pairs_and_questions_are_no_plain_text(tried):
@@ -263,7 +238,7 @@ def test_the_words_of_the_context_are_those_of_the_chosen_rule(open_page, tried)
     assert not app.exception and not app.error
     answers = list(app.dataframe[0].value["answer"])
     assert set(answers) <= {"SARS-CoV-2:", "ACE2(human)", "SARS-CoV-2: ACE2(human)"}
-    assert any("--word-rule paper" in code.value for code in app.code)
+    assert "--word-rule paper" in join_values(app.code)
 
 
 def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
@@ -326,7 +301,7 @@ def test_an_adapted_model_fills_the_mask_under_both_tokenizations(open_page, unt
     assert "tachycardia" in lists and len(lists["tachycardia"]) == 8  # its neighbors
     assert 'class="va-token va-chip va-new" title="tachycardia' in markup(app)
     assert app.query_params["try_model"] == "tiny-adapted" and "try_run" not in app.query_params
-    assert any("fill_mask(open_model(" in code.value for code in app.code)
+    assert "fill_mask(open_model(" in join_values(app.code)
 
 
 def test_a_word_in_the_address_has_its_neighbors_and_an_unknown_one_the_default(
@@ -336,11 +311,9 @@ def test_a_word_in_the_address_has_its_neighbors_and_an_unknown_one_the_default(
     app = open_page(PAGE, untrained, **asked, try_word="blood")
     assert "blood" in cards(app) and "blood" not in cards(app)["blood"]
     app = open_page(PAGE, untrained, **asked, try_word="<b>no such word</b>")
-    assert (
-        not app.exception
-        and "heart" in cards(app)
-        and "<b>" not in markup(app).split("</style>")[-1]
-    )
+    assert not app.exception
+    assert "heart" in cards(app)
+    assert "<b>" not in markup(app).split("</style>")[-1]
 
 
 def test_the_menu_holds_runs_and_models_and_the_address_names_the_choice(
@@ -363,17 +336,18 @@ def test_the_menu_holds_runs_and_models_and_the_address_names_the_choice(
 def test_a_model_without_a_head_has_tokens_and_neighbors_and_a_sentence(open_page, untrained):
     app = open_page(PAGE, untrained, try_model="headless", try_text="the heart and [MASK]")
     assert not app.exception and not app.error
-    assert any("cannot fill in a masked word" in text and "BertModel" in text for text in said(app))
+    assert any(
+        "cannot fill in a masked word" in text and "BertModel" in text for text in list_texts(app)
+    )
     assert list(cards(app)) == ["heart"]
     # Nothing that needs a head is drawn; what the model can do is.
-    assert (
-        app.text_area(key="try_text").label == "Sentence" and not app.text_area(key="try_text").help
-    )
+    assert app.text_area(key="try_text").label == "Sentence"
+    assert not app.text_area(key="try_text").help
     headings = [heading.value for heading in app.header]
     assert headings == ["Neighbors", "Similarity of two sentences"]
     assert "pooled" not in markup(app)
     app.text_area(key="try_second").set_value("the heart and [MASK]").run()
-    similar = {one.label: one.value for one in app.metric}
+    similar = read_metrics(app)
     assert similar["base tokenization"] == "1.000"
 
 
@@ -496,7 +470,7 @@ def test_runs_without_weights_are_left_out_and_named(open_page, tried, tmp_path)
     app = open_page(PAGE, tmp_path / "w")
     assert not app.exception and not app.error
     assert "ner · seed 1" not in app.selectbox(key="try_run").options
-    assert any("Not offered: ner" in text and "without weights" in text for text in said(app))
+    assert any("Not offered: ner" in text and "without weights" in text for text in list_texts(app))
 
 
 def test_a_sentence_without_a_mask_is_masked_with_a_click(open_page, untrained):

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.pages.test_pages import texts
+from tests.material.apps import read_page
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.housekeeping.trash import delete_artifact
 from vocadapt.lab.workspace.workspace import Workspace
@@ -15,9 +15,8 @@ ITEMS = (("vectors", "trials-vectors"), ("models", "trials-model"), ("alignments
 
 
 @pytest.fixture
-def workspace(seeded, tmp_path) -> Workspace:
-    shutil.copytree(seeded.root, tmp_path / "trials", symlinks=True)
-    return Workspace(tmp_path / "trials")
+def workspace(seeded_copy):
+    return seeded_copy
 
 
 def rename_all(workspace: Workspace) -> None:
@@ -32,7 +31,7 @@ def delete_all(workspace: Workspace) -> None:
 
 def check_calm(app) -> None:
     assert not app.exception
-    assert not any("Traceback" in text for text in texts(app))
+    assert "Traceback" not in read_page(app)
 
 
 # The others take a minute together.

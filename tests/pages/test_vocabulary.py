@@ -7,7 +7,8 @@ import shutil
 
 import numpy as np
 
-from tests.conftest import TINY_TOKENS
+from tests.material.apps import list_button_keys, list_texts, read_metrics, read_page
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.analysis.figures import figures
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_adaptation
@@ -17,33 +18,20 @@ from vocadapt.ui.text.number_formats import count
 VOCABULARY = "vocabulary"
 
 
-def texts(app):
-    return [
-        element.value
-        for kind in ("markdown", "text", "error", "warning")
-        for element in app.get(kind)
-    ]
-
-
-def figures_of(app):
-    return {metric.label: metric.value for metric in app.metric}
-
-
 def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tiny_bert):
     app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)))
     assert not app.exception and not app.error
     slider = app.slider(key="vocabulary_keep")
     slider.set_value(95).run()
     assert not app.exception and not app.error
-    shown = figures_of(app)
+    shown = read_metrics(app)
     kept = round(0.95 * len(TINY_TOKENS))
-    assert shown["Tokens kept"] == count(kept) and shown["Tokens removed"] == count(
-        len(TINY_TOKENS) - kept
-    )
+    assert shown["Tokens kept"] == count(kept)
+    assert shown["Tokens removed"] == count(len(TINY_TOKENS) - kept)
     assert shown["Parameters saved"] == count((len(TINY_TOKENS) - kept) * 16)
     assert shown["Text growth"].endswith(" %")
     app.selectbox(key="vocabulary_heuristic").set_value("random").run()
-    assert not app.exception and "±" in figures_of(app)["Text growth"]
+    assert not app.exception and "±" in read_metrics(app)["Text growth"]
 
 
 def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page, seeded, tiny_bert):
@@ -58,7 +46,9 @@ def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page,
         "random",
         "only what my text needs (trim)",
     ]
-    assert any("lines are held out" in text for text in texts(app) + [c.value for c in app.caption])
+    assert any(
+        "lines are held out" in text for text in list_texts(app) + [c.value for c in app.caption]
+    )
 
 
 def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch):
@@ -74,14 +64,14 @@ def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch)
         vocabulary_heuristic="trim",
     )
     assert not app.exception and not app.error
-    assert 0 < int(figures_of(app)["Tokens removed"]) < len(TINY_TOKENS)
+    assert 0 < int(read_metrics(app)["Tokens removed"]) < len(TINY_TOKENS)
     app.button(key="vocabulary_make").click().run()
     [(spec, name)] = started
     assert (name, spec.settings.recipe.name) == ("tiny-bert-trim", "trim")
     assert set(spec.inputs) == {"model", "text"}
-    removed = int(figures_of(app)["Tokens removed"])
+    removed = int(read_metrics(app)["Tokens removed"])
     app.number_input(key="vocabulary_cover").set_value(80.0).run()
-    assert int(figures_of(app)["Tokens removed"]) > removed
+    assert int(read_metrics(app)["Tokens removed"]) > removed
 
 
 def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_bert, monkeypatch):
@@ -110,7 +100,7 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
         vocabulary_keep="95",
         vocabulary_heuristic="last",
     )
-    removed = figures_of(app)["Tokens removed"]
+    removed = read_metrics(app)["Tokens removed"]
     app.button(key="vocabulary_make").click().run()
     assert not app.exception and not app.error
     [(spec, name)] = started
@@ -124,7 +114,7 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
     app.button(key="vocabulary_make").click().run()
     assert set(started[-1][0].inputs) == {"model", "text"}
     app.slider(key="vocabulary_keep").set_value(100).run()
-    assert not any(button.key == "vocabulary_make" for button in app.button)
+    assert "vocabulary_make" not in list_button_keys(app)
 
 
 def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
@@ -136,7 +126,7 @@ def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
         vocabulary_heuristic="cost",
     )
     assert not app.exception and not app.error
-    assert figures_of(app)["Text growth"] == "0 %" and figures_of(app)["Tokens removed"] == "0"
+    assert read_metrics(app)["Text growth"] == "0 %" and read_metrics(app)["Tokens removed"] == "0"
 
 
 def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path):
@@ -145,11 +135,11 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
     app = open_page(VOCABULARY, seeded, vocabulary_compare="true")
     app.multiselect(key="vocabulary_models").set_value([str(path), str(tiny_bert)]).run()
     assert not app.exception and not app.error
-    assert figures_of(app)["Parameters saved"] == "–"
+    assert read_metrics(app)["Parameters saved"] == "–"
     (table,) = [frame.value for frame in app.dataframe if "tokens of" in frame.value.columns]
     assert table.iloc[1, 1].startswith("100 %")
     assert any(
-        "<img/src" not in text and "img" in text for text in texts(app)
+        "<img/src" not in text and "img" in text for text in list_texts(app)
     )  # never reached, and escaped
 
 
@@ -160,8 +150,8 @@ def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_be
         [str(tmp_path / "v.txt"), str(tiny_bert)]
     ).run()
     assert not app.exception
-    assert any("repeats" in text for text in texts(app))
-    assert "Tokens kept" in figures_of(app)
+    assert "repeats" in read_page(app)
+    assert "Tokens kept" in read_metrics(app)
 
 
 def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
@@ -169,8 +159,8 @@ def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
     app = open_page(VOCABULARY, seeded)
     app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt")]).run()
     assert not app.exception
-    assert any("has no word counts" in text for text in texts(app))
-    assert any(button.key == "count" for button in app.button)
+    assert "has no word counts" in read_page(app)
+    assert "count" in list_button_keys(app)
 
 
 def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert, tmp_path):
@@ -190,9 +180,8 @@ def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert
     assert app.multiselect(key="vocabulary_texts").value == ["again"]
     layouts = [json.loads(chart.proto.spec)["layout"] for chart in app.get("plotly_chart")]
     titles = [note["text"] for layout in layouts for note in layout.get("annotations", [])]
-    assert any("· trials<br>" in title for title in titles) and any(
-        "· again<br>" in title for title in titles
-    )
+    assert any("· trials<br>" in title for title in titles)
+    assert any("· again<br>" in title for title in titles)
 
 
 def test_a_grid_of_panels_has_its_rows_and_lines():
@@ -209,7 +198,5 @@ def test_a_grid_of_panels_has_its_rows_and_lines():
     assert {trace.yaxis for trace in grid.data} == {
         trace.yaxis for trace in row.data
     }  # four axes, two by two
-    assert (
-        grid.layout.yaxis.domain != grid.layout.yaxis3.domain
-        and row.layout.yaxis.domain == row.layout.yaxis3.domain
-    )
+    assert grid.layout.yaxis.domain != grid.layout.yaxis3.domain
+    assert row.layout.yaxis.domain == row.layout.yaxis3.domain

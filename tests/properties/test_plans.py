@@ -8,9 +8,9 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tests.conftest import TINY_TOKENS
 from tests.material import byte_level, unigram
-from tests.vocabulary import test_sentencepiece_bpe as sentencepiece
+from tests.material import sentencepiece_bpe as sentencepiece
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families import family_of, vocabulary_of

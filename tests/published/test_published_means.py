@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.material.cases import check_each
 from vocadapt.published.means import check_means, compute_table_means, list_groups
 from vocadapt.published.reader import find_table
 
@@ -46,7 +47,7 @@ LAST_DECIMAL = {
 }
 
 
-@pytest.mark.parametrize("name", SCORED)
+@check_each("name", SCORED)
 def test_published_means_are_those_of_the_cells_up_to_rounding(name: str) -> None:
     checks = check_means(find_table(name))
     assert len(checks) == 5 * len(find_table(name).columns)

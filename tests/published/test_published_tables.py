@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.cases import check_each
 from vocadapt.errors import InputError
 from vocadapt.presets import get_preset
 from vocadapt.published.reader import find_table, load_tables
@@ -50,14 +51,14 @@ TABLES = list(load_tables().values())
 EVERY_CELL = [cell for table in TABLES for cell in table.cells]
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@check_each("name", PRINTED)
 def test_a_printed_table_has_all_its_values(name: str) -> None:
     table = find_table(name)
     assert table.cells
     assert not table.empty
 
 
-@pytest.mark.parametrize("name", FRAMES)
+@check_each("name", FRAMES)
 def test_a_frame_has_rows_and_columns_but_no_value(name: str) -> None:
     table = find_table(name)
     assert table.kind == "frame"
@@ -126,7 +127,7 @@ def test_values_read_by_hand(table: str, row: str, column: str, value: object) -
     assert find_table(table).find_cell(row, column).value == value
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.id)
+@check_each("table", TABLES, lambda table: table.id)
 def test_every_cell_has_all_that_a_reader_needs(table) -> None:
     for cell in table.cells:
         assert cell.facts.unit

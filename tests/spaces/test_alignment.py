@@ -40,11 +40,9 @@ def test_anchors_are_all_shared_words_in_the_order_of_the_source():
     kinds = TokenKinds(special=frozenset({"[CLS]"}))
     target = EmbeddingSpace(("a", "b", "[CLS]"), np.ones((3, 2), np.float32), kinds=kinds)
     anchors = find_anchors(source, target)
-    assert (
-        anchors.words == ("b", "a")
-        and anchors.source_rows.tolist() == [0, 2]
-        and anchors.target_rows.tolist() == [1, 0]
-    )
+    assert anchors.words == ("b", "a")
+    assert anchors.source_rows.tolist() == [0, 2]
+    assert anchors.target_rows.tolist() == [1, 0]
 
 
 def test_the_filter_leaves_out_what_it_names():

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.spaces.test_word2vec import chain, near_hits, two_topics, words_file
+from tests.material.sentences import chain, near_hits, two_topics, words_file
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
@@ -29,11 +29,7 @@ from vocadapt.spaces.word2vec.block_plan import (
     plan_shape,
 )
 from vocadapt.spaces.word2vec.block_trainer import allocate, initialize, write_word_ids
-from vocadapt.spaces.word2vec.trainer import (
-    Word2VecSettings,
-    estimate_memory,
-    train_word2vec,
-)
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_memory, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.training.word_vectors import train_domain_vectors

@@ -4,6 +4,7 @@ input."""
 import numpy as np
 import pytest
 
+from tests.material.spaces import AFTER, BEFORE, angles
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.neighbors.change import (
     RANKINGS,
@@ -28,20 +29,9 @@ from vocadapt.spaces.neighbors.search import Neighbors
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 
 
-def angles(degrees, name="a", counts=None):
-    """Words on a circle: the nearest by cosine is the nearest by angle."""
-    turned = np.radians(list(degrees.values()))
-    matrix = np.stack([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
-    return EmbeddingSpace(tuple(degrees), matrix, counts, name)
-
-
 def random_space(words=60, dim=8, seed=1, name="r", counts=None):
     matrix = np.random.default_rng(seed).normal(size=(words, dim)).astype(np.float32)
     return EmbeddingSpace(tuple(f"w{i:03}" for i in range(words)), matrix, counts, name)
-
-
-BEFORE = angles({"a": 0, "b": 10, "c": 25, "d": 90, "e": 110, "only": 1})
-AFTER = angles({"e": 0, "a": 15, "d": 30, "b": 100, "c": 118, "other": 5}, "b")
 
 
 def test_overlap_by_hand():
@@ -61,13 +51,11 @@ def test_overlap_by_hand():
     assert [change.words[row] for row in change.order] == ["a", "b", "c", "d", "e"]
     assert change.chance == pytest.approx(2 / 4)
     found = change.word("d")
-    assert [word for word, _ in found.only_before] == ["c"] and [
-        word for word, _ in found.only_after
-    ] == ["a"]
+    assert [word for word, _ in found.only_before] == ["c"]
+    assert [word for word, _ in found.only_after] == ["a"]
     (both,) = found.both
-    assert both[0] == "e" and both[1:] == pytest.approx(
-        (np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6
-    )
+    assert both[0] == "e"
+    assert both[1:] == pytest.approx((np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6)
     assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
 
 
@@ -283,11 +271,9 @@ def test_words_that_the_noise_baseline_lacks_are_not_compared():
     change, null = measure_change_with_baseline(
         before, after, ChangeSettings(k=4), BaselinePair("x", holed, before.with_matrix(zero))
     )
-    assert (
-        null is not None
-        and len(change.words) == len(null.overlap) == 49
-        and "w007" not in change.words
-    )
+    assert null is not None
+    assert len(change.words) == len(null.overlap) == 49
+    assert "w007" not in change.words
     assert change.left_out == {"not in the noise baseline": 11} and change.shared == 60
     with pytest.raises(InputError, match="same candidates"):
         measure_change_with_baseline(
@@ -298,9 +284,8 @@ def test_words_that_the_noise_baseline_lacks_are_not_compared():
 def test_words_are_compared_with_their_own_frequency_band():
     counts = np.repeat([1000, 100, 10, 1], 300)
     assert assign_frequency_bands(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
-    assert set(assign_frequency_bands(None, 1200)) == {0} and set(
-        assign_frequency_bands(np.arange(300), 300)
-    ) == {0}
+    assert set(assign_frequency_bands(None, 1200)) == {0}
+    assert set(assign_frequency_bands(np.arange(300), 300)) == {0}
     assert np.bincount(assign_frequency_bands(np.arange(5000), 5000)).tolist() == [500] * 10
     # most words occur once or twice: the 20 in between are too few to be held against, and go to
     # the smaller neighbor

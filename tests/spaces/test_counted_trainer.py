@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from tests.spaces.test_word2vec import two_topics, words_file
+from tests.material.sentences import two_topics, words_file
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.vectors import VectorsStep, check_cluster_settings
 from vocadapt.progress import silent

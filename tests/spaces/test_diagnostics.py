@@ -142,11 +142,9 @@ def test_zero_rows_are_left_out_and_counted():
     assert tables.zero_rows == (1, 1) and tables.counted == (3, 2)
     assert tables.mean_cosine_common[0][1] == pytest.approx(1) and tables.common[0][1] == 1
     nothing = build_cosine_tables([space_of(zero=[0, 0], none=[0, 0])])
-    assert (nothing.mean_cosine, nothing.mean_cosine_common, nothing.common) == (
-        ((None,),),
-        ((None,),),
-        ((0,),),
-    )
+    assert nothing.mean_cosine == ((None,),)
+    assert nothing.mean_cosine_common == ((None,),)
+    assert nothing.common == ((0,),)
 
 
 def test_a_single_token_has_no_pair_within_but_one_between():
@@ -206,9 +204,8 @@ def test_isotropy_of_rows_along_the_axes():
 def test_isotropy_of_one_direction_by_hand():
     # all rows are e₁: Z(e₁) = n·e, Z(−e₁) = n/e, Z(±e₂) = n
     crowded = measure_isotropy(space_of(a=[1, 0], b=[1, 0], c=[1, 0]))
-    assert crowded.partition == pytest.approx(
-        np.exp(-2)
-    ) and crowded.first_direction == pytest.approx(1)
+    assert crowded.partition == pytest.approx(np.exp(-2))
+    assert crowded.first_direction == pytest.approx(1)
     assert crowded.isoscore is None  # no variance at all
     line = measure_isotropy(space_of(a=[1, 0], b=[-1, 0], c=[2, 0], d=[-2, 0]))
     assert line.isoscore == pytest.approx(0, abs=1e-9)
@@ -226,9 +223,8 @@ def test_lengths_change_only_the_published_measure():
     rng = np.random.default_rng(8)
     rows = rng.normal(size=(500, 20)) + 0.3
     one, ten = measure_isotropy(numbered(rows)), measure_isotropy(numbered(rows * 10))
-    assert one.partition == pytest.approx(
-        ten.partition, rel=1e-4
-    ) and one.isoscore == pytest.approx(ten.isoscore, rel=1e-4)
+    assert one.partition == pytest.approx(ten.partition, rel=1e-4)
+    assert one.isoscore == pytest.approx(ten.isoscore, rel=1e-4)
     assert ten.partition_as_published < one.partition_as_published
     assert measure_isotropy(numbered(rows * 1e4)).partition_as_published == pytest.approx(
         0, abs=1e-300
@@ -322,10 +318,8 @@ def test_frequency_bias_by_counts_and_by_id():
     found = measure_frequency_bias(numbered(rows, counts=counts))
     assert (found.by, found.n, found.norm) == ("counts", 20, pytest.approx(1))
     found = measure_frequency_bias(numbered(rows))
-    assert (found.by, found.norm) == (
-        "id rank",
-        pytest.approx(-1),
-    )  # the first ids, taken for frequent, are the short ones
+    assert found.by == "id rank"
+    assert found.norm == pytest.approx(-1)  # the first ids, taken for frequent, are the short ones
     assert (
         measure_frequency_bias(numbered(rows, counts=np.full(20, 7))).norm is None
     )  # no order to compare
@@ -372,9 +366,8 @@ def test_ranks_and_their_correlation_are_those_of_scipy():
     one, other = rng.integers(0, 40, 500).astype(np.float32), rng.normal(size=500)
     np.testing.assert_array_equal(compute_mean_ranks(one), rankdata(one))
     assert compute_spearman(one, other) == pytest.approx(spearmanr(one, other).statistic, abs=1e-12)
-    assert (
-        compute_spearman(one, np.ones(500)) is None and compute_spearman(one[:2], other[:2]) is None
-    )
+    assert compute_spearman(one, np.ones(500)) is None
+    assert compute_spearman(one[:2], other[:2]) is None
 
 
 def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():

@@ -64,16 +64,12 @@ def test_words_of_lists_are_normalized_like_the_space():
 
 def test_the_bundled_lists_are_the_published_ones():
     first, second = load_bundled_pairs()
-    assert (first.name, len(first.pairs), first.pairs[0]) == (
-        "wordsim353",
-        353,
-        JudgedPair("love", "sex", 6.77),
-    )
-    assert (second.name, len(second.pairs), second.pairs[0]) == (
-        "simlex999",
-        999,
-        JudgedPair("old", "new", 1.58),
-    )
+    assert first.name == "wordsim353"
+    assert len(first.pairs) == 353
+    assert first.pairs[0] == JudgedPair("love", "sex", 6.77)
+    assert second.name == "simlex999"
+    assert len(second.pairs) == 999
+    assert second.pairs[0] == JudgedPair("old", "new", 1.58)
     assert sum(len(section.questions) for section in load_bundled_analogies()) == 19544
 
 

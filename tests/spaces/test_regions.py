@@ -17,11 +17,9 @@ def test_clusters_are_regions_with_the_largest_first():
     assert [region.size for region in found.regions] == [60, 60, 30]
     for number, region in enumerate(found.regions):
         inside = {WORDS[row][0] for row in np.flatnonzero(found.numbers == number)}
-        assert (
-            len(inside) == 1
-            and {word[0] for word in region.words} == inside
-            and len(region.words) == 3
-        )
+        assert len(inside) == 1
+        assert {word[0] for word in region.words} == inside
+        assert len(region.words) == 3
         assert region.label == " · ".join(region.words)
 
 

@@ -59,24 +59,20 @@ def test_by_hand():
 def test_the_words_that_a_space_lacks_are_named():
     score = one(PLANE, [("a", "nowhere"), ("x", "nowhere"), ("a", "b"), ("y", "z"), ("a", "zero")])
     assert score.lacking == ("nowhere", "x", "y", "z")  # zero is there, only without a direction
-    assert (
-        summarize_words(score.lacking) == "4: nowhere, x, y …"
-        and summarize_words(score.lacking[:1]) == "1: nowhere"
-        and summarize_words(()) == ""
-    )
+    assert summarize_words(score.lacking) == "4: nowhere, x, y …"
+    assert summarize_words(score.lacking[:1]) == "1: nowhere"
+    assert summarize_words(()) == ""
     assert one(PLANE, [("a", "b")]).lacking == ()
 
 
 def test_a_mean_of_the_user_to_correct_by():
     (score,) = score_relations(PLANE, [build_relation("l", "r", [("a", "c")])], own_mean=0.5)
     assert score.corrected == pytest.approx(np.sqrt(0.5) - 0.5)
-    assert (score.usable, score.sd, score.null_mean, score.z, score.p) == (
-        1,
-        None,
-        None,
-        None,
-        None,
-    )
+    assert score.usable == 1
+    assert score.sd is None
+    assert score.null_mean is None
+    assert score.z is None
+    assert score.p is None
 
 
 def test_nothing_usable_is_no_score():
@@ -104,9 +100,8 @@ def test_a_word_paired_with_itself_is_left_out_of_random_pairings():
 def test_pairs_whose_pairings_are_all_equal_have_no_z():
     # one word with three others: the same three pairs again
     score = one(PLANE, [("a", "b"), ("a", "c"), ("a", "d")])
-    assert score.null_mean == pytest.approx(score.mean) and score.null_sd == pytest.approx(
-        0, abs=1e-6
-    )
+    assert score.null_mean == pytest.approx(score.mean)
+    assert score.null_sd == pytest.approx(0, abs=1e-6)
     assert (score.z, score.p) == (None, None)
 
 
@@ -182,10 +177,8 @@ def read(tmp_path, text):
 @pytest.mark.parametrize("separator", ["\t", ";", ",", " ", "  "])
 def test_pairs_alone_are_one_relation(tmp_path, separator):
     found = read(tmp_path, f"# mine\nleft{separator}right\n\nup{separator}down\r\n")
-    assert (
-        found.relations == (Relation("mine", "mine", (("left", "right"), ("up", "down"))),)
-        and found.judged is None
-    )
+    assert found.relations == (Relation("mine", "mine", (("left", "right"), ("up", "down"))),)
+    assert found.judged is None
 
 
 @pytest.mark.parametrize("header", ["word1\tword2\n", "First\tSecond\n", ""])
@@ -294,7 +287,8 @@ def test_the_bundled_lists():
     ]
     assert thesis.name == FAST and thesis.judged is None
     assert len(similar.judged.pairs) == 999 and len(unrelated.judged.pairs) == 353
-    assert ("vanish", "disappear") in similar.relations[0].pairs and (
+    assert ("vanish", "disappear") in similar.relations[0].pairs
+    assert (
         "king",
         "cabbage",
     ) in unrelated.relations[0].pairs

@@ -150,11 +150,9 @@ def test_a_zero_vector_is_not_shown_and_has_no_neighbors():
     matrix[2] = 0
     space = EmbeddingSpace(tuple(f"word{i}" for i in range(6)), matrix)
     chosen = choose_tokens(space, TokenChoice())
-    assert (
-        chosen.rows.tolist() == [0, 1, 3, 4, 5]
-        and "no zero vectors" in chosen.how
-        and len(chosen) == 5
-    )
+    assert chosen.rows.tolist() == [0, 1, 3, 4, 5]
+    assert "no zero vectors" in chosen.how
+    assert len(chosen) == 5
     with pytest.raises(InputError, match="zero, so it has no nearest neighbors"):
         choose_tokens(space, TokenChoice(around="word2"))
 

@@ -105,9 +105,8 @@ def test_folders_are_read_in_order_and_files_once(tmp_path: Path):
     (tmp_path / "nothing.txt").write_text("")
     corpus = open_corpus([tmp_path, tmp_path / "a.txt", tmp_path / "b" / ".." / "a.txt"])
     assert list(corpus) == ["one", "two", "three"]
-    assert (
-        corpus.bytes == sum(path.stat().st_size for path in corpus.files) and len(corpus.files) == 3
-    )
+    assert corpus.bytes == sum(path.stat().st_size for path in corpus.files)
+    assert len(corpus.files) == 3
 
 
 def test_line_ends_and_byte_order_mark(tmp_path: Path):
@@ -181,11 +180,9 @@ def test_a_wrong_field_lists_those_that_exist(name: str, field: str, tmp_path: P
     write_parquet(tmp_path / "a.parquet", title=["t"], body=["b"], year=[2020])
     with pytest.raises(InputError) as caught:
         open_corpus([tmp_path / name], CorpusSettings(field=field))
-    assert (
-        "'title', 'body'" in caught.value.remedy
-        and "year" not in str(caught.value)
-        and name in str(caught.value)
-    )
+    assert "'title', 'body'" in caught.value.remedy
+    assert "year" not in str(caught.value)
+    assert name in str(caught.value)
 
 
 def test_minimum_length(tmp_path: Path):

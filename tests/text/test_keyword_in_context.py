@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
 from tests.material.articles import PUBMED
 from tests.material.lab import write_text
 from tests.material.nightly import mark_slow
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -52,11 +52,9 @@ def test_places_by_hand(tmp_path):
     found = find_in_context(
         open_corpus([tmp_path]), "ASPIRIN", UNCASED, ContextSettings(width=5, sample=False)
     )
-    assert (
-        found.word == "aspirin"
-        and found.total == 3
-        and {hit.file for hit in found.hits} == {(tmp_path / "a.txt").resolve()}
-    )
+    assert found.word == "aspirin"
+    assert found.total == 3
+    assert {hit.file for hit in found.hits} == {(tmp_path / "a.txt").resolve()}
     assert shown(found) == [
         ("gave ", "Aspirin", ", and", 1),
         (" and ", "aspirin", ".", 1),
@@ -130,12 +128,10 @@ def test_n_of_n_is_exact_and_the_draw_is_seeded_and_ignores_blocks(tmp_path, mon
         return [hit.line for hit in found.hits]
 
     drawn = lines()
-    assert (
-        drawn == sorted(drawn)
-        and len(set(drawn)) == 50
-        and drawn != lines(2)
-        and 1500 < sum(drawn) / 50 < 3500
-    )
+    assert drawn == sorted(drawn)
+    assert len(set(drawn)) == 50
+    assert drawn != lines(2)
+    assert 1500 < sum(drawn) / 50 < 3500
     monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 1000)
     assert lines() == drawn
     assert lines(sample=False) == list(range(1, 51))
@@ -206,7 +202,8 @@ def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
     )
     assert vocabulary.tokenize("tachycarditis") == ("tachy", "##card", "##itis")
     found = look_up(corpus, "##card", UNCASED, vocabulary, FIRST)
-    assert found.word == "##card" and [hit.match for hit in found.hits] == [
+    assert found.word == "##card"
+    assert [hit.match for hit in found.hits] == [
         "Tachycardia",
         "hypercard",
         "tachycarditis",

@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
-from tests.material.byte_level import (
-    LLAMA_3,
-    QWEN_2,
-    build_tiny,
-    read_abstracts,
-    split_as,
-)
+from tests.material.byte_level import LLAMA_3, QWEN_2, build_tiny, read_abstracts, split_as
 from tests.material.nightly import mark_slow
 from vocadapt.text import counting
 from vocadapt.text.corpus import open_corpus

@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from tests.conftest import build_tiny_bert
+from tests.material.adapted import adapted_folder
+from tests.material.commands import run_line
 from tests.material.finetuning import sentences, write_conll
-from tests.models.test_adapted_model import adapted_folder
-from tests.training.test_finetune_questions import LONG, questions, squad
+from tests.material.questions import LONG, questions, squad
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.examples.examples import Question
@@ -26,29 +27,11 @@ def folder(tmp_path_factory):
     """A tiny model that learned to answer, and was then adapted."""
     root = tmp_path_factory.mktemp("answers")
     general = squad(root / "general.json", questions(12))
-    train = [
-        "--task",
-        "qa",
-        "--train",
-        str(general),
-        "--num-epochs",
-        "30",
-        "--learning-rate",
-        "1e-2",
-        "--batch-size",
-        "6",
-    ]
+    train = (
+        f"--task qa --train {general} --num-epochs 30 --learning-rate 1e-2 --batch-size 6".split()
+    )
     assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(build_tiny_bert(root / "base")),
-                *train,
-                "--out",
-                str(root / "run"),
-            ]
-        )
+        run_line("finetune --model", build_tiny_bert(root / "base"), *train, "--out", root / "run")
         == 0
     )
     return adapted_folder(root / "run", root / "adapted")
@@ -138,21 +121,19 @@ def test_every_cut_answers_and_says_where_it_read(run):
     found = answer(run, ["the disease", "the drug"], context, 2)
     assert [one.question for one in found] == ["the disease", "the drug"]
     for one in found:
-        assert list(one.best) == ["base", "adapted", "pooled"] and list(one.windows) == [
+        assert list(one.best) == ["base", "adapted", "pooled"]
+        assert list(one.windows) == [
             "base",
             "adapted",
         ]
         for tokenization, best in one.best.items():
-            assert (
-                all(context[answered.start : answered.end] == answered.text for answered in best)
-                and len(best) == 2
-            )
+            assert all(context[answered.start : answered.end] == answered.text for answered in best)
+            assert len(best) == 2
             assert best[0].score >= best[1].score and len({answered.text for answered in best}) == 2
             if tokenization in one.windows:
                 part = one.windows[tokenization]
-                assert 1 <= part.window <= part.of and part.start <= best[
-                    0
-                ].start < part.end <= len(context)
+                assert 1 <= part.window <= part.of
+                assert part.start <= best[0].start < part.end <= len(context)
     many = {tokenization: part.of for tokenization, part in found[0].windows.items()}
     assert many["base"] > many["adapted"] > 1  # tachycardia in one piece: fewer windows
 
@@ -187,12 +168,7 @@ def test_the_command(folder, tmp_path, capsys):
     context = tmp_path / "context.txt"
     context.write_text("trial placebo cancer group", encoding="utf-8")
     ask = [
-        "answer",
-        "--model",
-        str(folder),
-        "--context",
-        str(context),
-        "--question",
+        *f"answer --model {folder} --context {context} --question".split(),
         "the disease",
         "the drug",
     ]
@@ -200,12 +176,10 @@ def test_the_command(folder, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["tokenization"] == "pooled" and len(found["answers"]) == 2
     first = found["answers"][0]
-    assert (first["answer"], first["start"], first["end"]) == ("cancer", 14, 20) and first[
-        "score"
-    ] > 0
-    assert (
-        set(first["best"]) == {"base", "adapted", "pooled"} and first["windows"]["base"]["of"] == 1
-    )
+    assert (first["answer"], first["start"], first["end"]) == ("cancer", 14, 20)
+    assert first["score"] > 0
+    assert set(first["best"]) == {"base", "adapted", "pooled"}
+    assert first["windows"]["base"]["of"] == 1
     assert main([*ask, "--tokenization", "base", "-n", "3"]) == 0
     shown = capsys.readouterr().out
     assert "cancer" in shown and "adapted" not in shown and "1 of 1: 0–26" in shown
@@ -221,20 +195,7 @@ def test_a_run_that_answers_no_questions(tmp_path, capsys):
     given = ["--model", model, "--task", "ner", "--train", str(train), "--num-epochs", "1"]
     assert main(["finetune", *given, "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
-    assert (
-        main(
-            [
-                "answer",
-                "--model",
-                str(tmp_path / "run"),
-                "--context",
-                str(train),
-                "--question",
-                "who",
-            ]
-        )
-        == 2
-    )
+    assert run_line(f"answer --model {tmp_path}/run --context {train} --question who") == 2
     assert "not for question answering" in capsys.readouterr().err
 
 
@@ -260,54 +221,27 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
     )
     assert {question.word_rule for question in run.test_predictions.split.examples} == {"paper"}
     capsys.readouterr()
-    ask = [
-        "answer",
-        "--model",
-        out,
-        "--context",
-        str(context),
-        "--question",
-        "the disease",
-        "--json",
-    ]
+    ask = [*f"answer --model {out} --context {context} --question".split(), "the disease", "--json"]
     assert main(ask) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["word_rule"] == "paper" and set(found["answers"][0]["answer"].split()) <= set(
-        context.read_text().split()
-    )
+    assert found["word_rule"] == "paper"
+    assert set(found["answers"][0]["answer"].split()) <= set(context.read_text().split())
     assert main([*ask, "--word-rule", "code"]) == 0
     assert json.loads(capsys.readouterr().out)["word_rule"] == "code"
     for flags, rule in (([], "paper"), (["--word-rule", "code"], "code")):
         assert main(["evaluate", "--run", out, "--test", str(other), "--json", *flags]) == 0
         assert json.loads(capsys.readouterr().out)["word_rule"] == rule
         said = [
-            "predict",
-            "--model",
-            out,
-            str(other),
-            "--out",
-            str(tmp_path / f"{rule}.json"),
-            "--json",
+            *f"predict --model {out} {other} --out {tmp_path}/{rule}.json --json".split(),
             *flags,
         ]
         assert main(said) == 0 and json.loads(capsys.readouterr().out)["word_rule"] == rule
     assert main(["evaluate", "--run", out, "--word-rule", "code"]) == 2
     assert "another word rule does not apply" in capsys.readouterr().err
     tagged = write_conll(tmp_path / "train.tsv", sentences(8))
-    line = [
-        "--model",
-        base,
-        "--task",
-        "ner",
-        "--train",
-        str(tagged),
-        "--word-rule",
-        "paper",
-        "--out",
-        str(tmp_path / "no"),
-    ]
-    assert main(["finetune", *line]) == 2
-    assert (
-        "applies to question answering only" in capsys.readouterr().err
-        and not (tmp_path / "no").exists()
+    line = (
+        f"--model {base} --task ner --train {tagged} --word-rule paper --out {tmp_path}/no".split()
     )
+    assert main(["finetune", *line]) == 2
+    assert "applies to question answering only" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()

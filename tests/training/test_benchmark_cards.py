@@ -11,7 +11,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from vocadapt.cli import main
+from tests.material.cases import check_each
+from tests.material.commands import run_line
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.tasks import fetch_benchmark, find_task
 from vocadapt.lab.workspace.manifest import Manifest
@@ -45,7 +46,7 @@ def test_the_groups_are_those_of_fast_2023():
     }
 
 
-@pytest.mark.parametrize("card", EVERY, ids=lambda card: card.name)
+@check_each("card", EVERY, lambda card: card.name)
 def test_a_card_is_whole(card):
     assert card.kind in TASK_KINDS and TASK_KINDS[card.kind].scorer(card.scorer).name == card.scorer
     assert card.metric and card.source and card.access in ACCESS
@@ -114,7 +115,8 @@ def source(tmp_path):
 
 def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     made, manifest = fetch_benchmark("free", tmp_path / "out", str(source))
-    assert made.splits == {"train": "train.txt", "test": "test.txt"} and made.sha256 == {
+    assert made.splits == {"train": "train.txt", "test": "test.txt"}
+    assert made.sha256 == {
         "train.txt": SUM,
         "test.txt": SUM,
     }
@@ -138,29 +140,13 @@ def test_files_that_one_brings(tmp_path, capsys):
     made, manifest = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
     assert (made.folds, len(made.sha256)) == (10, 20)
     task = read_task(tmp_path / "out", fold=7)
-    assert (task.name, len(task.split("train")), task.labels) == (
-        "bio-lm/GAD, fold 7",
-        7,
-        ("0", "1"),
-    )
-    assert (
-        manifest.numbers["examples"] == {"train": 1, "test": 1} and manifest.numbers["folds"] == 10
-    )
+    assert task.name == "bio-lm/GAD, fold 7"
+    assert len(task.split("train")) == 7
+    assert task.labels == ("0", "1")
+    assert manifest.numbers["examples"] == {"train": 1, "test": 1}
+    assert manifest.numbers["folds"] == 10
     assert manifest.numbers["by_fold"] == {"train": list(range(1, 11)), "test": [1] * 10}
-    assert (
-        main(
-            [
-                "tasks",
-                "download",
-                "gad",
-                "--from",
-                str(tmp_path / "gad"),
-                "--out",
-                str(tmp_path / "said"),
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"tasks download gad --from {tmp_path}/gad --out {tmp_path}/said") == 0
     assert "1 examples in the first of 10 folds (1 to 10 in all of them)" in capsys.readouterr().out
     (tmp_path / "gad" / "3" / "test.tsv").unlink()
     with pytest.raises(InputError, match=r"3/test.tsv: no such file"):

@@ -1,15 +1,10 @@
 import numpy as np
 import pytest
 
+from tests.material.blocks import CLS, FUL, HEART, MASK, PAIN, SEP, VOCABULARY, A, S
 from vocadapt.errors import InputError
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blocks
-from vocadapt.vocabulary.families import vocabulary_of
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer
-
-TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heart", "pain", "##s", "##ful", "a")
-VOCABULARY = vocabulary_of(build_tokenizer(TOKENS))
-CLS, SEP, MASK, HEART, PAIN, S, FUL, A = 2, 3, 4, 5, 6, 7, 8, 9
 
 
 def test_words_are_tokenized_once_and_packed_into_whole_blocks(tmp_path):

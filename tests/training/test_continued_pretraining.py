@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from tests.material.commands import run_line
+from tests.material.exbert import made
 from tests.material.nightly import mark_slow
-from tests.models.test_exbert_adapt import made
-from vocadapt.cli import main
+from tests.material.pretraining import QUICK, trained
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
@@ -25,25 +26,14 @@ from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import get_embeddings
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked.continued import (
-    ContinuedSettings,
-    continue_and_save,
-    continue_pretraining,
-)
-from vocadapt.training.masked.settings import (
-    STAGES,
-    MaskedSettings,
-    pretraining_preset,
-    select_trained_parameters,
-)
+from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
+from vocadapt.training.masked.settings import STAGES, pretraining_preset, select_trained_parameters
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.separated_embeddings import SeparatedEmbeddings
 from vocadapt.training.tasks.seen_examples import read_seen, write_seen
 from vocadapt.training.trained_parameters import find_new_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +44,6 @@ def folders(tmp_path_factory, tiny_bert, long_text):
     return {"bert": tiny_bert} | {
         name: made(name, place / name, tiny_bert, long_text) for name in names
     }
-
-
-def trained(folder, long_text, out, stage, **options):
-    training = options.pop("training", QUICK)
-    out.mkdir()
-    return continue_and_save(
-        open_model(folder),
-        open_corpus([long_text]),
-        ContinuedSettings(stage, training=training, **options),
-        out,
-    )
 
 
 def tensors(folder):
@@ -95,9 +74,15 @@ def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, long_text, tm
     assert {name for name in names if not is_extension_tensor(name)} == {ROWS, BIAS}
     assert {name for name in tensors(source) if is_extension_tensor(name)} <= names
     new = set(find_new_ids(open_model(source)))
-    assert ids and ids <= new == set(
-        range(
-            len(open_base_model(open_model(source)).vocabulary), len(open_model(source).vocabulary)
+    assert ids
+    assert (
+        ids
+        <= new
+        == set(
+            range(
+                len(open_base_model(open_model(source)).vocabulary),
+                len(open_model(source).vocabulary),
+            )
         )
     )
     biases = (tensors(source)[BIAS] != tensors(out)[BIAS]).nonzero().flatten().tolist()
@@ -132,7 +117,8 @@ def test_the_heads_are_trained_where_they_are_asked_for(folders, long_text, tmp_
     assert {name for name in names if not is_extension_tensor(name)} == {
         ROWS,
         BIAS,
-    } | heads and len(heads) == 4
+    } | heads
+    assert len(heads) == 4
     assert ids <= set(find_new_ids(open_model(source)))
     assert (tensors(source)[BIAS] != tensors(out)[BIAS]).float().mean() > 0.9
 
@@ -271,10 +257,8 @@ def test_a_step_read_in_parts_is_the_same_step(folders, long_text, tmp_path):
     parts = trained(
         folders["bert"], long_text, tmp_path / "b", "continued", training=replace(steps, parts=4)
     )
-    assert (
-        parts.trained.steps == whole.trained.steps == 3
-        and parts.trained.tokens == whole.trained.tokens
-    )
+    assert parts.trained.steps == whole.trained.steps == 3
+    assert parts.trained.tokens == whole.trained.tokens
     assert parts.losses.after.per_character == pytest.approx(
         whole.losses.after.per_character, rel=1e-4
     )
@@ -301,19 +285,14 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     assert read_seen(out) == {
         "0123456789abcdef"
     }  # what it was fine-tuned on before is not forgotten
-    assert (
-        model.vocabulary.tokens == open_model(source).vocabulary.tokens
-        and open_base_model(model) is not None
-    )
+    assert model.vocabulary.tokens == open_model(source).vocabulary.tokens
+    assert open_base_model(model) is not None
     record = json.loads((out / "vocadapt.json").read_text())
-    assert [told["stage"] for told in record["pretraining"]] == ["extension"] and record[
-        "certificate"
-    ] is None
+    assert [told["stage"] for told in record["pretraining"]] == ["extension"]
+    assert record["certificate"] is None
     card = (out / "README.md").read_text(encoding="utf-8")
-    assert (
-        "pretraining: stage `extension`, 1,536 wordpieces; loss per character" in card
-        and "There is no certificate" in card
-    )
+    assert "pretraining: stage `extension`, 1,536 wordpieces; loss per character" in card
+    assert "There is no certificate" in card
     kept = first.to_dict()["checkpoints"]
     assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
     last, early = tensors(out / kept[-1]), tensors(out / kept[0])
@@ -363,35 +342,15 @@ def test_a_training_that_diverges_is_reported_and_leaves_nothing(
     assert not list((tmp_path / "m").iterdir())
 
 
-def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
+def test_the_command_answers_in_json(folders, long_text, tmp_path, ask):
     out = tmp_path / "m"
-    command = [
-        "pretrain",
-        "--model",
-        str(folders["exbert-s3"]),
-        "--corpus",
-        str(long_text),
-        "--stage",
-        "extension",
-        "--out",
-        str(out),
-        "--tokens",
-        "512",
-        "--length",
-        "16",
-        "--batch-size",
-        "8",
-        "--keep-minutes",
-        "0.000001",
-        "--json",
-    ]
-    assert main(command) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["stage"], answer["tokens"], answer["steps"]) == ("extension", 512, 4)
-    assert (
-        set(answer["loss_per_character"]) == {"before", "after", "unigram"}
-        and answer["tokens_per_second"] > 0
+    answer = ask(
+        f"pretrain --model {folders['exbert-s3']} --corpus {long_text} --stage extension"
+        f" --out {out} --tokens 512 --length 16 --batch-size 8 --keep-minutes 0.000001"
     )
+    assert (answer["stage"], answer["tokens"], answer["steps"]) == ("extension", 512, 4)
+    assert set(answer["loss_per_character"]) == {"before", "after", "unigram"}
+    assert answer["tokens_per_second"] > 0
     assert answer["checkpoints"] == [f"{out}/checkpoints/step-{step}" for step in range(1, 5)]
     assert answer["trainable"] + answer["frozen"] == open_model(out).network.num_parameters()
     assert "--stage extension" in json.loads((out / "manifest.json").read_text())["command"]
@@ -400,76 +359,46 @@ def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
 def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
     folders, long_text, tmp_path, capsys, monkeypatch
 ):
-    command = [
-        "pretrain",
-        "--model",
-        str(folders["bert"]),
-        "--corpus",
-        str(long_text),
-        "--stage",
-        "continued",
-        "--length",
-        "16",
-        "--batch-size",
-        "8",
-        "--tokens",
-        "1536",
-        "--save-minutes",
-        "0.000001",
-    ]
-    assert main([*command, "--out", str(tmp_path / "whole")]) == 0
-    kept, once, ask = (
-        [*command, "--checkpoints", str(tmp_path / "kept")],
-        HeldOutValidator.__call__,
-        [],
+    line = (
+        f"pretrain --model {folders['bert']} --corpus {long_text} --stage continued --length 16"
+        " --batch-size 8 --tokens 1536 --save-minutes 0.000001"
     )
+    assert run_line(f"{line} --out {tmp_path}/whole") == 0
+    kept = f"{line} --checkpoints {tmp_path}/kept --out {tmp_path}/m"
+    once, validated = HeldOutValidator.__call__, []
 
     def stop(self, step):
         once(self, step)
-        ask.append(step)
+        validated.append(step)
         if step == 7:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(HeldOutValidator, "__call__", stop)
-        assert main([*kept, "--out", str(tmp_path / "m")]) != 0
+        assert run_line(kept) != 0
     assert not (tmp_path / "m").exists() and list((tmp_path / "kept").glob("checkpoint-*"))
     capsys.readouterr()
-    assert main([*kept, "--learning-rate", "0.5", "--out", str(tmp_path / "m")]) == 2
+    assert run_line(f"{kept} --learning-rate 0.5") == 2
     assert "does not hold the checkpoints of this command" in capsys.readouterr().err
     with monkeypatch.context() as patched:
         patched.setattr(
-            HeldOutValidator, "__call__", lambda self, step: (once(self, step), ask.append(step))[0]
+            HeldOutValidator,
+            "__call__",
+            lambda self, step: (once(self, step), validated.append(step))[0],
         )
-        assert main([*kept, "--out", str(tmp_path / "m")]) == 0
-    assert ask == [*range(1, 8), *range(7, 13)] and not (tmp_path / "kept").exists()
+        assert run_line(kept) == 0
+    assert validated == [*range(1, 8), *range(7, 13)] and not (tmp_path / "kept").exists()
     for key, value in tensors(tmp_path / "whole").items():
         assert torch.equal(value, tensors(tmp_path / "m")[key]), key
 
 
-def test_few_steps_are_reported_and_losses_have_three_decimals(
-    folders, long_text, tmp_path, capsys
-):
-    command = [
-        "pretrain",
-        "--model",
-        str(folders["bert"]),
-        "--corpus",
-        str(long_text),
-        "--stage",
-        "continued",
-        "--length",
-        "16",
-        "--tokens",
-        "512",
-        "--out",
-        str(tmp_path / "m"),
-    ]
-    assert main(command) == 0
-    told = capsys.readouterr().out
-    assert "Few steps" in told and re.search(
-        r"loss per character, after +\d\.\d{3} \(95% interval", told
+def test_few_steps_are_reported_and_losses_have_three_decimals(folders, long_text, tmp_path, show):
+    shown = show(
+        f"pretrain --model {folders['bert']} --corpus {long_text} --stage continued --length 16"
+        f" --tokens 512 --out {tmp_path}/m"
     )
+    assert "Few steps" in shown
+    assert re.search(r"loss per character, after +\d\.\d{3} \(95% interval", shown)
 
 
 def test_its_command_line_is_the_step(tmp_path):
@@ -478,83 +407,46 @@ def test_its_command_line_is_the_step(tmp_path):
     )
     spec = Spec(ContinuePretrainingStep(pretraining=further), {"model": "m", "text": "t.txt"})
     arguments = build_arguments(spec, tmp_path / "m")
-    assert arguments[3:] == [
-        "pretrain",
-        "--model",
-        "m",
-        "--corpus",
-        "t.txt",
-        "--stage",
-        "whole",
-        "--keep-minutes",
-        "2.5",
-        "--batch-size",
-        "256",
-        "--hours",
-        "1.0",
-        "--warmup-ratio",
-        "0.0",
-        "--dropout",
-        "0.1",
-        "--gradient-accumulation-steps",
-        "16",
-        "--out",
-        str(tmp_path / "m"),
-    ]
+    assert (
+        arguments[3:]
+        == (
+            "pretrain --model m --corpus t.txt --stage whole --keep-minutes 2.5 --batch-size"
+            " 256 --hours 1.0 --warmup-ratio 0.0 --dropout 0.1 --gradient-accumulation-steps"
+            f" 16 --out {tmp_path}/m"
+        ).split()
+    )
 
 
 @pytest.mark.parametrize(
     ("model", "given", "said"),
     [
-        ("bert", ["--stage", "extension"], "no extension"),
-        ("exbert-s3", ["--stage", "continued"], "is an exBERT"),
-        ("bert", [], "--stage"),
-        ("bert", ["--stage", "whole", "--train-heads"], "does not apply to the stage whole"),
-        ("bert", ["--stage", "whole", "--layers", "3"], "--layers does not apply"),
-        ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
-        ("bert", ["--stage", "whole", "--from-scratch"], "Nothing to train was named"),
+        ("bert", "--stage extension", "no extension"),
+        ("exbert-s3", "--stage continued", "is an exBERT"),
+        ("bert", "", "--stage"),
+        ("bert", "--stage whole --train-heads", "does not apply to the stage whole"),
+        ("bert", "--stage whole --layers 3", "--layers does not apply"),
+        ("bert", "--stage whole --length 128", "64 wordpieces at most"),
+        ("bert", "--stage whole --from-scratch", "Nothing to train was named"),
         (
             "bert",
-            [
-                "--stage",
-                "whole",
-                "--length",
-                "16",
-                "--batch-size",
-                "6",
-                "--gradient-accumulation-steps",
-                "4",
-            ],
+            "--stage whole --length 16 --batch-size 6 --gradient-accumulation-steps 4",
             "gradient accumulation steps",
         ),
+        ("bert", "--stage whole --keep-minutes -1", "--keep-minutes: expected a number from 0 "),
+        ("bert", "--stage half", "choose"),
         (
             "bert",
-            ["--stage", "whole", "--keep-minutes", "-1"],
-            "--keep-minutes: expected a number from 0 ",
-        ),
-        ("bert", ["--stage", "half"], "choose"),
-        (
-            "bert",
-            ["--stage", "whole", "--length", "16", "--hours", "0"],
+            "--stage whole --length 16 --hours 0",
             "A budget must be above 0, got 0.0 (--hours)",
         ),
         (
             "bert",
-            ["--stage", "whole", "--length", "16", "--tokens", "-5"],
+            "--stage whole --length 16 --tokens -5",
             "--tokens: expected a whole number from 0 ",
         ),
         (
             "bert",
-            [
-                "--stage",
-                "whole",
-                "--length",
-                "16",
-                "--batch-size",
-                "16",
-                "--gradient-accumulation-steps",
-                "5",
-            ],
+            "--stage whole --length 16 --batch-size 16 --gradient-accumulation-steps 5",
             "one of: 1, 2, 4, 8, 16",
         ),
     ],
@@ -562,17 +454,8 @@ def test_its_command_line_is_the_step(tmp_path):
 def test_mistakes_are_one_message_and_leave_nothing(
     model, given, said, folders, long_text, tmp_path, capsys
 ):
-    command = [
-        "pretrain",
-        "--model",
-        str(folders[model]),
-        "--corpus",
-        str(long_text),
-        "--out",
-        str(tmp_path / "w" / "m"),
-        *given,
-    ]
-    assert main(command) == 2
+    line = f"pretrain --model {folders[model]} --corpus {long_text} --out {tmp_path}/w/m"
+    assert run_line(f"{line} {given}") == 2
     found = capsys.readouterr()
     assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
     assert not (tmp_path / "w").exists()

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import TINY_TOKENS
+from tests.material.commands import run_line
 from tests.material.lab import QUICK
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.cli import main
 from vocadapt.errors import InputError
@@ -90,17 +91,16 @@ def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
     assert found.new == [ids["[CLS]"], ids["the"], new, ids["drugs"], ids["[SEP]"]]
     assert found.positions == [(0, 0), (1, 1), (3, 2), (4, 3), (5, 4)]
     other = reader.align_context(["hypotensions"], 0)  # hypo ##tension ##s, then hypo ##tensions
-    assert other.new == [ids["[CLS]"], ids["hypo"], new + 1, ids["[SEP]"]] and other.positions == [
+    assert other.new == [ids["[CLS]"], ids["hypo"], new + 1, ids["[SEP]"]]
+    assert other.positions == [
         (0, 0),
         (1, 1),
         (3, 2),
         (4, 3),
     ]
-    assert (
-        reader.find_new_tokens("hypertension") == [0]
-        and reader.find_new_tokens("hypotensions") == [1]
-        and reader.find_new_tokens("the") == []
-    )
+    assert reader.find_new_tokens("hypertension") == [0]
+    assert reader.find_new_tokens("hypotensions") == [1]
+    assert reader.find_new_tokens("the") == []
     assert (
         ContextTokenizer(model, plan, whole_words=True, length=32).find_new_tokens("hypotensions")
         == []
@@ -212,14 +212,11 @@ def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model
         initialize(materials, InitializerSettings(method, options={"distilled": SETTINGS}))
         for method in ("distilled", "syntactic")
     )
-    assert np.array_equal(rows.matrix[1], plain.matrix[1]) and not np.array_equal(
-        rows.matrix[0], plain.matrix[0]
-    )
-    assert (
-        rows.fallbacks == 1
-        and "no context" in rows.provenance[1].how
-        and "8 of 8 contexts" in rows.provenance[0].how
-    )
+    assert np.array_equal(rows.matrix[1], plain.matrix[1])
+    assert not np.array_equal(rows.matrix[0], plain.matrix[0])
+    assert rows.fallbacks == 1
+    assert "no context" in rows.provenance[1].how
+    assert "8 of 8 contexts" in rows.provenance[0].how
     with pytest.raises(InputError, match="no text was given"):
         initialize(Materials(plan, model.space), InitializerSettings("distilled"))
 
@@ -339,29 +336,10 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
     tiny_bert, make_bert, sentences, tmp_path, capsys
 ):
     target = make_bert("b", tokens=[*TINY_TOKENS, "hypertension"])
-    given = [
-        "--model",
-        str(tiny_bert),
-        "--target",
-        str(target),
-        "--corpus",
-        str(sentences),
-        "--json",
-    ]
+    given = f"--model {tiny_bert} --target {target} --corpus {sentences} --json".split()
     out = tmp_path / "m"
     assert (
-        main(
-            [
-                "adapt",
-                "--preset",
-                "transfer-syntactic",
-                "--initializer",
-                "distilled",
-                *given,
-                "--out",
-                str(out),
-            ]
-        )
+        run_line("adapt --preset transfer-syntactic --initializer distilled", *given, "--out", out)
         == 0
     )
     assert json.loads(capsys.readouterr().out)["numbers"]["certificate"] is True
@@ -369,9 +347,8 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
     board = ["initializers", *given, "--held-out", "4", "--methods"]
     assert main([*board, "distilled", "syntactic"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {"distilled", "syntactic"} <= {
-        row["initializer"] for row in found["rows"]
-    } and "distilled" not in found["skipped"]
+    assert {"distilled", "syntactic"} <= {row["initializer"] for row in found["rows"]}
+    assert "distilled" not in found["skipped"]
     assert main([*board, "syntactic"]) == 2  # nothing asks for the text
     assert "The text is for training vectors" in capsys.readouterr().err
     bare = ["adapt", "--preset", "transfer-syntactic", "--initializer", "distilled", *given[:4]]

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.training.test_pretraining_from_scratch import QUICK, SMALL
-from tests.training.test_pretraining_from_scratch import text as text  # a fixture
+from tests.material.commands import run_line
+from tests.material.pretraining import SMALL, write_meals
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue as jobs
@@ -27,7 +27,12 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.masked import from_scratch as pretrain_module
 
-WILD = ["--learning-rate", "1e20"]
+WILD = "--learning-rate 1e20"
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_meals(tmp_path / "text.txt")
 
 
 @pytest.fixture
@@ -37,8 +42,8 @@ def tagged(tmp_path):
     return path
 
 
-def assert_diverged(capsys, command, out):
-    code = main([*map(str, command), "--out", str(out), "--json"])
+def assert_diverged(capsys, line, out):
+    code = run_line(f"{line} {WILD} --out {out} --json")
     printed, err = capsys.readouterr()
     assert (code, printed) == (2, "")
     assert "the training diverged" in err and "step" in err
@@ -49,81 +54,34 @@ def assert_diverged(capsys, command, out):
 
 @pytest.mark.parametrize("tokens", [128, 512, 8192])
 def test_pretraining_from_scratch(capsys, text, tmp_path, tokens):
-    command = [
-        "pretrain",
-        "--from-scratch",
-        "--corpus",
-        text,
-        "--vocabulary",
-        "90",
-        "--layers",
-        "1",
-        "--hidden",
-        "64",
-    ]
-    sizes = ["--length", "16", "--batch-size", "8", "--tokens", tokens, "--random-rows"]
-    assert_diverged(capsys, [*command, *sizes, *WILD], tmp_path / "out")
+    line = f"pretrain --from-scratch --corpus {text} --vocabulary 90 --layers 1 --hidden 64"
+    sizes = f"--length 16 --batch-size 8 --tokens {tokens} --random-rows"
+    assert_diverged(capsys, f"{line} {sizes}", tmp_path / "out")
 
 
 @pytest.mark.parametrize("stage", ["continued", "embeddings"])
 def test_continued_pretraining(capsys, tiny_bert, long_text, tmp_path, stage):
-    command = [
-        "pretrain",
-        "--model",
-        tiny_bert,
-        "--stage",
-        stage,
-        "--corpus",
-        long_text,
-        "--length",
-        "16",
-        "--batch-size",
-        "8",
-    ]
-    assert_diverged(capsys, [*command, "--tokens", "2048", *WILD], tmp_path / "out")
+    line = f"pretrain --model {tiny_bert} --stage {stage} --corpus {long_text}"
+    sizes = "--length 16 --batch-size 8 --tokens 2048"
+    assert_diverged(capsys, f"{line} {sizes}", tmp_path / "out")
 
 
 def test_fine_tuning(capsys, tiny_bert, tagged, tmp_path):
-    command = [
-        "finetune",
-        "--model",
-        tiny_bert,
-        "--task",
-        "ner",
-        "--train",
-        tagged,
-        "--test",
-        tagged,
-        "--num-epochs",
-        "3",
-    ]
-    assert_diverged(capsys, [*command, "--batch-size", "4", *WILD], tmp_path / "out")
+    line = f"finetune --model {tiny_bert} --task ner --train {tagged} --test {tagged}"
+    assert_diverged(capsys, f"{line} --num-epochs 3 --batch-size 4", tmp_path / "out")
 
 
 def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, tmp_path):
-    command = [
-        "finetune",
-        "--model",
-        tiny_bert,
-        "--task",
-        "ner",
-        "--train",
-        tagged,
-        "--test",
-        tagged,
-        "--dev",
-        tagged,
-    ]
-    assert_diverged(
-        capsys, [*command, "--num-epochs", "1", "--batch-size", "40", *WILD], tmp_path / "out"
-    )
+    given = f"--train {tagged} --test {tagged} --dev {tagged}"
+    line = f"finetune --model {tiny_bert} --task ner {given} --num-epochs 1 --batch-size 40"
+    assert_diverged(capsys, line, tmp_path / "out")
 
 
 def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch):
     """The report of such a training had no figure to print."""
     losses = iter([MaskedLoss(10.0, 5, 20, 2), MaskedLoss(float("nan"), 5, 20, 2)])
     monkeypatch.setattr(pretrain_module, "compute_masked_loss", lambda *given: next(losses))
-    settings = replace(SMALL, random_rows=True, training=replace(QUICK, tokens=16 * 8 * 2))
+    settings = replace(SMALL, random_rows=True, training=replace(SMALL.training, tokens=16 * 8 * 2))
     with pytest.raises(
         InputError, match="held-out loss is nan at step 2, the last: the training diverged"
     ):
@@ -131,7 +89,7 @@ def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch
 
 
 def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
-    from tests.spaces.test_word2vec import words_file
+    from tests.material.sentences import words_file
     from vocadapt.spaces.word2vec import gensim_trainer, trainer
 
     def ruin(model, *given):
@@ -162,7 +120,7 @@ def queue(tmp_path, monkeypatch):
 
 
 def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
-    training = replace(QUICK, lr=1e20)
+    training = replace(SMALL.training, lr=1e20)
     settings = PretrainStep(scratch=replace(SMALL, random_rows=True, training=training))
     job, ending = queue(Spec(settings, {"text": str(text)}), "m")
     assert ending["state"] == "failed" and "the training diverged" in ending["error"]
@@ -203,18 +161,9 @@ def test_a_job_canceled_before_it_starts_does_not_run(queue, text, monkeypatch):
 
 def test_the_answer_of_a_training_holds_no_missing_figure(capsys, text, tmp_path):
     """What a finite training answers is finite throughout."""
-    command = [
-        "pretrain",
-        "--from-scratch",
-        "--corpus",
-        str(text),
-        "--vocabulary",
-        "90",
-        "--layers",
-        "1",
-        "--hidden",
-        "64",
-    ]
+    command = (
+        f"pretrain --from-scratch --corpus {text} --vocabulary 90 --layers 1 --hidden 64".split()
+    )
     sizes = ["--length", "16", "--batch-size", "8", "--tokens", "512", "--random-rows"]
     assert main([*command, *sizes, "--out", str(tmp_path / "m"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

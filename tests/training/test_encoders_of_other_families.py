@@ -15,6 +15,7 @@ from tests.material.architectures import ARCHITECTURES, build_tiny_model
 from tests.material.byte_level import build_gpt2, build_tiny
 from tests.material.finetuning import ner_task, texts
 from tests.material.nightly import mark_slow
+from tests.material.pretraining import write_meals
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
@@ -26,11 +27,7 @@ from vocadapt.models.contextual.masked_loss import (
     compute_masked_loss,
     compute_scores_at,
 )
-from vocadapt.models.contextual.occurrences import (
-    ContextualSettings,
-    find_targets,
-    find_word_spans,
-)
+from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets, find_word_spans
 from vocadapt.models.contextual.word_vectors import compute_contextual_vectors, load_until_layer
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -53,11 +50,7 @@ from vocadapt.training.tasks.task import Task
 from vocadapt.training.trained_parameters import NEW_EMBEDDINGS, find_new_ids
 from vocadapt.training.training_text import write_training_text
 from vocadapt.vocabulary.families import family_of, vocabulary_of
-from vocadapt.vocabulary.initializers.initialize import (
-    DistilSettings,
-    NewEmbeddings,
-    Provenance,
-)
+from vocadapt.vocabulary.initializers.initialize import DistilSettings, NewEmbeddings, Provenance
 from vocadapt.vocabulary.initializers.materials import AttentionSettings
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -85,15 +78,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """Lines in which each word follows from its neighbors; some begin with a capital."""
-    rng = np.random.default_rng(5)
-    kinds = (["red apples", "green pears", "blue plums"], ["hot tea", "cold milk", "warm wine"])
-    lines = [
-        " and ".join(str(rng.choice(kind)) for kind in kinds for _ in range(2)) for _ in range(700)
-    ]
-    path = tmp_path_factory.mktemp("text") / "text.txt"
-    path.write_text("".join(f"We had ({line}) today.\n" for line in lines), encoding="utf-8")
-    return path
+    return write_meals(tmp_path_factory.mktemp("text") / "text.txt", 700, "We had ({}) today.")
 
 
 @pytest.mark.parametrize("kind", ["biomedical-abstracts", "general-wikipedia", "legal-contracts"])

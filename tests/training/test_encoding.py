@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers.utils import ModelOutput
 
-from tests.conftest import TINY_TOKENS
 from tests.material.finetuning import sentences, tiny_adapted
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.heads import SEQUENCE
 from vocadapt.models.language_model import open_model
@@ -75,9 +75,8 @@ def test_labels_stand_on_word_initial_pieces_only(adapted, tokenizers):
         [x, 1, x, x, x, x, 0, 1, x, x, x, x],
         [x, 1, x, x, x, x, 0, 1, x, x, x, x],
     ]
-    assert batch["attention_mask"].sum(dim=1).tolist() == [12, 9] and batch["input_ids"][
-        1, 9:
-    ].tolist() == [0, 0, 0]
+    assert batch["attention_mask"].sum(dim=1).tolist() == [12, 9]
+    assert batch["input_ids"][1, 9:].tolist() == [0, 0, 0]
 
 
 def test_cutting_is_what_the_tokenizer_does(adapted, tokenizers):
@@ -142,20 +141,16 @@ def test_texts_and_pairs(adapted, tokenizers):
         Text("3", "heart", ("a",), "the cell"),
     ]
     views = encode_texts(texts, tokenizers, EncodingSettings()).views["base"]
-    assert (
-        tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"] and views[0].second == 0
-    )
+    assert tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"]
+    assert views[0].second == 0
     assert tokens(adapted, views[1]) == ["[CLS]", "[SEP]"]
     assert tokens(adapted, views[2]) == ["[CLS]", "heart", "[SEP]", "the", "cell", "[SEP]"]
     batch = build_batch(views, 0, [np.array([1])] * 3, SEQUENCE)
-    assert batch["token_type_ids"].tolist()[2] == [0, 0, 0, 1, 1, 1] and batch[
-        "labels"
-    ].tolist() == [1, 1, 1]
+    assert batch["token_type_ids"].tolist()[2] == [0, 0, 0, 1, 1, 1]
+    assert batch["labels"].tolist() == [1, 1, 1]
     own = adapted.tokenizer("heart", "the cell")
-    assert (
-        views[2].ids.tolist() == own["input_ids"]
-        and batch["token_type_ids"][2].tolist() == own["token_type_ids"]
-    )
+    assert views[2].ids.tolist() == own["input_ids"]
+    assert batch["token_type_ids"][2].tolist() == own["token_type_ids"]
 
 
 def test_pairs_longer_than_the_window_are_counted(tokenizers):
@@ -224,9 +219,8 @@ def test_what_cannot_be_encoded_is_refused(tokenizers):
 
 def test_outputs_and_targets():
     ner = Outputs.of(TASK_KINDS["ner"], sentences(5))
-    assert ner.names == ("O", "B-Disease", "I-Disease") and ner.kind.build_targets(
-        ("O", "I-Disease"), ner.index
-    ).tolist() == [0, 2]
+    assert ner.names == ("O", "B-Disease", "I-Disease")
+    assert ner.kind.build_targets(("O", "I-Disease"), ner.index).tolist() == [0, 2]
     assert Outputs.of(TASK_KINDS["ner"], [Sentence(("a",), ("B",))]).names == ("O", "B", "I")
     assert ner.predict(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32), EMPTY) == (
         "B-Disease",

@@ -101,9 +101,8 @@ def test_without_a_dev_split_a_run_is_judged_by_training_examples_and_never_by_t
     assert prepared.collapse_sample is None and not finetune(prepared).collapsed
     # Trained on the dev split too, there are no dev scores again.
     with_dev = prepare(adapted, ner_task(), replace(SHORT, with_dev=True))
-    assert with_dev.collapse_sample is not None and with_dev.collapse_sample[
-        0
-    ].examples == sentences(10)
+    assert with_dev.collapse_sample is not None
+    assert with_dev.collapse_sample[0].examples == sentences(10)
 
 
 def test_a_run_is_judged_by_a_fixed_sample_of_many_training_examples(adapted, monkeypatch):
@@ -112,9 +111,8 @@ def test_a_run_is_judged_by_a_fixed_sample_of_many_training_examples(adapted, mo
     first, again = (prepare(adapted, task, SHORT) for _ in range(2))
     assert first.collapse_sample is not None and again.collapse_sample is not None
     assert first.collapse_sample[0].examples == again.collapse_sample[0].examples
-    assert len(first.collapse_sample[0]) == 4 and set(first.collapse_sample[0].examples) < set(
-        sentences(10)
-    )
+    assert len(first.collapse_sample[0]) == 4
+    assert set(first.collapse_sample[0].examples) < set(sentences(10))
     assert any("4 of 10 training examples, drawn at random" in one for one in first.findings)
 
 
@@ -242,9 +240,8 @@ def test_rows_in_use_give_the_same_outputs(adapted):
         hidden = network.base_model(torch.from_numpy(renamed)[ids])[0]
     assert network.get_input_embeddings() is embeddings
     with torch.inference_mode():
-        assert torch.equal(network(ids).logits, whole) and torch.equal(
-            network.base_model(ids)[0], hidden
-        )
+        assert torch.equal(network(ids).logits, whole)
+        assert torch.equal(network.base_model(ids)[0], hidden)
 
 
 def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
@@ -261,9 +258,8 @@ def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
         for name, _ in first.named_parameters()
         if name.startswith("bert.") and ".pooler." not in name
     ]
-    assert len(body) == 37 and all(
-        torch.equal(first.get_parameter(name), stored[name]) for name in body
-    )
+    assert len(body) == 37
+    assert all(torch.equal(first.get_parameter(name), stored[name]) for name in body)
     assert first.config.id2label == {0: "a", 1: "b", 2: "c"}
     assert torch.equal(first.classifier.weight, again.classifier.weight)
     assert torch.equal(first.bert.pooler.dense.weight, again.bert.pooler.dense.weight)
@@ -359,10 +355,8 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
         )
     )
     assert run.dev == (0.1, 0.5, 0.3, 0.4) and run.examples == 40
-    assert (
-        all(torch.equal(run.network.state_dict()[name], value) for name, value in kept.items())
-        and kept
-    )
+    assert all(torch.equal(run.network.state_dict()[name], value) for name, value in kept.items())
+    assert kept
     assert "Stopped after epoch 4 of 9: 2 epochs without a better dev score." in run.findings
     assert "The weights are those of epoch 2, the best on dev." in run.findings
 
@@ -511,7 +505,8 @@ def test_labels_unseen_in_training_are_missed_and_reported(tiny_bert):
     )
     run = finetune(prepare(open_model(tiny_bert), task, FAST))
     assert "test holds labels that train lacks, so no model can find them: Drug." in run.findings
-    assert run.scores["base"].values["recall"] <= 0.5 and set(run.outputs.names) == {
+    assert run.scores["base"].values["recall"] <= 0.5
+    assert set(run.outputs.names) == {
         "O",
         "B-Disease",
         "I-Disease",
@@ -549,11 +544,9 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
     prepared, run = learned
     save_run(run, prepared, tmp_path / "run")
     again = load_run(tmp_path / "run")
-    assert (
-        again.outputs == run.outputs
-        and again.seed == 1
-        and again.record["scores"]["pooled"]["f1"] == 1.0
-    )
+    assert again.outputs == run.outputs
+    assert again.seed == 1
+    assert again.record["scores"]["pooled"]["f1"] == 1.0
     stored, fresh = (
         load_logits(tmp_path / "run"),
         again.logits(prepared.task.split("test").examples),
@@ -602,13 +595,11 @@ def test_presets_are_the_papers():
     poerner, exbert, thesis = (
         FINETUNING_PRESETS[name].settings for name in ("poerner", "exbert", "thesis")
     )
-    assert (poerner.epochs, poerner.batch, poerner.lr, poerner.warm_up, poerner.chunk) == (
-        100,
-        32,
-        1e-5,
-        0.1,
-        30,
-    )
+    assert poerner.epochs == 100
+    assert poerner.batch == 32
+    assert poerner.lr == 1e-5
+    assert poerner.warm_up == 0.1
+    assert poerner.chunk == 30
     assert poerner.with_dev and len(FINETUNING_PRESETS["poerner"].seeds) == 8
     assert (exbert.epochs, exbert.batch, exbert.lr, exbert.top) == (3, 20, 1e-5, 3)
     assert (thesis.epochs, thesis.batch, thesis.lr, thesis.length) == (10, 8, 2e-5, 512)
@@ -629,4 +620,5 @@ def test_the_record_is_strict_json(learned, tmp_path):
     record = json.loads(
         (tmp_path / "run" / "run.json").read_text(encoding="utf-8"), parse_constant=pytest.fail
     )
-    assert record["outputs"] == ["O", "B-Disease", "I-Disease"] and record["trained_on"] == "mixed"
+    assert record["outputs"] == ["O", "B-Disease", "I-Disease"]
+    assert record["trained_on"] == "mixed"

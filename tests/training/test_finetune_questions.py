@@ -9,9 +9,11 @@ import pytest
 import torch
 from transformers.utils import ModelOutput
 
-from tests.conftest import build_tiny_bert
+from tests.material.adapted import adapted_folder
+from tests.material.commands import run_line
 from tests.material.finetuning import tiny_adapted
-from tests.models.test_adapted_model import adapted_folder
+from tests.material.questions import LONG, questions, squad
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION
@@ -35,7 +37,6 @@ from vocadapt.training.tasks.task import Task
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QA = Outputs(TASK_KINDS["qa"], ("start", "end"))
-LONG = " ".join(["the patients with tachycardia, and placebo"] * 30)  # 7 words each
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,8 @@ def test_words_without_tokens_are_no_answer(tokenizers):
     rows = compute_logits(Echo(), encode_questions([question], tokenizers, EncodingSettings()), 0)[
         "base"
     ][0]
-    assert rows[1].tolist() == [LOWEST, LOWEST] and QA.predict(rows, question) in (
+    assert rows[1].tolist() == [LOWEST, LOWEST]
+    assert QA.predict(rows, question) in (
         "heart",
         "placebo",
     )
@@ -128,24 +130,9 @@ def test_training_chunks_are_equal_under_every_tokenization_and_contain_the_answ
         assert (start == 0) == (end == 0) == (words[0] not in view.rows)
         if start:
             holding += 1
-            assert end - start == 3 and set(
-                view.rows[(view.places >= start) & (view.places <= end)]
-            ) == set(words)
+            assert end - start == 3
+            assert set(view.rows[(view.places >= start) & (view.places <= end)]) == set(words)
     assert 1 <= holding <= 2
-
-
-def questions(count):
-    """Contexts of four words in an order of their own; the answer is the one disease."""
-    rng, found = np.random.default_rng(0), []
-    for place in range(count):
-        words = ["placebo", "trial", "group"]
-        at = int(rng.integers(4))
-        words.insert(at, ("tachycardia", "cancer")[place % 2])
-        start = len(" ".join([*words[:at], ""])) if at else 0
-        found.append(
-            Question(str(place), "the disease", " ".join(words), (Answer(words[at], start),))
-        )
-    return tuple(found)
 
 
 def test_answers_are_learned_by_heart(adapted):
@@ -180,26 +167,6 @@ def test_a_question_longer_than_the_window_is_named(tokenizers):
     for encode in (encode_questions, encode_for_training):
         with pytest.raises(InputError, match=r"q7.* 61 .*64 has room for (59|60)"):
             encode(asked, tokenizers, EncodingSettings(64))
-
-
-def squad(path, asked):
-    paragraphs = [
-        {
-            "context": q.context,
-            "qas": [
-                {
-                    "id": q.id,
-                    "question": q.question,
-                    "answers": [{"text": a.text, "answer_start": a.start} for a in q.answers],
-                }
-            ],
-        }
-        for q in asked
-    ]
-    path.write_text(
-        json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8"
-    )
-    return path
 
 
 @pytest.mark.parametrize(
@@ -256,60 +223,20 @@ def test_zero_shot_a_run_is_adapted_and_then_tested_on_what_it_never_saw(tmp_pat
     )
     base = build_tiny_bert(tmp_path / "base")
     train = ["--train", str(general), "--num-epochs", "2", "--learning-rate", "1e-2"]
-    assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(base),
-                "--task",
-                "qa",
-                *train,
-                "--out",
-                str(tmp_path / "run"),
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"finetune --model {base} --task qa", *train, "--out", tmp_path / "run") == 0
     folder = adapted_folder(tmp_path / "run", tmp_path / "adapted")
     capsys.readouterr()
     assert main(["evaluate", "--run", str(folder), "--test", str(domain), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["scorer"] == "squad" and list(answer["seeds"][0]["scores"]) == [
+    assert answer["scorer"] == "squad"
+    assert list(answer["seeds"][0]["scores"]) == [
         "base",
         "adapted",
         "pooled",
     ]
-    assert (
-        main(
-            [
-                "predict",
-                "--model",
-                str(folder),
-                str(domain),
-                "--out",
-                str(tmp_path / "said.json"),
-                "--json",
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"predict --model {folder} {domain} --out {tmp_path}/said.json --json") == 0
     capsys.readouterr()
-    assert (
-        main(
-            [
-                "score",
-                "--gold",
-                str(domain),
-                "--predicted",
-                str(tmp_path / "said.json"),
-                "--kind",
-                "qa",
-                "--json",
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"score --gold {domain} --predicted {tmp_path}/said.json --kind qa --json") == 0
     assert json.loads(capsys.readouterr().out)["f1"] == answer["mean"]["f1"]
     head = [
         dict(open_model(path).network.named_parameters()) for path in (tmp_path / "run", folder)

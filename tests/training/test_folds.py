@@ -1,13 +1,11 @@
 """All folds in one call, documents as examples, and long texts: from the command line, with a
 tiny model."""
 
-import json
-
 import pytest
 
-from tests.conftest import build_tiny_bert
+from tests.material.commands import run_line
 from tests.material.finetuning import texts
-from vocadapt.cli import main
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli.training.finetune import render_scores
 from vocadapt.lab.results.leaderboards import build_entry
 from vocadapt.lab.results.runs import load_training_examples, open_runs
@@ -18,23 +16,12 @@ from vocadapt.training.finetune.run_files import load_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-QUICK = ["--num-epochs", "1", "--batch-size", "4", "--learning-rate", "1e-2"]
+QUICK = "--num-epochs 1 --batch-size 4 --learning-rate 1e-2"
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return build_tiny_bert(tmp_path_factory.mktemp("model") / "base")
-
-
-@pytest.fixture
-def ask(capsys):
-    def run(*arguments, code=0):
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--json"]) == code
-        out, err = capsys.readouterr()
-        return err if code else json.loads(out, parse_constant=pytest.fail)
-
-    return run
 
 
 def rows(count, seed=0):
@@ -64,19 +51,7 @@ def folded(tmp_path):
 def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_path):
     out = tmp_path / "out"
     answer = ask(
-        "finetune",
-        "--model",
-        model,
-        "--task",
-        folded,
-        "--fold",
-        "all",
-        "--seeds",
-        1,
-        2,
-        *QUICK,
-        "--out",
-        out,
+        f"finetune --model {model} --task {folded} --fold all --seeds 1 2 {QUICK} --out {out}"
     )
     assert [(one["seed"], one["fold"]) for one in answer["seeds"]] == [
         (1, 1),
@@ -98,9 +73,8 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
         any("labels that train lacks" in said for said in one["findings"])
         for one in answer["seeds"]
     ]
-    assert unseen == [False, False, True, True, False, False] and not any(
-        "lacks" in said for said in answer["findings"]
-    )
+    assert unseen == [False, False, True, True, False, False]
+    assert not any("lacks" in said for said in answer["findings"])
     runs = load_runs(out)
     assert [(run.seed, run.record["fold"]) for run in runs] == [
         (1, 1),
@@ -114,11 +88,9 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
         "k", open_runs(out), runs[0].scorer("accuracy")
     )  # on the leaderboard: all folds together
     own = entry.tallies["base"][0]
-    assert (
-        entry.seeds == (1, 2)
-        and len(entry.examples) == 19
-        and sum(len(tally.rows) for tally in own) == 19
-    )
+    assert entry.seeds == (1, 2)
+    assert len(entry.examples) == 19
+    assert sum(len(tally.rows) for tally in own) == 19
     right = sum(
         run.test_predictions.predicted["base"][place] == gold
         for run in runs[:3]
@@ -144,23 +116,10 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
 
 
 def test_one_fold_is_as_it_was(model, folded, ask, tmp_path):
-    answer = ask(
-        "finetune",
-        "--model",
-        model,
-        "--task",
-        folded,
-        "--fold",
-        3,
-        *QUICK,
-        "--out",
-        tmp_path / "out",
-    )
-    assert (
-        answer["task"] == "k, fold 3"
-        and len(answer["seeds"]) == 1
-        and (tmp_path / "out" / "run.json").is_file()
-    )
+    answer = ask(f"finetune --model {model} --task {folded} --fold 3 {QUICK} --out {tmp_path}/out")
+    assert answer["task"] == "k, fold 3"
+    assert len(answer["seeds"]) == 1
+    assert (tmp_path / "out" / "run.json").is_file()
 
 
 def test_a_task_without_folds_has_no_all(model, tmp_path, ask):
@@ -191,25 +150,8 @@ HALLMARKS = """index\tsentence\tlabels
 
 def test_documents_are_trained_on_and_scored_as_documents(model, tmp_path, ask):
     (tmp_path / "h.tsv").write_text(HALLMARKS, encoding="utf-8")
-    given = [
-        "--task",
-        "multilabel",
-        "--train",
-        tmp_path / "h.tsv",
-        "--test",
-        tmp_path / "h.tsv",
-        *QUICK,
-    ]
-    answer = ask(
-        "finetune",
-        "--model",
-        model,
-        *given,
-        "--example-unit",
-        "document",
-        "--out",
-        tmp_path / "out",
-    )
+    given = f"--task multilabel --train {tmp_path}/h.tsv --test {tmp_path}/h.tsv {QUICK}"
+    answer = ask(f"finetune --model {model} {given} --example-unit document --out {tmp_path}/out")
     (run,) = load_runs(tmp_path / "out")
     assert [example.id for example in run.test_predictions.split.examples] == ["1", "2", "3"]
     assert run.test_predictions.split.gold == (("0",), ("0", "1"), ()) and run.unit == "document"
@@ -226,42 +168,23 @@ def test_documents_are_trained_on_and_scored_as_documents(model, tmp_path, ask):
         'kind = "multilabel"\nunit = "document"\n[splits]\ntrain = "h.tsv"\ntest = "h.tsv"\n',
         encoding="utf-8",
     )
-    same = ask("finetune", "--model", model, "--task", toml, *QUICK, "--out", tmp_path / "toml")
+    same = ask(f"finetune --model {model} --task {toml} {QUICK} --out {tmp_path}/toml")
     assert same["seeds"][0]["scores"] == answer["seeds"][0]["scores"]
 
 
 def test_documents_where_there_are_none(model, tmp_path, ask):
     (tmp_path / "t.tsv").write_text(rows(8), encoding="utf-8")
-    given = [
-        "--model",
-        model,
-        "--train",
-        tmp_path / "t.tsv",
-        "--example-unit",
-        "document",
-        "--out",
-        tmp_path / "out",
-    ]
-    assert "Only multilabel" in ask("finetune", *given, "--task", "classification", code=2)
+    line = (
+        f"finetune --model {model} --train {tmp_path}/t.tsv --example-unit document"
+        f" --out {tmp_path}/out --task"
+    )
+    assert "Only multilabel" in ask(line, "classification", code=2)
     (tmp_path / "t.tsv").write_text("a\tx\nb\ty\n", encoding="utf-8")
-    assert "which document" in ask("finetune", *given, "--task", "multilabel", code=2)
+    assert "which document" in ask(line, "multilabel", code=2)
     (tmp_path / "u.toml").write_text(
         'kind = "ner"\nunit = "page"\n[splits]\ntrain = "t.tsv"\n', encoding="utf-8"
     )
-    assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(model),
-                "--task",
-                str(tmp_path / "u.toml"),
-                "--out",
-                str(tmp_path / "out"),
-            ]
-        )
-        == 2
-    )
+    assert run_line(f"finetune --model {model} --task {tmp_path}/u.toml --out {tmp_path}/out") == 2
 
 
 def test_a_long_document_is_read_in_parts_and_reported(model, tmp_path, ask):
@@ -269,15 +192,7 @@ def test_a_long_document_is_read_in_parts_and_reported(model, tmp_path, ask):
         ["the heart was tachycardia"] * 40
     )  # 160 words; the tiny model reads 64 pieces at once
     (tmp_path / "l.tsv").write_text(f"{long}\tx\nthe heart\ty\n", encoding="utf-8")
-    given = [
-        "--task",
-        "classification",
-        "--train",
-        tmp_path / "l.tsv",
-        "--test",
-        tmp_path / "l.tsv",
-        *QUICK,
-    ]
-    answer = ask("finetune", "--model", model, *given, "--out", tmp_path / "out")
+    given = f"--task classification --train {tmp_path}/l.tsv --test {tmp_path}/l.tsv {QUICK}"
+    answer = ask(f"finetune --model {model} {given} --out {tmp_path}/out")
     wanted = "1 of 2 texts longer than the window, divided into parts whose logits are averaged."
     assert {f"train: {wanted}", f"test: {wanted}"} <= set(answer["findings"])

@@ -13,11 +13,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.text.glossary import read_glossary
 from vocadapt.training import grounding
 from vocadapt.training.grounding import build_grounder, ground_embeddings
-from vocadapt.vocabulary.initializers.initialize import (
-    InitializerSettings,
-    Materials,
-    initialize,
-)
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials, initialize
 from vocadapt.vocabulary.initializers.materials import GroundingSettings
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
@@ -123,7 +119,7 @@ def test_a_glossary_of_other_words_is_refused(model):
 
 
 def test_a_model_without_a_head_is_refused(tmp_path):
-    from tests.conftest import build_tiny_bert
+    from tests.material.tiny_bert import build_tiny_bert
 
     model = open_model(build_tiny_bert(tmp_path / "bare", "BertModel"))
     with pytest.raises(InputError, match="BertModel has none"):

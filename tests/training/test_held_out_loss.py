@@ -1,14 +1,12 @@
 """The held-out loss: its interval, its verdict, and equality with the loss of the saved model."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from tests.training.test_continued_pretraining import QUICK, trained
-from vocadapt.cli import main
+from tests.material.pretraining import QUICK, trained
 from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
     WindowSettings,
@@ -179,40 +177,15 @@ def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, lo
 
 
 def test_the_command_answers_with_the_interval_and_the_verdict(
-    tiny_bert, long_text, tmp_path, capsys
+    tiny_bert, long_text, tmp_path, ask, show
 ):
-    command = [
-        "pretrain",
-        "--model",
-        str(tiny_bert),
-        "--stage",
-        "continued",
-        "--corpus",
-        str(long_text),
-        "--length",
-        "16",
-    ]
-    assert (
-        main(
-            [
-                *command,
-                "--tokens",
-                "512",
-                "--batch-size",
-                "8",
-                "--out",
-                str(tmp_path / "a"),
-                "--json",
-            ]
-        )
-        == 0
+    line = (
+        f"pretrain --model {tiny_bert} --stage continued --corpus {long_text} --length 16"
+        " --tokens 512 --batch-size 8"
     )
-    answer = json.loads(capsys.readouterr().out)
+    answer = ask(f"{line} --out {tmp_path}/a")
     low, high = answer["loss_interval"]["after"]
     assert low < answer["loss_per_character"]["after"] < high
     assert answer["loss_change"]["verdict"] in (TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE)
-    assert (
-        main([*command, "--tokens", "512", "--batch-size", "8", "--out", str(tmp_path / "b")]) == 0
-    )
-    told = capsys.readouterr().out
-    assert "95% interval" in told and "change" in told
+    shown = show(f"{line} --out {tmp_path}/b")
+    assert "95% interval" in shown and "change" in shown

@@ -11,11 +11,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training import joined_states
 from vocadapt.training.joined_states import PieceJoiner, StateReader, fit_state_map
-from vocadapt.vocabulary.initializers.initialize import (
-    InitializerSettings,
-    Materials,
-    initialize,
-)
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings, Materials, initialize
 from vocadapt.vocabulary.initializers.materials import JoinSettings
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 

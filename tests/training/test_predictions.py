@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.material.commands import run_line
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.examples.examples import SUPERFLUOUS
@@ -146,9 +147,8 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
     scattered = replace(
         gold, examples=tuple(replace(example, document="") for example in gold.examples)
     )
-    assert found.constants[0] == found.majority and not is_collapsed(
-        [score], score_baseline(TASK_KINDS["multilabel"], scattered)
-    )
+    assert found.constants[0] == found.majority
+    assert not is_collapsed([score], score_baseline(TASK_KINDS["multilabel"], scattered))
     against("relations", "x\ny\n")
     plain = TASK_KINDS["relations"].read_split(tmp_path / "gold.relations")
     assert score_baseline(TASK_KINDS["relations"], plain, "accuracy").majority == 0.5
@@ -195,43 +195,20 @@ def test_predictions_of_something_else_are_refused(against, kind, text, said):
 
 
 @pytest.fixture
-def score(tmp_path, capsys, monkeypatch):
+def score(tmp_path, ask, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def score(kind, *options, **files):
+    def score(kind, options="", **files):
         for name, text in {"gold": GOLD[kind], **files}.items():
             (tmp_path / name).write_text(text)
-        assert (
-            main(
-                [
-                    "score",
-                    "--gold",
-                    "gold",
-                    "--predicted",
-                    "said",
-                    "--kind",
-                    kind,
-                    *options,
-                    "--json",
-                ]
-            )
-            == 0
-        )
-        return json.loads(capsys.readouterr().out)
+        return ask(f"score --gold gold --predicted said --kind {kind} {options}")
 
     return score
 
 
 def test_score_on_the_command_line(score):
-    answer = score(
-        "ner",
-        "--scorer",
-        "entity-strict",
-        "token",
-        "--seed",
-        "4",
-        said="No O\ngout B-D\n\nIt B-D\n",
-    )
+    options = "--scorer entity-strict token --seed 4"
+    answer = score("ner", options, said="No O\ngout B-D\n\nIt B-D\n")
     assert (answer["f1"], answer["precision"], answer["recall"]) == (pytest.approx(2 / 3), 0.5, 1.0)
     assert answer["definition"] == TASK_KINDS["ner"].scorer().about and answer["metric"] == "f1"
     assert list(answer["scores"]) == ["entity-strict", "token"] and answer["interval"]["seed"] == 4
@@ -239,41 +216,19 @@ def test_score_on_the_command_line(score):
 
 
 def test_score_against_other_predictions(score):
-    other = "3\ty\n7\ty\n"
-    answer = score(
-        "relations",
-        "--scorer",
-        "accuracy",
-        "--against",
-        "other",
-        "--rounds",
-        "50",
-        said="3\tx\n7\ty\n",
-        other=other,
-    )
+    options = "--scorer accuracy --against other --rounds 50"
+    answer = score("relations", options, said="3\tx\n7\ty\n", other="3\ty\n7\ty\n")
     found = answer["against"]
     assert (found["a"], found["b"], found["difference"], found["p_mcnemar"]) == (0.5, 1.0, 0.5, 1.0)
 
 
-def test_mcnemar_of_documents_is_not_given_and_that_is_reported(score, capsys):
-    options = (
-        "--scorer",
-        "accuracy",
-        "--against",
-        "other",
-        "--example-unit",
-        "document",
-        "--rounds",
-        "20",
-    )
+def test_mcnemar_of_documents_is_not_given_and_that_is_reported(score, show):
+    options = "--scorer accuracy --against other --example-unit document --rounds 20"
     files = {"said": "0_1,1_0\n0_0,1_1\n0_0,1_0\n", "other": "0_0,1_0\n0_0,1_0\n0_0,1_0\n"}
-    found = score("multilabel", *options, **files)["against"]
+    found = score("multilabel", options, **files)["against"]
     assert found["p_mcnemar"] is None and found["units"] == 2
-    assert (
-        main(["score", "--gold", "gold", "--predicted", "said", "--kind", "multilabel", *options])
-        == 0
-    )
-    assert "it needs single examples as units, not documents" in capsys.readouterr().out
+    shown = show(f"score --gold gold --predicted said --kind multilabel {options}")
+    assert "it needs single examples as units, not documents" in shown
 
 
 @pytest.mark.parametrize(
@@ -287,35 +242,15 @@ def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gold").write_text(GOLD["relations"])
     (tmp_path / "said").write_text("x\ny\n")
-    assert (
-        main(
-            [
-                "score",
-                "--gold",
-                "gold",
-                "--predicted",
-                "said",
-                "--kind",
-                "relations",
-                *options.split(),
-            ]
-        )
-        == 2
-    )
+    assert run_line("score --gold gold --predicted said --kind relations", *options.split()) == 2
     assert said in capsys.readouterr().err
 
 
 def test_score_without_draws_and_by_sentence(score):
-    answer = score(
-        "multilabel",
-        "--rounds",
-        "0",
-        "--example-unit",
-        "example",
-        said="0_1,1_0\n0_0,1_0\n0_0,1_0\n",
-    )
+    said = "0_1,1_0\n0_0,1_0\n0_0,1_0\n"
+    answer = score("multilabel", "--rounds 0 --example-unit example", said=said)
     assert "interval" not in answer and answer["units"] == 3
-    assert score("multilabel", "--rounds", "0", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")["units"] == 2
+    assert score("multilabel", "--rounds 0", said=said)["units"] == 2
 
 
 def test_i_without_b_is_reported_for_the_gold_file(score, tmp_path):
@@ -338,9 +273,8 @@ def test_the_table_for_people_and_the_forms_in_the_help(score, capsys):
 def test_tasks_on_the_command_line(capsys):
     assert main(["tasks", "--json"]) == 0
     every = json.loads(capsys.readouterr().out)
-    assert len(every) > 60 and {"name", "kind", "labels", "sizes", "license", "metric"} <= set(
-        every[0]
-    )
+    assert len(every) > 60
+    assert {"name", "kind", "labels", "sizes", "license", "metric"} <= set(every[0])
     assert main(["tasks", "list", "--kind", "qa"]) == 0
     assert "qa/Covid-QA" in (out := capsys.readouterr().out) and "mtl/" not in out
     assert main(["tasks", "card", "biobert/Species-800"]) == 0
@@ -351,21 +285,7 @@ def test_tasks_on_the_command_line(capsys):
 
 def test_tasks_download_on_the_command_line(capsys, tmp_path, shared):
     source = shared / "data/qa"
-    assert (
-        main(
-            [
-                "tasks",
-                "download",
-                "covid-qa",
-                "--from",
-                str(source),
-                "--out",
-                str(tmp_path / "q"),
-                "--json",
-            ]
-        )
-        == 0
-    )
+    assert run_line(f"tasks download covid-qa --from {source} --out {tmp_path}/q --json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["out"] == str(tmp_path / "q") and answer["examples"] == {"test": 1380}
     assert answer["findings"] == [

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.material.pretraining import SMALL, write_meals
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
@@ -30,22 +31,12 @@ from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.families.wordpiece_training import train_wordpiece
 
 UNCASED = Splitter.bert()
-QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 60, seed=1)
-SHORT = replace(QUICK, tokens=16 * 8)
-SMALL = ScratchSettings(vocabulary=90, layers=1, hidden=32, training=QUICK)
+SHORT = replace(SMALL.training, tokens=16 * 8)
 
 
 @pytest.fixture
 def text(tmp_path):
-    """Lines in which each word follows from its neighbors: counts alone cannot guess them."""
-    rng = np.random.default_rng(5)
-    kinds = (["red apples", "green pears", "blue plums"], ["hot tea", "cold milk", "warm wine"])
-    lines = [
-        " and ".join(str(rng.choice(kind)) for kind in kinds for _ in range(2)) for _ in range(900)
-    ]
-    path = tmp_path / "text.txt"
-    path.write_text("".join(f"We had {line} today.\n" for line in lines), encoding="utf-8")
-    return path
+    return write_meals(tmp_path / "text.txt")
 
 
 def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, tmp_path):
@@ -81,7 +72,7 @@ def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, t
 
 def blocks_of(text, tmp_path):
     material = write_training_text(open_corpus([text]), UNCASED, tmp_path)
-    return pack_blocks(material.sentences, vocabulary_for(material), QUICK.length)
+    return pack_blocks(material.sentences, vocabulary_for(material), SMALL.training.length)
 
 
 def vocabulary_for(material):
@@ -134,7 +125,7 @@ def test_what_is_frozen_does_not_move(text, tmp_path):
     for name, value in network.named_parameters():
         value.requires_grad = "encoder" not in name
     before = weights(network)
-    trained = train_masked(network, blocks, QUICK, tmp_path)
+    trained = train_masked(network, blocks, SMALL.training, tmp_path)
     moved = {
         name for name, value in weights(network).items() if not np.array_equal(value, before[name])
     }
@@ -175,7 +166,9 @@ def test_a_speed_is_reported_after_some_seconds(text, tmp_path, monkeypatch):
 
 def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path, monkeypatch):
     monkeypatch.setattr(validation, "WRITE_SECONDS", 0.0)
-    settings = replace(SMALL, training=replace(QUICK, tokens=16 * 8 * 40, save_minutes=1e-6))
+    settings = replace(
+        SMALL, training=replace(SMALL.training, tokens=16 * 8 * 40, save_minutes=1e-6)
+    )
 
     def progress(fraction, message=""):
         if "step 35 " in message:
@@ -194,7 +187,7 @@ def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path
 def test_a_network_without_a_head_is_refused(text, tmp_path, make_bert):
     network = open_model(make_bert(head="BertModel")).network
     with pytest.raises(InputError, match="no masked-language-model head"):
-        train_masked(network, blocks_of(text, tmp_path), QUICK, tmp_path)
+        train_masked(network, blocks_of(text, tmp_path), SMALL.training, tmp_path)
 
 
 def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
@@ -326,7 +319,9 @@ def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
 @pytest.mark.slow
 def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text, tmp_path):
     """Word vectors that several threads trained gave other weights at every run."""
-    settings = replace(SMALL, training=replace(QUICK, tokens=16 * 8 * 12, save_minutes=1e-6))
+    settings = replace(
+        SMALL, training=replace(SMALL.training, tokens=16 * 8 * 12, save_minutes=1e-6)
+    )
     assert not settings.random_rows
 
     def stop_at(message_part):

@@ -43,11 +43,9 @@ def test_collapsed_is_never_leaving_the_baseline():
     gold = [("0",)] * 6 + [("1",)] * 4
     baseline = baseline_given("relations", gold, "accuracy")
     assert baseline == Baseline(0.6, (0.6, 0.4))
-    assert (
-        is_collapsed([0.6, 0.6, 0.6], baseline)
-        and is_collapsed([0.4, 0.6], baseline)
-        and is_collapsed([0.5], baseline)
-    )
+    assert is_collapsed([0.6, 0.6, 0.6], baseline)
+    assert is_collapsed([0.4, 0.6], baseline)
+    assert is_collapsed([0.5], baseline)
     assert not is_collapsed([0.6, 0.7, 0.6], baseline)
     assert not is_collapsed([], baseline)
 

@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from tests.conftest import TINY_TOKENS, build_tiny_bert
+from tests.material.adapted import adapted_folder
+from tests.material.commands import run_line
 from tests.material.finetuning import sentences, tiny_adapted
-from tests.models.test_adapted_model import adapted_folder
-from tests.training.test_finetune_questions import questions, squad
+from tests.material.questions import questions, squad
+from tests.material.tiny_bert import TINY_TOKENS, build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
@@ -54,9 +55,8 @@ def test_fingerprints_are_read_back_and_hold_no_text(tmp_path):
     assert read_seen(tmp_path) is None
     seen = fingerprint_examples([Text("1", "a secret", None)])
     write_seen(seen, tmp_path)
-    assert read_seen(tmp_path) == seen and "secret" not in (tmp_path / "trained_on.txt").read_text(
-        encoding="utf-8"
-    )
+    assert read_seen(tmp_path) == seen
+    assert "secret" not in (tmp_path / "trained_on.txt").read_text(encoding="utf-8")
     (tmp_path / "trained_on.txt").write_text("a secret\n", encoding="utf-8")
     with pytest.raises(InputError, match="fingerprint"):
         read_seen(tmp_path)
@@ -94,17 +94,8 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     mixed = squad(tmp_path / "mixed.json", (*pool[:8], *asked(pool[8:10])))
     base, train = build_tiny_bert(tmp_path / "base"), ["--task", "qa", "--num-epochs", "1"]
     assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(base),
-                *train,
-                "--train",
-                str(general),
-                "--out",
-                str(tmp_path / "clean"),
-            ]
+        run_line(
+            f"finetune --model {base}", *train, "--train", general, "--out", tmp_path / "clean"
         )
         == 0
     )
@@ -116,18 +107,7 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     # Two of the test's questions in training, and a second training without them: the folder
     # remembers.
     assert (
-        main(
-            [
-                "finetune",
-                "--model",
-                str(base),
-                *train,
-                "--train",
-                str(mixed),
-                "--out",
-                str(tmp_path / "mixed"),
-            ]
-        )
+        run_line(f"finetune --model {base}", *train, "--train", mixed, "--out", tmp_path / "mixed")
         == 0
     )
     again = ["--train", str(general), "--out", str(tmp_path / "again")]
@@ -139,7 +119,7 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     assert (code, answer["seen"]) == (0, 2)
 
 
-def test_zero_shot_in_one_command(tmp_path, capsys):
+def test_zero_shot_in_one_command(tmp_path, ask):
     pool = questions(20)
     general, domain = (
         squad(tmp_path / "general.json", pool[:8]),
@@ -156,24 +136,16 @@ def test_zero_shot_in_one_command(tmp_path, capsys):
         EmbeddingSpace(tuple(words), rng.normal(size=(len(words), 16)).astype(np.float32)),
         tmp_path / "vectors",
     )
-    given = [
-        "--model",
-        str(build_tiny_bert(tmp_path / "base")),
-        "--train",
-        str(general),
-        "--num-epochs",
-        "1",
-    ]
-    given = ["zero-shot", *given, "--vectors", str(tmp_path / "vectors"), "--json", "--test"]
-    capsys.readouterr()
-    assert main([*given, str(domain), "--limit", "5", "--out", str(tmp_path / "out")]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    line = (
+        f"zero-shot --model {build_tiny_bert(tmp_path / 'base')} --train {general} --num-epochs 1"
+        f" --vectors {tmp_path}/vectors"
+    )
+    answer = ask(f"{line} --test {domain} --limit 5 --out {tmp_path}/out")
     assert (answer["seen"], answer["examples"], answer["of"]) == (0, 5, 12)
     assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
     kept = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
-    assert kept["mean"] == answer["mean"] and kept["findings"] == [
-        "test: 5 of 12 examples, drawn at random."
-    ]
+    assert kept["mean"] == answer["mean"]
+    assert kept["findings"] == ["test: 5 of 12 examples, drawn at random."]
     head = [
         open_model(tmp_path / "out" / name).network.state_dict()["qa_outputs.weight"]
         for name in ("general", "adapted")
@@ -182,8 +154,8 @@ def test_zero_shot_in_one_command(tmp_path, capsys):
 
     # One context of the general questions in the test: refused before anything is trained.
     tainted = squad(tmp_path / "tainted.json", (*asked(pool[8:]), pool[0]))
-    assert main([*given, str(tainted), "--out", str(tmp_path / "no")]) == 2
-    assert "of 13 questions" in capsys.readouterr().err and not (tmp_path / "no").exists()
+    assert "of 13 questions" in ask(f"{line} --test {tainted} --out {tmp_path}/no", code=2)
+    assert not (tmp_path / "no").exists()
 
 
 def asked(found):

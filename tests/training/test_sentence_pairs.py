@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.material.lab import KNOWN, NEW
-from tests.models.test_exbert_adapt import made
-from tests.training.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
+from tests.material.blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
+from tests.material.exbert import made
+from tests.material.pretraining import QUICK_PAIRS
 from vocadapt.cli import main
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.add_extension import add_extension
@@ -27,25 +27,10 @@ from vocadapt.training.masked.sentence_pairs import (
     _replace_second_segments,
     pack_pairs,
 )
-from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.training_text import write_training_text
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-QUICK = MaskedSettings(length=32, batch=8, lr=3e-3, tokens=32 * 8 * 6)
-
-
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory):
-    """Forty documents of eight sentences, parted by empty lines."""
-    rng = np.random.default_rng(1)
-    sentences = [
-        [" ".join(rng.choice([*KNOWN, *NEW], size=6)) + " ." for _ in range(8)] for _ in range(40)
-    ]
-    file = tmp_path_factory.mktemp("text") / "documents.txt"
-    file.write_text("\n\n".join("\n".join(own) for own in sentences) + "\n", encoding="utf-8")
-    return file
 
 
 def packed(tmp_path, text, length=9, **more):
@@ -66,9 +51,8 @@ def test_what_follows_is_cut_in_the_middle_and_half_of_it_swapped(tmp_path):
             0
         ] * (9 - len(whole))
     assert pairs.counts[0] == 0 and pairs.counts.sum() == int((pairs.ids != 0).sum())
-    assert pairs.to_dict()["true_next"] == 0.5 and pairs.to_dict()["padding"] == pytest.approx(
-        (pairs.ids == 0).mean()
-    )
+    assert pairs.to_dict()["true_next"] == 0.5
+    assert pairs.to_dict()["padding"] == pytest.approx((pairs.ids == 0).mean())
 
 
 def test_blocks_hold_as_many_sentences_as_fit_and_too_long_ones_are_cut_at_their_ends(tmp_path):
@@ -100,12 +84,10 @@ def test_a_document_of_many_sentences_is_read_in_one_go_and_reported(tmp_path):
         file, vocabulary, 11, progress=lambda fraction, message="": seen.append((fraction, message))
     )
     assert (len(made), made.documents) == (10_000, 2)  # four sentences of two wordpieces a pair
-    assert (
-        len(seen) == 4
-        and seen == sorted(seen)
-        and 0.99 < seen[-1][0] <= 1
-        and "40,000 lines" in seen[-1][1]
-    )
+    assert len(seen) == 4
+    assert seen == sorted(seen)
+    assert 0.99 < seen[-1][0] <= 1
+    assert "40,000 lines" in seen[-1][1]
 
 
 def test_without_an_empty_line_every_line_is_a_document_of_sentences(tmp_path):
@@ -155,11 +137,9 @@ def test_the_search_for_empty_lines_reports_progress_and_can_be_stopped(tmp_path
         lambda fraction, message="": seen.append((fraction, message)),
         documents=True,
     )
-    assert (
-        seen == sorted(seen, key=lambda told: told[0])
-        and seen[0] == (0.3, "looking for empty lines")
-        and seen[-1][0] == 1
-    )
+    assert seen == sorted(seen, key=lambda told: told[0])
+    assert seen[0] == (0.3, "looking for empty lines")
+    assert seen[-1][0] == 1
 
     def stop(fraction, message=""):
         raise Canceled
@@ -209,18 +189,15 @@ def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path
 @pytest.mark.parametrize("stage", ["continued", "embeddings"])
 def test_training_on_pairs_counts_their_loss_apart(stage, make_bert, documents, tmp_path):
     source = make_bert(head="BertForPreTraining")
-    settings = ContinuedSettings(stage, nsp=True, training=QUICK)
+    settings = ContinuedSettings(stage, nsp=True, training=QUICK_PAIRS)
     done = continue_pretraining(open_model(source), open_corpus([documents]), settings, tmp_path)
     told = done.to_dict()
-    assert [step for step, _ in told["next_curve"]] == [step for step, _ in told["curve"]] and len(
-        told["curve"]
-    ) == 6
+    assert [step for step, _ in told["next_curve"]] == [step for step, _ in told["curve"]]
+    assert len(told["curve"]) == 6
     assert abs(told["next_curve"][0][1] - np.log(2)) < 0.5 < told["curve"][0][1]
-    assert (
-        told["of_documents"] == 40
-        and told["true_next"] == pytest.approx(0.5, abs=0.02)
-        and 0 < told["padding"] < 0.5
-    )
+    assert told["of_documents"] == 40
+    assert told["true_next"] == pytest.approx(0.5, abs=0.02)
+    assert 0 < told["padding"] < 0.5
     head = "cls.seq_relationship.weight"
     before, after = (
         open_model(source).network.state_dict()[head],
@@ -234,7 +211,7 @@ def test_the_stage_extension_on_pairs_trains_no_head_unless_requested(
     train_heads, make_bert, documents, tmp_path
 ):
     source = made("exbert-s3", tmp_path / "e", make_bert(head="BertForPreTraining"), documents)
-    settings = ContinuedSettings("extension", train_heads, nsp=True, training=QUICK)
+    settings = ContinuedSettings("extension", train_heads, nsp=True, training=QUICK_PAIRS)
     (tmp_path / "f").mkdir()
     done = continue_pretraining(
         open_model(source), open_corpus([documents]), settings, tmp_path / "f"
@@ -246,9 +223,8 @@ def test_the_stage_extension_on_pairs_trains_no_head_unless_requested(
         if not torch.equal(before[name], after[name]) and "decoder" not in name
     }
     kept = {name for name in moved if not is_extension_tensor(name) and not name.startswith("cls.")}
-    assert kept == {"bert.embeddings.word_embeddings.weight"} and any(
-        is_extension_tensor(name) for name in moved
-    )
+    assert kept == {"bert.embeddings.word_embeddings.weight"}
+    assert any(is_extension_tensor(name) for name in moved)
     assert (
         ("cls.seq_relationship.weight" in moved)
         == train_heads
@@ -260,24 +236,10 @@ def test_the_command_and_a_model_without_such_a_head(
     make_bert, tiny_bert, documents, tmp_path, capsys
 ):
     source = make_bert(head="BertForPreTraining")
-    command = [
-        "pretrain",
-        "--corpus",
-        str(documents),
-        "--stage",
-        "continued",
-        "--nsp",
-        "--length",
-        "32",
-        "--batch-size",
-        "8",
-        "--tokens",
-        "512",
-        "--json",
-        "--out",
-        str(tmp_path / "m"),
-        "--model",
-    ]
+    command = (
+        f"pretrain --corpus {documents} --stage continued --nsp --length 32 --batch-size 8"
+        f" --tokens 512 --json --out {tmp_path}/m --model"
+    ).split()
     assert main([*command, str(source)]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["of_documents"] == 40 and answer["next_sentence_loss"] > 0

@@ -37,12 +37,10 @@ def test_a_small_file_is_a_task(tmp_path):
         test=table("y", "x"),
     )
     task = read_task(tmp_path)
-    assert (task.name, task.kind.name, task.labels, list(task.splits)) == (
-        "mine",
-        "relations",
-        ("x", "y"),
-        ["train", "dev", "test"],
-    )
+    assert task.name == "mine"
+    assert task.kind.name == "relations"
+    assert task.labels == ("x", "y")
+    assert list(task.splits) == ["train", "dev", "test"]
     assert task.scorer.name == "micro-f1-positive" and task.rules == Rules()
     assert task.scorer.score(task.split("test").gold, [("y",), ("y",)], task.rules).value == 0.5
     assert read_task(tmp_path / "task.toml") == task
@@ -74,13 +72,10 @@ def test_folds(tmp_path):
 
 
 def test_a_fold_and_the_task_without_it():
-    assert (
-        name_fold("a, fold 2", 3) == "a, fold 2, fold 3"
-        and without_fold("a, fold 2, fold 13") == "a, fold 2"
-    )
-    assert (
-        name_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
-    )
+    assert name_fold("a, fold 2", 3) == "a, fold 2, fold 3"
+    assert without_fold("a, fold 2, fold 13") == "a, fold 2"
+    assert name_fold("a", 0) == without_fold("a") == "a"
+    assert without_fold("a, fold x") == "a, fold x"
     assert [name_run(Path(name_run_folder(12, fold))) for fold in (0, 3)] == [
         "seed 12",
         "seed 12, fold 3",
@@ -192,12 +187,10 @@ def test_labels_of_bare_tags_are_one_type_without_a_name():
 def test_loose_files_are_a_task(tmp_path):
     (tmp_path / "a.tsv").write_text(table("x", "y"))
     task = build_task(TASK_KINDS["relations"], {"test": tmp_path / "a.tsv"}, "accuracy")
-    assert (task.name, task.labels, task.scorer.name, len(task.split("test"))) == (
-        tmp_path.name,
-        ("x", "y"),
-        "accuracy",
-        2,
-    )
+    assert task.name == tmp_path.name
+    assert task.labels == ("x", "y")
+    assert task.scorer.name == "accuracy"
+    assert len(task.split("test")) == 2
     for kind, files in (("relations", {}), ("parsing", {"test": tmp_path / "a.tsv"})):
         with pytest.raises(InputError):
             build_task(find_kind(kind), files)

@@ -33,12 +33,10 @@ def test_two_columns(read):
     assert split.examples[0] == Sentence(
         ("Gout", "and", "renal", "failure"), ("B-D", "O", "B-D", "I-D")
     )
-    assert (len(split), split.notes["words"], split.notes["entities"], split.notes["scheme"]) == (
-        2,
-        5,
-        3,
-        "IOB2",
-    )
+    assert len(split) == 2
+    assert split.notes["words"] == 5
+    assert split.notes["entities"] == 3
+    assert split.notes["scheme"] == "IOB2"
     assert split.labeled and split.gold[1] == ("B-D",)
 
 

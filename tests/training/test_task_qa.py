@@ -55,12 +55,10 @@ def read(tmp_path):
 def test_questions_and_their_answers(read):
     split = read(squad(asked(7, "dog", 17), asked("b", "cat", 4)))
     first = split.examples[0]
-    assert (first.id, first.question, first.answers, first.document) == (
-        "7",
-        "What of 7?",
-        (Answer("dog", 17),),
-        "t",
-    )
+    assert first.id == "7"
+    assert first.question == "What of 7?"
+    assert first.answers == (Answer("dog", 17),)
+    assert first.document == "t"
     assert split.gold == (("dog",), ("cat",)) and split.notes[REPAIRED] == 0
     assert (split.notes["answers"], split.notes["documents"]) == (2, 1)
 
@@ -79,17 +77,10 @@ def test_questions_without_ids_have_ids_of_their_own(read):
 def test_wrong_offsets_are_moved_to_the_nearest_place_and_counted(read):
     split = read(squad(asked("a", "dog", 18), asked("b", "cat", 30), asked("c", "dog ran ", 16)))
     assert [question.answers[0].start for question in split.examples] == [17, 35, 17]
-    assert (
-        split.notes[REPAIRED],
-        split.notes["moved by -1"],
-        split.notes["moved by +5"],
-        split.notes["moved by +1"],
-    ) == (
-        3,
-        1,
-        1,
-        1,
-    )
+    assert split.notes[REPAIRED] == 3
+    assert split.notes["moved by -1"] == 1
+    assert split.notes["moved by +5"] == 1
+    assert split.notes["moved by +1"] == 1
     assert split.notes["answers with blanks at an end"] == 1
     assert split.notes["answers that stand more than once in their context"] == 1
 
@@ -269,11 +260,9 @@ def test_words_as_the_code_and_as_the_paper_have_them():
 
 def test_the_words_an_answer_covers():
     bounds = find_word_bounds("in 2012, at home")  # in · 2012 · , · at · home
-    assert (
-        find_covered_words(bounds, 3, 7) == (1, 1)
-        and find_covered_words(bounds, 3, 8) == (1, 2)
-        and find_covered_words(bounds, 4, 13) == (1, 4)
-    )
+    assert find_covered_words(bounds, 3, 7) == (1, 1)
+    assert find_covered_words(bounds, 3, 8) == (1, 2)
+    assert find_covered_words(bounds, 4, 13) == (1, 4)
     assert find_covered_words(bounds, 2, 3) is None and find_covered_words(bounds, 0, 16) == (0, 4)
 
 

@@ -45,9 +45,8 @@ def test_four_in_five_words_that_end_in_ia_are_diseases(shared):
     found = count_suffix(
         read_sentences(shared / "data/ner/BC5CDR-disease/train.tsv").examples, "-ia"
     )
-    assert (found.inside, found.occurrences) == (499, 607) and found.share == pytest.approx(
-        0.822, abs=5e-4
-    )
+    assert (found.inside, found.occurrences) == (499, 607)
+    assert found.share == pytest.approx(0.822, abs=5e-4)
     assert (found.distinct_inside, found.distinct) == (100, 122)
 
 
@@ -71,16 +70,14 @@ def test_relations(shared):
         found = TASK_KINDS["relations"].read(shared / f"data/relations/ChemProt/{split}.txt")
         sizes.append(len(found))
         labels |= {label for own in found.gold for label in own}
-    assert sizes == [4169, 2427, 3469] and sorted(labels) == list(
-        cards()["other/ChemProt-SciBERT"].labels
-    )
+    assert sizes == [4169, 2427, 3469]
+    assert sorted(labels) == list(cards()["other/ChemProt-SciBERT"].labels)
     gad = [
         TASK_KINDS["relations"].read(shared / f"data/relations/GAD/{split}.tsv")
         for split in ("train", "dev", "test")
     ]
-    assert list(map(len, gad)) == [4261, 535, 534] and {
-        own for split in gad for own in split.gold
-    } == {("0",), ("1",)}
+    assert list(map(len, gad)) == [4261, 535, 534]
+    assert {own for split in gad for own in split.gold} == {("0",), ("1",)}
     assert all(not count for split in gad for count in split.notes.values())
 
 
@@ -93,19 +90,16 @@ def test_hallmarks_by_sentence_and_by_document(shared):
     documents = [merge_documents(split.examples) for split in splits]
     assert list(map(len, documents)) == [1295, 186, 371]
     bare = sum(not document.labels for part in documents for document in part)
-    assert (
-        bare == 272 and sum(map(len, documents)) - bare == 1580
-    )  # BLUE's abstracts are those with a hallmark
+    assert bare == 272
+    assert sum(map(len, documents)) - bare == 1580  # BLUE's abstracts are those with a hallmark
 
 
 def test_covid_qa_has_234_answers_away_from_their_offset(shared):
     split = read_questions(shared / "data/qa/200423_covidQA.json")
-    assert (
-        len(split),
-        split.notes["documents"],
-        split.notes[REPAIRED],
-        split.notes[NOT_IN_CONTEXT],
-    ) == (1380, 98, 234, 0)
+    assert len(split) == 1380
+    assert split.notes["documents"] == 98
+    assert split.notes[REPAIRED] == 234
+    assert split.notes[NOT_IN_CONTEXT] == 0
     assert [split.notes[f"moved by {shift}"] for shift in ("-1", "+3", "+2")] == [196, 28, 10]
     for question in split.examples:
         for answer in question.answers:

@@ -309,11 +309,7 @@ def test_fine_tuning_stopped_twice_ends_with_the_same_bits(adapted, tmp_path):
 
 def test_distillation_keeps_state_for_new_embeddings_only(adapted):
     from vocadapt.models.contextual.word_vectors import load_until_layer
-    from vocadapt.training.distillation import (
-        AlignedContext,
-        StateMatcher,
-        read_hidden_states,
-    )
+    from vocadapt.training.distillation import AlignedContext, StateMatcher, read_hidden_states
 
     model = open_model(adapted)
     network = load_until_layer(model, 2)

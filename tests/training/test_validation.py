@@ -42,15 +42,12 @@ def test_the_ends_are_always_evaluated_and_few_points_between_in_a_short_trainin
 ):
     done = train(tiny_bert, long_text, tmp_path / "w")
     curve = done.curve
-    assert [point.step for point in curve.points] == [0, 12] and [
-        point.tokens for point in curve.points
-    ] == [0, 1536]
-    assert (curve.steps, curve.step, curve.tokens, curve.n_evaluated) == (
-        12,
-        12,
-        1536,
-        curve.n_held_out,
-    )  # few windows: all are asked
+    assert [point.step for point in curve.points] == [0, 12]
+    assert [point.tokens for point in curve.points] == [0, 1536]
+    assert curve.steps == 12
+    assert curve.step == 12
+    assert curve.tokens == 1536
+    assert curve.n_evaluated == curve.n_held_out  # few windows: all are asked
     assert curve.points[0].loss == pytest.approx(done.losses.before.per_character)
     assert curve.points[-1].loss == pytest.approx(done.losses.after.per_character, rel=1e-5)
     assert (
@@ -58,9 +55,8 @@ def test_the_ends_are_always_evaluated_and_few_points_between_in_a_short_trainin
         == curve
         == HeldOutCurve.from_dict(json.loads(json.dumps(done.to_dict()["held_out_curve"])))
     )
-    assert done.trained.seconds == curve.seconds > 0 and curve.tokens_per_second == pytest.approx(
-        1536 / curve.seconds
-    )
+    assert done.trained.seconds == curve.seconds > 0
+    assert curve.tokens_per_second == pytest.approx(1536 / curve.seconds)
 
 
 def test_evaluating_does_not_change_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
@@ -89,11 +85,9 @@ def test_a_resumed_training_restores_its_curve(tiny_bert, long_text, tmp_path, m
     assert [point.step for point in after.points] == list(range(13))
     assert [point.loss for point in after.points] == [point.loss for point in whole.curve.points]
     seconds = [point.seconds for point in after.points]
-    assert (
-        seconds == sorted(seconds)
-        and after.points[:6] == before.points[:6]
-        and after.seconds > before.seconds
-    )
+    assert seconds == sorted(seconds)
+    assert after.points[:6] == before.points[:6]
+    assert after.seconds > before.seconds
 
 
 def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, tmp_path):

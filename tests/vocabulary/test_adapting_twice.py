@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SPECIAL, TINY_TOKENS
-from tests.models.test_adapted_model import adapted_folder
+from tests.material.adapted import adapted_folder
+from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model

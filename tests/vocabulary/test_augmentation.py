@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
@@ -24,12 +24,7 @@ from vocadapt.vocabulary.plan.augmentation import (
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
-from vocadapt.vocabulary.vocabulary import (
-    NEVER_ONE_WORD,
-    SPACED,
-    SPECIAL,
-    TOO_LONG,
-)
+from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPACED, SPECIAL, TOO_LONG
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 BASE = WordPieceVocabulary(tuple(TINY_TOKENS), SPECIALS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS, build_tiny_bert
+from tests.material.tiny_bert import TINY_TOKENS, build_tiny_bert
 from vocadapt.cli.run import run
 from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import Edit, run_check

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert
+from tests.material.tiny_bert import SPECIAL, TINY_TOKENS, build_tiny_bert
 from tests.material.warm_process import WarmProcess
 from vocadapt.cli import main
 from vocadapt.models.certificate.certificate import certify

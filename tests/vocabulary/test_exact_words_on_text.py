@@ -8,7 +8,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, models
 
 from tests.material.byte_level import build_tiny
-from tests.vocabulary.test_sentencepiece_bpe import WHOLE_TEXT, M, build, tokens_of
+from tests.material.sentencepiece_bpe import WHOLE_TEXT, M, build, tokens_of
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.vocabulary.families import family_of, vocabulary_of

@@ -36,10 +36,8 @@ def test_sizes_by_hand(plan):
     assert [at.seldom for at in found.sizes] == [0, 0, 1, 2] and RARE == 20
     assert found.counts.tolist() == [30, 0, 4] and found.ranked.tolist() == [30, 4, 0]
     assert found.sizes[-1].fertility == 1.0 and found.words == 134
-    assert (
-        found.shorter(found.sizes[-1]) == pytest.approx(1 - 134 / old)
-        and found.shorter(found.sizes[0]) == 0
-    )
+    assert found.shorter(found.sizes[-1]) == pytest.approx(1 - 134 / old)
+    assert found.shorter(found.sizes[0]) == 0
 
 
 def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):
@@ -76,23 +74,11 @@ def test_plans_that_are_no_extension_and_sizes_beyond_are_refused(plan):
 
 def test_the_command(tiny_bert, tmp_path, capsys):
     text = write_text(tmp_path / "t.txt")
-    command = [
-        "vocabulary",
-        "extension",
-        "--model",
-        str(tiny_bert),
-        "--corpus",
-        str(text),
-        "--sizes",
-        "3",
-        "8",
-        "--json",
-    ]
+    command = f"vocabulary extension --model {tiny_bert} --corpus {text} --sizes 3 8 --json".split()
     assert main(command) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [row["size"] for row in answer["sizes"]] == [0, 3, 8] and answer["sizes"][-1][
-        "shorter"
-    ] > 0
+    assert [row["size"] for row in answer["sizes"]] == [0, 3, 8]
+    assert answer["sizes"][-1]["shorter"] > 0
     assert main([*command[:-1], "--sizes", "3", "9000", "--json"]) == 0
     larger = json.loads(
         capsys.readouterr().out

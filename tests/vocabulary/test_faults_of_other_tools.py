@@ -13,7 +13,8 @@ import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer, models
 
-from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert, edit_json
+from tests.material.files import edit_json
+from tests.material.tiny_bert import SPECIAL, TINY_TOKENS, build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -72,9 +73,8 @@ def test_1_ids_close_up_when_tokens_are_removed_and_each_embedding_keeps_its_tok
     stored = json.loads((tmp_path / "out/tokenizer.json").read_text(encoding="utf-8"))["model"][
         "vocab"
     ]
-    assert sorted(stored.values()) == list(range(len(TINY_TOKENS) - 3 + 1)) and not going & set(
-        stored
-    )
+    assert sorted(stored.values()) == list(range(len(TINY_TOKENS) - 3 + 1))
+    assert not going & set(stored)
     assert stored.pop("tachycardia") == 0
     for token, i in stored.items():
         assert torch.equal(rows_of(after)[i], rows_of(model)[TINY_TOKENS.index(token)])

@@ -11,7 +11,7 @@ from tests.material.architectures import (
     build_wordpiece,
     build_xlm_roberta,
 )
-from tests.vocabulary.test_sentencepiece_bpe import build as build_sentencepiece
+from tests.material.sentencepiece_bpe import build as build_sentencepiece
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import family_of, vocabulary_of
 from vocadapt.vocabulary.plan.plan import PlanSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.vocabulary.test_reduction import COUNTS, OWN
+from tests.material.reductions import COUNTS, OWN
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of

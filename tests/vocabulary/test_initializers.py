@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.vocabulary.test_plan import plan
+from tests.material.plans import plan
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment.alignment import fit_alignment
@@ -173,9 +173,8 @@ def test_syntactic_embeddings_are_means_of_tokens_and_continuations_are_tokenize
     rows = made("syntactic", "hypertension", "##toma", "oma", "##omat")
     assert np.allclose(rows.matrix[0], (ROWS["hyper"] + ROWS["##tension"]) / 2)
     assert rows.provenance[1].donors == (("##t", 0.5), ("##oma", 0.5))
-    assert rows.provenance[2].donors == (("oma", 1.0),) and np.array_equal(
-        rows.matrix[2], ROWS["oma"]
-    )
+    assert rows.provenance[2].donors == (("oma", 1.0),)
+    assert np.array_equal(rows.matrix[2], ROWS["oma"])
     assert [name for name, _ in rows.provenance[3].donors] == [
         "##oma",
         "##t",
@@ -357,9 +356,8 @@ def test_nothing_in_common_is_reported() -> None:
 )
 def test_hostile_tokens_get_a_row_and_a_line(token: str) -> None:
     rows = made("syntactic", token)
-    assert np.isfinite(rows.matrix).all() and format_provenance(
-        token, rows.provenance[0]
-    ).startswith(f"{token} = ")
+    assert np.isfinite(rows.matrix).all()
+    assert format_provenance(token, rows.provenance[0]).startswith(f"{token} = ")
 
 
 def test_a_line_shows_the_heaviest_donors_and_how_many_more() -> None:
@@ -376,9 +374,7 @@ def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:
     every help says so.
     """
     about = INITIALIZERS["syntactic"].about
-    assert (
-        "a character that the model does not know" in about
-        and "mean of all" in about
-        and "the unknown token" in about
-    )
+    assert "a character that the model does not know" in about
+    assert "mean of all" in about
+    assert "the unknown token" in about
     assert INITIALIZERS["syntactic"].about == about

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
+from tests.material.adapted import adapted_folder
 from tests.material.lab import KNOWN, NEW
-from tests.models.test_adapted_model import adapted_folder
-from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
@@ -116,13 +115,11 @@ def test_figures_worked_by_hand() -> None:
     words, four distinct.
     """
     figures = word_tokenizer(tiny()).measure({"pain": 3, "hypertensions": 1, "高": 2, "!": 1})
-    assert (
-        figures.words,
-        figures.distinct,
-        figures.pieces,
-        figures.pieces_distinct,
-        figures.unknown_words,
-    ) == (7, 4, 9, 6, 3)
+    assert figures.words == 7
+    assert figures.distinct == 4
+    assert figures.pieces == 9
+    assert figures.pieces_distinct == 6
+    assert figures.unknown_words == 3
     assert figures.by_pieces == {1: 3, 3: 1}
     assert (figures.fertility, figures.fertility_distinct) == (9 / 7, 6 / 4)
     assert (figures.one_piece, figures.unknown) == (3 / 7, 3 / 7)
@@ -187,11 +184,9 @@ def test_which_splitter_distinguishes_more_words() -> None:
     assert refines(cased, uncased) and not refines(uncased, cased) and refines(uncased, uncased)
     assert find_finest_splitter([uncased, cased]) == cased
     other = Splitter("null", '{"type": "Whitespace"}')
-    assert (
-        not refines(cased, other)
-        and not refines(other, cased)
-        and find_finest_splitter([other, uncased]) == other
-    )
+    assert not refines(cased, other)
+    assert not refines(other, cased)
+    assert find_finest_splitter([other, uncased]) == other
 
 
 def test_a_text_is_read_once_where_one_count_follows_from_another() -> None:
@@ -287,11 +282,6 @@ def test_table_2_1_of_fast_2023_is_what_the_vocabularies_give(shared: Path) -> N
     }
 
 
-def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
-    assert main(["lens", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 @pytest.fixture
 def vocabularies(tmp_path: Path) -> tuple[Path, Path]:
     paths = tmp_path / "a.txt", tmp_path / "b.txt"
@@ -300,11 +290,9 @@ def vocabularies(tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
-def test_the_command_answers_for_a_text(
-    capsys: pytest.CaptureFixture[str], vocabularies: tuple[Path, Path]
-) -> None:
+def test_the_command_answers_for_a_text(ask, vocabularies: tuple[Path, Path]) -> None:
     a, b = vocabularies
-    answer = ask(capsys, "Hypertension pain", "--model", a, "--model", b)
+    answer = ask("lens", "Hypertension pain", "--model", a, "--model", b)
     assert answer["models"] == [str(a), str(b)] and (answer["words"], answer["distinct"]) == (2, 2)
     assert [
         (row["fertility"], row["one_piece"], row["unknown"], row["pieces"])
@@ -331,32 +319,20 @@ def test_the_command_answers_for_a_text(
 
 
 def test_files_and_a_long_text_have_figures_and_no_tokenizations(
-    capsys: pytest.CaptureFixture[str], vocabularies: tuple[Path, Path], tmp_path: Path
+    ask, vocabularies: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "text.txt").write_text("Hypertension pain\n" * 200, encoding="utf-8")
-    of_file = ask(
-        capsys,
-        tmp_path / "text.txt",
-        "--model",
-        vocabularies[0],
-        "--model",
-        vocabularies[1],
-        "--top",
-        0,
-    )
-    of_text = ask(capsys, "Hypertension pain\n" * 200, "--model", vocabularies[0])
-    assert (
-        of_file["rows"][0] == of_text["rows"][0]
-        and of_file["tokenizations"] == of_text["tokenizations"] == {}
-    )
+    a, b = vocabularies
+    of_file = ask(f"lens {tmp_path}/text.txt --model {a} --model {b} --top 0")
+    of_text = ask("lens", "Hypertension pain\n" * 200, "--model", vocabularies[0])
+    assert of_file["rows"][0] == of_text["rows"][0]
+    assert of_file["tokenizations"] == of_text["tokenizations"] == {}
     assert of_file["changed"][0]["of"] == 1 and of_file["changed"][0]["words"] == []
 
 
-def test_an_adapted_model_is_compared_with_its_base(
-    capsys: pytest.CaptureFixture[str], tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_an_adapted_model_is_compared_with_its_base(ask, tiny_bert: Path, tmp_path: Path) -> None:
     folder = adapted_folder(tiny_bert, tmp_path / "out")
-    answer = ask(capsys, "tachycardia of the heart", "--model", folder)
+    answer = ask("lens", "tachycardia of the heart", "--model", folder)
     assert answer["models"] == [str(folder / "base"), str(folder)]
     assert [row["pieces"] for row in answer["rows"]] == [
         len(tokens_of(read_tokenizer(tiny_bert), "tachycardia of the heart")),
@@ -364,10 +340,9 @@ def test_an_adapted_model_is_compared_with_its_base(
     ]
 
 
-def test_the_built_in_terms(capsys: pytest.CaptureFixture[str], tiny_bert: Path) -> None:
-    assert ask(capsys, "--terms", "--model", tiny_bert)["words"] == len(TERMS) == 17
-    assert main(["lens", "--terms", "--model", str(tiny_bert)]) == 0
-    assert "per distinct word" in capsys.readouterr().out
+def test_the_built_in_terms(ask, show, tiny_bert: Path) -> None:
+    assert ask("lens", "--terms", "--model", tiny_bert)["words"] == len(TERMS) == 17
+    assert "per distinct word" in show("lens --terms --model", tiny_bert)
 
 
 def test_an_exact_word_tokenizer_is_measured_by_its_rule(tiny_bert: Path) -> None:

@@ -11,12 +11,7 @@ from tokenizers import Tokenizer
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
-from vocadapt.vocabulary.overlap import (
-    count_lengths,
-    list_common_tokens,
-    measure_overlap,
-    profile,
-)
+from vocadapt.vocabulary.overlap import count_lengths, list_common_tokens, measure_overlap, profile
 
 BERT = Splitter.bert()
 

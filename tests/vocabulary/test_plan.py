@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.material.plans import VOCABULARY, WORDS, plan
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
@@ -18,27 +18,6 @@ from vocadapt.vocabulary.plan.planning import (
 )
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
-
-VOCABULARY = WordPieceVocabulary(
-    tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-)
-WORDS = (
-    "the",
-    "tachycardia",
-    "heart",
-    "x-ray",
-    "hypertension",
-    "Aspirin",
-    "与",
-    "euthymia",
-    "[MASK]",
-)
-
-
-def plan(settings: PlanSettings | None = None, words: tuple[str, ...] = WORDS) -> VocabularyPlan:
-    counts = np.arange(len(words), 0, -1)
-    space = EmbeddingSpace(words, np.ones((len(words), 2), np.float32), counts)
-    return plan_from_words(VOCABULARY, Splitter.bert(), space, settings or PlanSettings())
 
 
 def test_append_adds_what_the_model_lacks_and_what_can_be_produced() -> None:
@@ -68,9 +47,8 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
 
     entries, exact = added("insertion"), added("exact-word")
     assert entries.added_tokens == ("tachycardia", "hypertension", "与", "euthymia")
-    assert exact.added_tokens == ("tachycardia", "hypertension", "euthymia") and exact.left_out[
-        SPACED
-    ] == ("与",)
+    assert exact.added_tokens == ("tachycardia", "hypertension", "euthymia")
+    assert exact.left_out[SPACED] == ("与",)
     assert added("").added_tokens == (entries if kind == "extend" else exact).added_tokens
     tokenizer = adapt_tokenizer(build_tokenizer(VOCABULARY.tokens), entries, "insertion")
     assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]

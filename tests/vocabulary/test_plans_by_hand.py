@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from tests.vocabulary.test_trim import build_bytes, build_unigram
+from tests.material.tokenizers import build_bytes, build_unigram
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
@@ -193,25 +193,19 @@ def test_a_plan_shows_its_first_tokens() -> None:
     assert (summary.title, summary.note) == ("", "Fewer.")
     added, removed, left_out = summary.tables
     code = frozenset({"added token", "tokenized before as", "removed token"})
-    assert (added.columns, added.of, added.noun, added.code) == (
-        ("added token", "tokenized before as", "count"),
-        10,
-        "added tokens",
-        code,
-    )
+    assert added.columns == ("added token", "tokenized before as", "count")
+    assert added.of == 10
+    assert added.noun == "added tokens"
+    assert added.code == code
     assert list(added.rows) == [(word, "d ##i", 7) for word in words[:8]]
-    assert (removed.columns, removed.of, removed.noun, removed.code) == (
-        ("removed token",),
-        11,
-        "removed tokens",
-        code,
-    )
+    assert removed.columns == ("removed token",)
+    assert removed.of == 11
+    assert removed.noun == "removed tokens"
+    assert removed.code == code
     assert list(removed.rows) == [(token,) for token in TOKENS[20:28]]
-    assert (left_out.columns, left_out.of, left_out.noun) == (
-        ("not added because", "words"),
-        2,
-        "reasons",
-    )
+    assert left_out.columns == ("not added because", "words")
+    assert left_out.of == 2
+    assert left_out.noun == "reasons"
     assert list(left_out.rows) == [("too long", 2), ("too rare", 1)]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.material.reductions import COUNTS, OWN, SPECIAL, TOKENS
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -18,26 +19,6 @@ from vocadapt.vocabulary.plan.reduction import (
     select_removed_tokens,
 )
 
-SPECIAL = ("[PAD]", "[UNK]")
-LETTERS = "abcdehirst"
-TOKENS = (
-    *SPECIAL,
-    "[unused0]",
-    *LETTERS,
-    *(f"##{letter}" for letter in LETTERS),
-    "the",
-    "##ing",
-    "heart",
-    "hearts",
-    "##tard",
-    "trait",
-    "traits",
-    "##shed",
-)
-OWN = WordPieceVocabulary(
-    TOKENS, frozenset(SPECIAL)
-)  # 31 tokens; seven may leave: [unused0] and the last six
-COUNTS = {"heart": 50, "hearts": 1, "tard": 2, "trait": 4, "traits": 9}
 SIZE = len(TOKENS)
 
 

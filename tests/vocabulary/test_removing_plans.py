@@ -11,55 +11,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import SPECIAL, TINY_TOKENS, edit_json
-from tests.models.test_adapted_model import HEADS
-from tests.models.test_certificate import change, untie
+from tests.material.adapted import HEADS, TARGET, change, moved, transfer, untie
+from tests.material.files import edit_json
+from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
-from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.language_model import open_model
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
-from vocadapt.vocabulary.initializers.initialize import NewEmbeddings, Provenance
-from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
-
-# Another order, some tokens gone, some new; the special tokens stand elsewhere too.
-TARGET = (
-    "[unused0]",
-    "[CLS]",
-    "[SEP]",
-    "tachycardia",
-    "[PAD]",
-    "[UNK]",
-    "[MASK]",
-    "##emia",
-    *reversed(TINY_TOKENS[60:]),
-)
-
-
-def transfer(model: LanguageModel, renew: bool = False) -> tuple[VocabularyPlan, NewEmbeddings]:
-    target = WordPieceVocabulary(TARGET, frozenset(SPECIAL))
-    plan = plan_vocabulary(
-        model.vocabulary,
-        model.splitter,
-        PlanSources(target=target),
-        PlanSettings("transfer", renew=renew),
-    )
-    drawn = (
-        np.random.default_rng(1)
-        .normal(size=(len(plan.new_embeddings), model.dim))
-        .astype(np.float32)
-    )
-    return plan, NewEmbeddings(
-        plan.new_embeddings, drawn, tuple(Provenance("drawn") for _ in plan.new_embeddings)
-    )
-
-
-def moved(folder: Path, out: Path) -> Edit:
-    model = open_model(folder)
-    return Edit(
-        open_model(folder), open_model(apply_plan(model, *transfer(model), "replacement").save(out))
-    )
 
 
 @pytest.mark.parametrize("options", [{}, {"tie_word_embeddings": False}])
@@ -93,10 +54,8 @@ def test_embeddings_and_biases_move_with_their_token(tiny_bert: Path, tmp_path: 
     edit = moved(tiny_bert, tmp_path / "out")
     before, after = (model.network.get_output_embeddings() for model in (edit.before, edit.after))
     old, new = TINY_TOKENS.index("placebo"), TARGET.index("placebo")
-    assert (
-        torch.equal(before.weight[old], after.weight[new])
-        and before.bias[old] == after.bias[new] != 0
-    )
+    assert torch.equal(before.weight[old], after.weight[new])
+    assert before.bias[old] == after.bias[new] != 0
     assert after.bias[TARGET.index("tachycardia")] == 0
     assert len(after.bias) == len(after.weight) == len(TARGET)
 

@@ -79,12 +79,10 @@ def test_a_word_worked_by_hand() -> None:
     counts = dict(
         zip(vocabulary.tokens, table.count_occurrences(table.tokenize()).tolist(), strict=True)
     )
-    assert (
-        counts["hyper"] == 13
-        and counts["##tension"] == 10
-        and counts["##s"] == 1
-        and counts["[UNK]"] == 0
-    )
+    assert counts["hyper"] == 13
+    assert counts["##tension"] == 10
+    assert counts["##s"] == 1
+    assert counts["[UNK]"] == 0
     gone = token_mask(vocabulary, {"hyper", "##tension"})
     assert group_tokens_by_word(list(WORDS), table.tokenize(gone), vocabulary)["hypertension"] == (
         "h",

@@ -4,18 +4,32 @@ where splitting a text changes no token.
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from tests.material.byte_level import read_abstracts
+from tests.material.sentencepiece_bpe import (
+    CHARACTERS,
+    FAMILY,
+    LAYOUTS,
+    LINES,
+    NAME,
+    SIZE,
+    SPECIAL,
+    WHOLE_TEXT,
+    M,
+    build,
+    tokens_of,
+    train,
+)
 from vocadapt.errors import InputError
 from vocadapt.text.counting import PartCounter, build_word_counter
-from vocadapt.vocabulary.families import FAMILIES, family_of, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families import family_of, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.sentencepiece_bpe import (
     AT_MARKS,
@@ -27,68 +41,6 @@ from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer, measure_pretoken_departures
-
-NAME = "sentencepiece-bpe"
-SIZE = 2000  # of the trained vocabulary
-FAMILY = FAMILIES[NAME]
-M = "\u2581"
-SPECIAL = ["<unk>", "<s>", "</s>"]
-CHARACTERS = [*M, *"abcdefghijklmnopqrstuvwxyz", *"HT", *"0123456789.,()-"]
-MERGES = [
-    (M, M),
-    (M, "h"),
-    ("y", "p"),
-    (f"{M}h", "yp"),
-    ("e", "r"),
-    (f"{M}hyp", "er"),
-    ("t", "e"),
-    ("te", "n"),
-    ("i", "o"),
-    ("io", "n"),
-    ("s", "ion"),
-    ("ten", "sion"),
-    (")", ","),
-]
-WHOLE_TEXT = [("a", ","), ("s", M)]  # merges across a comma, and across a space
-LINES = [
-    "hypertension, (hypertension) hyper-tension",
-    "a  hypotension   10.5 Hypertension\u2026 na\u00efve x",
-    "  hypertension ",
-    "",
-    "ss ss a, a,b hypers, he\u0301 \u4e2d\u6587h",
-]
-
-
-def build(
-    layout: str = "llama", merges: Sequence[tuple[str, str]] = (), **options: Any
-) -> Tokenizer:
-    """Build a tokenizer with byte fallback that writes marks as Llama 2, Mistral or Gemma do."""
-    merges = [*MERGES, *merges]
-    made = [left + right for left, right in merges]
-    tokens = dict.fromkeys([*SPECIAL, *BYTE_TOKENS, *CHARACTERS, *made, *options.pop("more", ())])
-    settings = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True} | options
-    tokenizer = Tokenizer(models.BPE({one: i for i, one in enumerate(tokens)}, merges, **settings))
-    replace = normalizers.Replace(" ", M)
-    if layout == "llama":
-        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(M), replace])
-    elif layout == "gemma":
-        tokenizer.normalizer = replace
-        tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
-    else:
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
-            prepend_scheme="first", split=layout == "split"
-        )
-    steps = [decoders.Replace(M, " "), decoders.ByteFallback(), decoders.Fuse()]
-    tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)])
-    tokenizer.add_special_tokens(SPECIAL)
-    return tokenizer
-
-
-LAYOUTS = ["llama", "metaspace", "gemma", "split"]
-
-
-def tokens_of(tokenizer: Tokenizer, line: str) -> list[str]:
-    return list(tokenizer.encode(line, add_special_tokens=False).tokens)
 
 
 def find_unreachable(tokenizer: Tokenizer) -> tuple[str, ...]:
@@ -267,14 +219,6 @@ def count(shared: Path, lowercase: bool = False) -> dict[str, int]:
     return dict(sorted(counter.word_counts().items(), key=lambda item: (-item[1], item[0])))
 
 
-@lru_cache(maxsize=1)
-def train(shared: Path) -> Tokenizer:
-    """A tokenizer of SIZE tokens; the text that it was trained on lacks every second abstract."""
-    counter = build_word_counter(FAMILY.make_training_splitter(False))
-    counter.count("".join(f"{line}\n" for line in read_abstracts(shared)[:400:2]))
-    return FAMILY.build(FAMILY.train(counter.word_counts(), SIZE, NAME), lowercase=False)
-
-
 def plan_for(
     tokenizer: Tokenizer,
     counts: Mapping[str, int],
@@ -327,14 +271,14 @@ def test_removal_leaves_every_token_reachable(shared: Path, heuristic: str) -> N
 
 
 @pytest.mark.parametrize("add_by", ["words", NAME])
-def test_insertion_and_a_combined_plan(shared: Path, refill: str) -> None:
+def test_insertion_and_a_combined_plan(shared: Path, add_by: str) -> None:
     tokenizer, counts = train(shared), count(shared)
-    plan = plan_for(tokenizer, counts, "insertion", kind="extend", add_by=refill, max_added=300)
+    plan = plan_for(tokenizer, counts, "insertion", kind="extend", add_by=add_by, max_added=300)
     inserted = adapt_tokenizer(tokenizer, plan, "insertion")
     assert vocabulary_of(inserted).tokens == plan.after.tokens
     assert find_unreachable(inserted) == () and len(plan.added) >= 300
     assert plan.added_tokens == plan.after.tokens[SIZE:]
-    settings = {"kind": "combined", "remove_by": "freq", "removed": 0.1, "add_by": refill}
+    settings = {"kind": "combined", "remove_by": "freq", "removed": 0.1, "add_by": add_by}
     combined = plan_for(tokenizer, counts, **settings)
     adapted = adapt_tokenizer(tokenizer, combined, "replacement")
     assert len(vocabulary_of(adapted)) == SIZE and find_unreachable(adapted) == ()

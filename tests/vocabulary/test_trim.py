@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from tests.conftest import TINY_TOKENS
+from tests.material import sentencepiece_bpe as sentencepiece
 from tests.material.nightly import mark_slow
-from tests.vocabulary import test_sentencepiece_bpe as sentencepiece
+from tests.material.tiny_bert import TINY_TOKENS
+from tests.material.tokenizers import build_bytes, build_unigram
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.pretoken_lines import PretokenFinder
@@ -57,29 +58,6 @@ def read_names(tokenizer: Tokenizer, lines: list[str]) -> list[list[str]]:
     """Return the tokens of each line by the library; unknown ones by their name, not their text."""
     names = vocabulary_of(tokenizer).tokens
     return [[names[i] for i in one.ids] for one in tokenizer.encode_batch(lines)]
-
-
-def build_bytes(*added: str) -> Tokenizer:
-    """A byte-level BPE: the bytes, he, the, the after a space, Ġcat."""
-    merges = [("h", "e"), ("t", "he"), ("Ġ", "the"), ("a", "t"), ("c", "at"), ("Ġ", "cat")]
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    ids = {t: i for i, t in enumerate([*alphabet, *(left + right for left, right in merges)])}
-    tokenizer = Tokenizer(models.BPE(ids, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(["<end>"])
-    tokenizer.add_tokens([AddedToken(token, normalized=True) for token in added])
-    return tokenizer
-
-
-def build_unigram() -> Tokenizer:
-    pieces = [("<unk>", 0.0), ("▁", -3.0), *((letter, -4.0) for letter in "abcdehlopr")]
-    pieces += [("▁hello", -5.0), ("▁he", -6.0), ("llo", -6.5), ("▁cab", -7.0), ("rare", -20.0)]
-    tokenizer = Tokenizer(models.Unigram(pieces, 0))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    tokenizer.add_special_tokens(["<unk>"])
-    return tokenizer
 
 
 BUILDERS: dict[str, Callable[[], Tokenizer]] = {

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models
 
-from tests.conftest import TINY_TOKENS, edit_json
+from tests.material.files import edit_json
+from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.files.vocab_file import is_lowercase, read_tokens

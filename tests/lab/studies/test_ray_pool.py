@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.ray_nodes import find_raylet, needs_ray
 from tests.material.studies import find_begun_cell, read_results, wait_for
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.pools import LocalPool

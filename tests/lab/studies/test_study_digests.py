@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study_file import read_study

@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
 from tests.material.studies import (
@@ -24,6 +23,7 @@ from tests.material.studies import (
     start_study,
     wait_for,
 )
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.lab.experiments.studies.saved import save_study
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.jobs import queue

@@ -12,9 +12,9 @@ from statistics import mean, stdev
 import psutil
 import pytest
 
-from tests.conftest import build_tiny_bert
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
+from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.errors import Canceled
 from vocadapt.lab.experiments.studies.estimates import estimate_grid
