@@ -259,4 +259,4 @@ def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, capsys):
         assert main(["evaluate", "--run", run]) == 0 and named in capsys.readouterr().out
         for form in ("table", "csv", "markdown"):
             assert main(["results", run, "--format", form, "--rounds", "10"]) == 0
-            assert named in capsys.readouterr().out.replace("\\", "")
+            assert named in " ".join(capsys.readouterr().out.replace("\\", "").split())

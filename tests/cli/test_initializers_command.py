@@ -12,7 +12,7 @@ from vocadapt.analysis.leaderboard.inputs import HeldOutLoss
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.steps import compare_initializers
+from vocadapt.lab.steps import initializers
 from vocadapt.lab.steps.initializers import InitializersStep, load_comparison
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -164,7 +164,7 @@ def test_embeddings_are_not_fitted_to_the_lines_of_the_loss(ask, tiny_bert, tmp_
         lambda model, plan, chosen: asked.extend(chosen) or kept(model, plan, chosen),
     )
     monkeypatch.setattr(
-        compare_initializers,
+        initializers,
         "Distiller",
         lambda model, file, *_: fitted.extend(file.read_text().splitlines()),
     )

@@ -14,7 +14,7 @@ import pytest
 
 from tests.material import counting_step
 from tests.material.commands import run_line
-from tests.material.counting_step import WordCountsStep
+from tests.material.counting_step import CountingStep
 from tests.material.lab import write_text
 from vocadapt.lab.jobs.queue import start
 from vocadapt.lab.jobs.status import read_metrics, read_status
@@ -52,7 +52,7 @@ def ask(capsys, workspace):
 
 
 def started(workspace, text, name="n", numbers=2000):
-    job = start(workspace, Spec(WordCountsStep(numbers), {"text": text}), name)
+    job = start(workspace, Spec(CountingStep(numbers), {"text": text}), name)
     end = time.monotonic() + LONG
     while not (job.status().fraction and read_metrics(job.folder)):
         assert time.monotonic() < end and job.status().alive, job.log()

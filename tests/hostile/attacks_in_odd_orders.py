@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 
 from tests.material import counting_step
-from tests.material.counting_step import WordCountsStep
+from tests.material.counting_step import CountingStep
 from tests.material.hostile import BIDI, LOUSY_NAME
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
@@ -51,8 +51,8 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 
 SECONDS = 30.0  # for a job to come to a state
 SECONDS_TO_END = 5.0  # for the processes that a killed one started
-LONG = WordCountsStep(numbers=2000, pause=0.02)
-SHORT = WordCountsStep(numbers=10, pause=0.0)
+LONG = CountingStep(numbers=2000, pause=0.02)
+SHORT = CountingStep(numbers=10, pause=0.0)
 MEGABYTE = 1_000_000
 NAMES = (
     *("", " ", ".", "..", "../b", "/etc/passwd", "a/b", "a\\b", "-a", ".a", "a.", "a b", "CON"),
@@ -76,7 +76,7 @@ class Lab:
         self.workspaces.append(Workspace(root))
         return self.workspaces[-1]
 
-    def spec(self, settings: WordCountsStep = SHORT, text: Path | None = None) -> Spec:
+    def spec(self, settings: CountingStep = SHORT, text: Path | None = None) -> Spec:
         """The sums of squares for a text."""
         return Spec(settings, {"text": str(text or self.text)})
 
@@ -86,7 +86,7 @@ class Lab:
         return run_step(self.spec(), root / "corpora" / name)
 
     def start(
-        self, name: str = "b", settings: WordCountsStep = SHORT, text: Path | None = None
+        self, name: str = "b", settings: CountingStep = SHORT, text: Path | None = None
     ) -> Job:
         """Start a job."""
         return queue.start(self.workspace, self.spec(settings, text), name)
@@ -358,7 +358,7 @@ def make_a_pipe_of_what_a_waiting_job_reads(lab: Lab) -> None:
 
 @order
 def make_the_target_by_hand_while_the_job_runs(lab: Lab) -> None:
-    job = lab.start("b", WordCountsStep(numbers=60, pause=0.02))
+    job = lab.start("b", CountingStep(numbers=60, pause=0.02))
     wait(job, "running")
     target = lab.workspace.root / "corpora" / "b"
     target.mkdir()

@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from tests.material import counting_step
-from tests.material.counting_step import WordCountsStep
+from tests.material.counting_step import CountingStep
 from tests.material.lab import wait_for, write_text
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.queue import start
@@ -26,7 +26,7 @@ def test_two_jobs_run_although_the_clock_was_set_back_between_them(
     counting_step.use(monkeypatch, PYTHONPATH=os.getcwd())
     workspace = make_workspace("w")
     text = write_text(tmp_path / "text.txt", lines=3)
-    spec = Spec(WordCountsStep(numbers=20), {"text": text})
+    spec = Spec(CountingStep(numbers=20), {"text": text})
     first = start(workspace, spec, "first")
 
     class Earlier(datetime):

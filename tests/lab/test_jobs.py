@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.material import counting_step
-from tests.material.counting_step import WordCountsStep
+from tests.material.counting_step import CountingStep
 from tests.material.lab import LONG, wait_for, write_text
 from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
@@ -528,7 +528,7 @@ def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
 
 def test_the_log_describes_the_job_and_its_step(workspace, text, monkeypatch):
     counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]))
-    job = start(workspace, Spec(WordCountsStep(60, 0.03), {"text": text}), "n")
+    job = start(workspace, Spec(CountingStep(60, 0.03), {"text": text}), "n")
     assert job.wait(LONG).state == "done"
     log = job.log()
     assert all(
@@ -592,7 +592,7 @@ def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(
     counting_step.use(
         monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]), **{counting_step.FULL: str(flag)}
     )
-    job = start(workspace, Spec(WordCountsStep(100, 0.03), {"text": text}), "n")
+    job = start(workspace, Spec(CountingStep(100, 0.03), {"text": text}), "n")
     wait_for(job, "running")
     flag.write_text("" if still_full_at_the_end else "status")
     time.sleep(1.5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.material import counting_step
-from tests.material.counting_step import MOMENTS, RESULT, WordCountsStep
+from tests.material.counting_step import MOMENTS, RESULT, CountingStep
 from tests.material.killed_jobs import LONG, kill
 from tests.material.lab import write_text
 from vocadapt.lab.jobs.queue import find_job, list_jobs, remove_remains, resume, start
@@ -32,7 +32,7 @@ def workspace(make_workspace, monkeypatch):
 
 @pytest.fixture
 def spec(tmp_path):
-    return Spec(WordCountsStep(), {"text": write_text(tmp_path / "text.txt", lines=3)})
+    return Spec(CountingStep(), {"text": write_text(tmp_path / "text.txt", lines=3)})
 
 
 def results(workspace):
@@ -55,7 +55,7 @@ def test_the_step_itself_is_right(workspace, spec, tmp_path):
 @pytest.mark.slow
 def test_twenty_random_moments_of_kill_9(workspace, spec):
     rng = random.Random(20)
-    old = Spec(WordCountsStep(numbers=3, pause=0), spec.inputs)
+    old = Spec(CountingStep(numbers=3, pause=0), spec.inputs)
     run_step(old, workspace.folder("corpora", "finished"))
     began = time.monotonic()
     job = start(workspace, spec, "clean")
@@ -96,7 +96,7 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
     run_step(
-        Spec(WordCountsStep(numbers=3, pause=0), spec.inputs),
+        Spec(CountingStep(numbers=3, pause=0), spec.inputs),
         workspace.folder("corpora", "mine"),
     )
     with monkeypatch.context() as patch:

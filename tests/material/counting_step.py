@@ -39,14 +39,14 @@ log = logging.getLogger("vocadapt.counting")
 
 
 @dataclass(frozen=True)
-class WordCountsStep:
+class CountingStep:
     """How many squares are summed, and how long each takes, in seconds."""
 
     numbers: int = setting(40, "how many squares are summed")
     pause: float = setting(0.01, "seconds that each takes")
 
 
-def count(context: StepContext, settings: WordCountsStep) -> Numbers:
+def count(context: StepContext, settings: CountingStep) -> Numbers:
     sums = kept(context)
     log.info("begins at %d", len(sums))
     while len(sums) < settings.numbers:
@@ -72,7 +72,7 @@ def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> Non
     step = Step(
         "count",
         "Sum squares",
-        WordCountsStep,
+        CountingStep,
         count,
         "corpora",
         needs=(TEXT,),

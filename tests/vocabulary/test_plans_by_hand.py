@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from tests.material.tokenizers import build_bytes, build_unigram
+from tests.material.built_tokenizers import build_bytes, build_unigram
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus

@@ -14,9 +14,9 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from tests.material import sentencepiece_bpe as sentencepiece
+from tests.material.built_tokenizers import build_bytes, build_unigram
 from tests.material.nightly import mark_slow
 from tests.material.tiny_bert import TINY_TOKENS
-from tests.material.tokenizers import build_bytes, build_unigram
 from vocadapt.errors import InputError
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.pretoken_lines import PretokenFinder

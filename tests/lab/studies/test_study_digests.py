@@ -12,7 +12,6 @@ from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study_file import read_study
-from vocadapt.lab.experiments.studies.table import correct_by_holm
 
 FILE = """
 name = "s"
@@ -212,11 +211,6 @@ def test_more_than_ten_thousand_cells_are_confirmed(folder, tmp_path):
     start = time.perf_counter()
     assert len(expand(study, tmp_path / "out", confirmed=12_000).cells) == 12_000
     assert time.perf_counter() - start < 10
-
-
-def test_p_values_are_corrected_after_holm():
-    assert correct_by_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert correct_by_holm([0.9, 0.8]) == [1.0, 1.0]
 
 
 ADAPTED = 'name = "plain"\nmodel = "model"\nvectors = "vectors"'

@@ -185,8 +185,11 @@ class Spec:
 
     @property
     def declaration(self) -> Step:
-        """What is declared about the step."""
-        return next(step for step in STEPS.values() if step.settings is type(self.settings))
+        """What is declared about the step; raises InputError if it is not registered any more."""
+        for step in STEPS.values():
+            if step.settings is type(self.settings):
+                return step
+        raise InputError(f"No step has the settings {type(self.settings).__name__}.")
 
     @property
     def step(self) -> str:
