@@ -515,7 +515,7 @@ SPECS = [
     Spec(ConvertStep(), {"model": "m"}, offline=True),
     Spec(MakePackStep("my words"), {"model": "m", "adapted": "a"}),
     Spec(ApplyPackStep(certify=False), {"model": "m", "pack": "p"}),
-    Spec(RemovePackStep("my words"), {"model": "m"}, offline=True),
+    Spec(RemovePackStep(), {"model": "m"}, offline=True),
     Spec(ProjectionStep(), {"space": "m"}),
     Spec(
         ProjectionStep(TokenChoice(around="--x $y$ <s>", search="-a")),

@@ -1,11 +1,13 @@
-"""Adapted models and vocabulary packs of tiny models, and hashes of folders."""
+"""Adapted models and vocabulary packs of tiny models, and their restored bases."""
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
+import torch
+from safetensors.torch import load_file
 
 from vocadapt.models.adapted_model import apply_plan
+from vocadapt.models.certificate.comparisons import view_bits
 from vocadapt.models.language_model import open_model
 from vocadapt.models.packs.make import make_pack
 from vocadapt.models.packs.pack import VocabularyPack
@@ -15,7 +17,6 @@ from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import plan_from_words
 
 MEDICAL = ("tachycardia", "euthymia", "hyperoxia")
-CHEMICAL = ("hyperoxia", "benzene", "toluene")  # one word in common
 
 
 def adapt_words(
@@ -43,10 +44,25 @@ def build_pack(
     return make_pack(open_model(folder), open_model(adapted), name)
 
 
-def hash_folder(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of a folder, by its path in it."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
+def check_restored(base: Path, restored: Path) -> None:
+    """Check that a folder has every tensor of a base bit by bit, its config and its tokenizer."""
+    before, after = open_model(base), open_model(restored)
+    old, new = before.network.state_dict(), after.network.state_dict()
+    assert old.keys() == new.keys()
+    for name, value in (read_tensors(base) | old).items():
+        stored = (read_tensors(restored) | new).get(name, value)  # a tied tensor is stored once
+        assert stored.dtype == value.dtype and stored.shape == value.shape, name
+        assert torch.equal(view_bits(stored), view_bits(value)), name
+    assert before.network.config.to_dict() == after.network.config.to_dict() | {
+        "_name_or_path": before.network.config._name_or_path
     }
+    assert before.fast_tokenizer.to_str() == after.fast_tokenizer.to_str()
+    assert before.limits == after.limits
+
+
+def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
+    """Read all stored tensors of a model folder."""
+    found = {}
+    for file in folder.glob("*.safetensors"):
+        found |= load_file(file)
+    return found

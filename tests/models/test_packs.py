@@ -1,4 +1,4 @@
-"""Vocabulary packs: made from adapted models, applied, and removed to the byte."""
+"""Vocabulary packs: made from adapted models, applied, and removed to the bit."""
 
 import json
 import shutil
@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import transformers
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from tests.material.architectures import build_tiny_model
 from tests.material.files import edit_json
-from tests.material.packs import CHEMICAL, MEDICAL, adapt_words, build_pack, hash_folder
+from tests.material.packs import MEDICAL, adapt_words, build_pack, check_restored
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import save_trained
@@ -120,9 +118,8 @@ BASES: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("kind", BASES)
-def test_a_pack_is_applied_and_removed_to_the_byte(tmp_path: Path, kind: str) -> None:
+def test_a_pack_is_applied_and_removed_to_the_bit(tmp_path: Path, kind: str) -> None:
     base = BASES[kind](tmp_path / "base")
-    before = hash_folder(base)
     pack = build_pack(base, MEDICAL, tmp_path, "medical")
     file = tmp_path / "medical.safetensors"
     pack.save(file)
@@ -142,65 +139,25 @@ def test_a_pack_is_applied_and_removed_to_the_byte(tmp_path: Path, kind: str) ->
         assert torch.equal(edit.after.network.state_dict()[name], value), name
 
     # 3. Without the pack it is the base again.
-    assert remove_pack(edit.after, "medical", tmp_path / "restored") is None
-    assert hash_folder(tmp_path / "restored") == before
-    assert hash_folder(base) == before
+    rows = remove_pack(edit.after, tmp_path / "restored")
+    assert (rows.tokens - rows.new_tokens, rows.new_rows) == (
+        3,
+        len(edit.before.network.get_input_embeddings().weight),
+    )
+    check_restored(base, tmp_path / "restored")
 
 
-def test_the_whole_certificate_of_a_model_with_two_packs(tiny_bert: Path, tmp_path: Path) -> None:
-    for name, words in (("medical", MEDICAL), ("chemical", CHEMICAL)):
-        pack = build_pack(tiny_bert, words, tmp_path, name)
-        model = tmp_path / "medical" if name == "chemical" else tiny_bert
-        apply_pack(open_model(model), pack, tmp_path / name)
-    certificate = certify(open_model(tiny_bert), open_model(tmp_path / "chemical"))
+def test_the_whole_certificate(tiny_bert: Path, tmp_path: Path, pack: VocabularyPack) -> None:
+    apply_pack(open_model(tiny_bert), pack, tmp_path / "applied")
+    certificate = certify(open_model(tiny_bert), open_model(tmp_path / "applied"))
     assert [check.name for check in certificate.checks] == list(CHECKS)
     assert certificate.passed, certificate.to_dict()
 
 
 @pytest.fixture(scope="module")
-def packs(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, VocabularyPack]:
-    """Two packs of the tiny model with a word in common; read only."""
-    place = tmp_path_factory.mktemp("packs")
-    words = {"medical": MEDICAL, "chemical": CHEMICAL}
-    return {name: build_pack(tiny_bert, words[name], place, name) for name in words}
-
-
-@pytest.mark.parametrize("order", [("medical", "chemical"), ("chemical", "medical")])
-def test_two_packs_in_both_orders(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack], order: tuple[str, str]
-) -> None:
-    first, second = (packs[name] for name in order)
-    base = open_model(tiny_bert)
-    apply_pack(base, first, tmp_path / "one")
-    result = apply_pack(open_model(tmp_path / "one"), second, tmp_path / "two")
-
-    # 1. Ids follow the order of the packs; the word that both have keeps the first embedding.
-    both = open_model(tmp_path / "two")
-    only_second = [token for token in second.tokens if token not in first.tokens]
-    assert both.vocabulary.tokens == (*base.vocabulary.tokens, *first.tokens, *only_second)
-    assert dict(result.shared) == {first.name: (), second.name: ("hyperoxia",)}
-    assert result.to_dict()["shared"] == {second.name: 1}
-    for pack in (second, first):  # so that a shared word is compared with the first
-        matrix = np.frombuffer(pack.rows[EMBEDDINGS].data, "<f4").reshape(len(pack.tokens), -1)
-        for token, row in zip(pack.tokens, matrix, strict=True):
-            expected = token != "hyperoxia" or pack is first
-            assert np.array_equal(both.space[token], row) == expected
-    assert both.fast_tokenizer.encode("benzene euthymia", add_special_tokens=False).tokens == [
-        "benzene",
-        "euthymia",
-    ]
-
-    # 2. Without the first, the second is as if it had been applied alone: with its own embedding of
-    #    the word that both have, and ids without gaps.
-    remove_pack(both, first.name, tmp_path / "left")
-    apply_pack(base, second, tmp_path / "alone")
-    assert hash_folder(tmp_path / "left") == hash_folder(tmp_path / "alone")
-
-    # 3. Without the second, the first is alone; without both, the base is there again.
-    remove_pack(both, second.name, tmp_path / "first")
-    assert hash_folder(tmp_path / "first") == hash_folder(tmp_path / "one")
-    remove_pack(open_model(tmp_path / "left"), "", tmp_path / "restored")
-    assert hash_folder(tmp_path / "restored") == hash_folder(tiny_bert)
+def pack(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> VocabularyPack:
+    """A pack of the tiny model; read only."""
+    return build_pack(tiny_bert, MEDICAL, tmp_path_factory.mktemp("packs"), "medical")
 
 
 def test_a_pack_is_the_same_file_again(tiny_bert: Path, tmp_path: Path) -> None:
@@ -217,7 +174,7 @@ def test_a_pack_has_the_rows_of_its_tokens(tmp_path: Path) -> None:
     found = {}
     for name in ("tied", "untied", "headless"):
         pack = build_pack(BASES[name](tmp_path / name), MEDICAL, tmp_path / f"{name}-pack", "a")
-        found[name] = {role: rows.shape for role, rows in pack.rows.items()}
+        found[name] = {role: tuple(rows.shape) for role, rows in pack.tensors.items()}
     assert found["headless"] == {EMBEDDINGS: (3, 16)}
     assert found["tied"] == {EMBEDDINGS: (3, 16), OUTPUT_BIAS: (3,)}
     assert found["untied"] == {EMBEDDINGS: (3, 16), OUTPUT: (3, 16), OUTPUT_BIAS: (3,)}
@@ -227,12 +184,12 @@ def test_a_pack_without_a_head_gets_output_rows_of_the_base(tmp_path: Path) -> N
     """Its embeddings are not those of an output layer: the mean of the pieces is."""
     base = open_model(untied(tmp_path / "base"))
     pack = build_pack(base.path, MEDICAL, tmp_path / "pack", "a")
-    pack = replace(pack, rows={EMBEDDINGS: pack.rows[EMBEDDINGS]})
+    pack = replace(pack, tensors={EMBEDDINGS: pack.tensors[EMBEDDINGS]})
     apply_pack(base, pack, tmp_path / "out")
     after = open_model(tmp_path / "out").network
     for values in (get_output_layer(after).weight, get_output_bias(after)):
-        for place, (_, pieces, _) in enumerate(pack.plan["added_tokens"], start=-3):
-            ids = [base.vocabulary.ids[piece] for piece in pieces]
+        for place, word in enumerate(pack.words, start=-3):
+            ids = [base.vocabulary.ids[piece] for piece in word.pieces]
             assert torch.allclose(values[place], values[ids].mean(dim=0), atol=1e-7)
 
 
@@ -259,12 +216,12 @@ def test_free_rows_are_taken_first_and_restored(tmp_path: Path) -> None:
     base = padded(tmp_path / "base")
     old = load_file(base / "model.safetensors")["bert.embeddings.word_embeddings.weight"]
     pack = build_pack(base, MEDICAL, tmp_path, "medical")
-    result = apply_pack(open_model(base), pack, tmp_path / "applied")
+    rows = apply_pack(open_model(base), pack, tmp_path / "applied")
     new = load_file(tmp_path / "applied" / "model.safetensors")[
         "bert.embeddings.word_embeddings.weight"
     ]
     tokens = len(open_model(base).vocabulary)
-    assert (result.matrix.filled, len(new)) == (3, 192)
+    assert (rows.filled, len(new)) == (3, 192)
     assert torch.equal(new[tokens + 3 :], old[tokens + 3 :])
     assert not torch.equal(new[tokens : tokens + 3], old[tokens : tokens + 3])
 
@@ -278,79 +235,57 @@ def test_a_pack_fits_its_base_with_another_head(tmp_path: Path) -> None:
     apply_pack(open_model(other), pack, tmp_path / "applied")
     assert certify(open_model(other), open_model(tmp_path / "applied")).passed
     # A pack without a head gives a tied head its embeddings, and biases of zero.
-    bare = replace(pack, rows={EMBEDDINGS: pack.rows[EMBEDDINGS]})
+    bare = replace(pack, tensors={EMBEDDINGS: pack.tensors[EMBEDDINGS]})
     apply_pack(open_model(base), bare, tmp_path / "bare")
     after = load_file(tmp_path / "bare" / "model.safetensors")
     assert after["cls.predictions.bias"][-3:].tolist() == [0, 0, 0]
 
 
 def test_the_demo_model(tmp_path: Path) -> None:
-    before = hash_folder(DEMO)
     pack = build_pack(DEMO, ("tachycardia", "euthymia"), tmp_path, "medical")
     apply_pack(open_model(DEMO), pack, tmp_path / "applied")
-    remove_pack(open_model(tmp_path / "applied"), "", tmp_path / "restored")
-    expected = {name: digest for name, digest in before.items() if name != "manifest.json"}
-    assert hash_folder(tmp_path / "restored") == expected
+    remove_pack(open_model(tmp_path / "applied"), tmp_path / "restored")
+    check_restored(DEMO, tmp_path / "restored")
 
 
 def test_an_adapted_model_as_a_base(tiny_bert: Path, tmp_path: Path) -> None:
     """Its own record, card and original tokenizer come back, too."""
     base = adapt_words(tiny_bert, ("benzene",), tmp_path / "base")
-    before = hash_folder(base)
     pack = build_pack(base, MEDICAL, tmp_path, "medical")
     apply_pack(open_model(base), pack, tmp_path / "applied")
-    remove_pack(open_model(tmp_path / "applied"), "medical", tmp_path / "restored")
-    assert hash_folder(tmp_path / "restored") == before
+    remove_pack(open_model(tmp_path / "applied"), tmp_path / "restored")
+    check_restored(base, tmp_path / "restored")
+    for name in ("vocadapt.json", "README.md", "base/tokenizer.json"):
+        assert (tmp_path / "restored" / name).read_bytes() == (base / name).read_bytes()
 
 
-def test_insertion_and_exact_words_on_one_base(tiny_bert: Path, tmp_path: Path) -> None:
-    inserted = build_pack(tiny_bert, ("tachycardia",), tmp_path, "inserted", "insertion")
-    exact = build_pack(tiny_bert, ("tachycardiac", "tachycardia"), tmp_path, "exact")
-    apply_pack(open_model(tiny_bert), inserted, tmp_path / "one")
-    result = apply_pack(open_model(tmp_path / "one"), exact, tmp_path / "two")
-    both = open_model(tmp_path / "two")
-    encode = both.fast_tokenizer.encode
-    assert encode("tachycardiac", add_special_tokens=False).tokens == ["tachycardiac"]
-    assert encode("tachycardias", add_special_tokens=False).tokens == ["tachycardia", "##s"]
-    assert result.hidden == {"inserted": (), "exact": ()}
-    assert certify(open_model(tiny_bert), both).passed
-
-
-def test_the_record_and_the_card_name_the_packs(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
+def test_the_record_and_the_card_name_the_pack(
+    tiny_bert: Path, tmp_path: Path, pack: VocabularyPack
 ) -> None:
-    apply_pack(open_model(tiny_bert), packs["medical"], tmp_path / "one")
-    apply_pack(open_model(tmp_path / "one"), packs["chemical"], tmp_path / "two")
-    record = json.loads((tmp_path / "two" / "vocadapt.json").read_text())
-    assert [one["name"] for one in record["packs"]["applied"]] == ["medical", "chemical"]
-    assert record["packs"]["applied"][1]["shared"] == ["hyperoxia"]
-    assert record["plan"]["added"] == 5 == len(record["provenance"]["tokens"])
-    assert [token for token, *_ in record["plan"]["added_tokens"]] == [
-        *MEDICAL,
-        "benzene",
-        "toluene",
-    ]
-    card = (tmp_path / "two" / "README.md").read_text()
-    assert "the vocabulary packs `medical, chemical`" in card and "with 5 more words" in card
-    with safe_open(tmp_path / "two" / "packs" / "medical.safetensors", "np") as file:
-        assert set(file.keys()) == {EMBEDDINGS, OUTPUT_BIAS}
+    apply_pack(open_model(tiny_bert), pack, tmp_path / "one")
+    record = json.loads((tmp_path / "one" / "vocadapt.json").read_text())
+    assert (record["pack"]["name"], record["pack"]["rows"]) == ("medical", 151)
+    assert record["plan"]["added"] == 3 == len(record["provenance"]["tokens"])
+    assert [token for token, *_ in record["plan"]["added_tokens"]] == list(MEDICAL)
+    card = (tmp_path / "one" / "README.md").read_text()
+    assert "the vocabulary pack `medical`" in card and "with 3 more words" in card
 
 
 # Refusals
 
 
 def test_another_base_is_named(
-    make_bert: Callable[..., Path], tmp_path: Path, packs: dict[str, VocabularyPack]
+    make_bert: Callable[..., Path], tmp_path: Path, pack: VocabularyPack
 ) -> None:
     other = make_bert("other", dim=32)
     with pytest.raises(InputError) as caught:
-        apply_pack(open_model(other), packs["medical"], tmp_path / "out")
-    assert "tiny-bert (151 tokens, width 16, F32" in caught.value.problem
-    assert "not for other (151 tokens, width 32, F32" in caught.value.problem
+        apply_pack(open_model(other), pack, tmp_path / "out")
+    assert "tiny-bert (151 tokens, width 16, float32" in caught.value.problem
+    assert "not for other (151 tokens, width 32, float32" in caught.value.problem
 
 
 def test_a_base_with_one_changed_bit_or_another_tokenizer_is_another_base(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
+    tiny_bert: Path, tmp_path: Path, pack: VocabularyPack
 ) -> None:
     name = "bert.embeddings.word_embeddings.weight"
     changed = Path(shutil.copytree(tiny_bert, tmp_path / "changed"))
@@ -360,95 +295,99 @@ def test_a_base_with_one_changed_bit_or_another_tokenizer_is_another_base(
     cased = build_tiny_bert(tmp_path / "cased", lowercase=False)
     for folder in (changed, cased):
         with pytest.raises(InputError, match="was made for"):
-            apply_pack(open_model(folder), packs["medical"], tmp_path / "out")
+            apply_pack(open_model(folder), pack, tmp_path / "out")
 
 
-def test_a_pack_is_applied_once(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
+def test_a_model_has_one_pack(tiny_bert: Path, tmp_path: Path, pack: VocabularyPack) -> None:
+    apply_pack(open_model(tiny_bert), pack, tmp_path / "one")
+    for other in (pack, replace(pack, name="other")):
+        with pytest.raises(InputError, match="already has a pack, medical") as caught:
+            apply_pack(open_model(tmp_path / "one"), other, tmp_path / "two")
+        assert "Remove that pack first" in caught.value.remedy
+    with pytest.raises(InputError, match="has no pack"):
+        remove_pack(open_model(tiny_bert), tmp_path / "out")
+
+
+def test_a_changed_model_is_not_restored(
+    tiny_bert: Path, tmp_path: Path, pack: VocabularyPack
 ) -> None:
-    apply_pack(open_model(tiny_bert), packs["medical"], tmp_path / "one")
-    with pytest.raises(InputError, match="already has a pack named medical"):
-        apply_pack(open_model(tmp_path / "one"), packs["medical"], tmp_path / "two")
+    """A weight, a token of the base, or a missing folder: the digests detect each."""
+    apply_pack(open_model(tiny_bert), pack, tmp_path / "applied")
+
+    def refuse(name: str, change: Callable[[Path], object]) -> None:
+        folder = Path(shutil.copytree(tmp_path / "applied", tmp_path / name))
+        change(folder)
+        with pytest.raises(InputError, match="its base model cannot be restored"):
+            remove_pack(open_model(folder), tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+    def change_weight(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        tensors["bert.encoder.layer.0.output.dense.bias"] += 1
+        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+    def change_token(folder: Path) -> None:
+        file = folder / "base" / "tokenizer.json"
+        file.write_text(file.read_text().replace('"heart"', '"haert"'))
+
+    refuse("weight", change_weight)
+    refuse("token", change_token)
+    refuse("folder", lambda folder: shutil.rmtree(folder / "base"))
 
 
-def test_a_model_lacks_the_pack(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
-) -> None:
-    apply_pack(open_model(tiny_bert), packs["medical"], tmp_path / "one")
-    apply_pack(open_model(tmp_path / "one"), packs["chemical"], tmp_path / "two")
-    file = tmp_path / "file.safetensors"
-    replace(packs["medical"], name="third").save(file)
-    for name in ("third", str(file)):
-        with pytest.raises(InputError, match="no pack named 'third'"):
-            remove_pack(open_model(tmp_path / "two"), name, tmp_path / "out")
-    with pytest.raises(InputError, match="has 2 packs"):
-        remove_pack(open_model(tmp_path / "two"), "", tmp_path / "out")
-    with pytest.raises(InputError, match="has no packs"):
-        remove_pack(open_model(tiny_bert), "medical", tmp_path / "out")
-    packs["medical"].save(file)
-    remove_pack(open_model(tmp_path / "two"), str(file), tmp_path / "out")
-    assert open_model(tmp_path / "out").vocabulary.tokens[-3:] == CHEMICAL
-
-
-def test_a_model_that_was_trained_since_is_not_restored(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
-) -> None:
+def test_free_rows_that_were_changed_are_detected(tmp_path: Path) -> None:
+    base = padded(tmp_path / "base")
     applied = tmp_path / "applied"
-    apply_pack(open_model(tiny_bert), packs["medical"], applied)
-    tensors = load_file(applied / "model.safetensors")
-    tensors["bert.encoder.layer.0.output.dense.bias"] += 1
-    save_file(tensors, applied / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match=r"restored: model\.safetensors is missing or"):
-        remove_pack(open_model(applied), "medical", tmp_path / "out")
-    (applied / "base" / "config.json").write_text("{}")
-    with pytest.raises(InputError, match=r"restored: config\.json is missing or"):
-        remove_pack(open_model(applied), "medical", tmp_path / "out")
+    apply_pack(open_model(base), build_pack(base, MEDICAL, tmp_path, "medical"), applied)
+    file = applied / "base" / "free_rows.safetensors"
+    kept = load_file(file)
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: save_file({name: value + 1 for name, value in kept.items()}, file),
+        lambda: save_file({name: value[:, None] for name, value in kept.items()}, file),
+        lambda: file.write_bytes(b"short"),
+        file.unlink,
+    )
+    for change in changes:
+        change()
+        with pytest.raises(InputError, match="its base model cannot be restored"):
+            remove_pack(open_model(applied), tmp_path / "out")
 
 
 def test_a_folder_that_a_training_wrote_is_not_restored(
-    tiny_bert: Path, tmp_path: Path, packs: dict[str, VocabularyPack]
+    tiny_bert: Path, tmp_path: Path, pack: VocabularyPack
 ) -> None:
-    apply_pack(open_model(tiny_bert), packs["medical"], tmp_path / "applied")
+    apply_pack(open_model(tiny_bert), pack, tmp_path / "applied")
     applied = open_model(tmp_path / "applied")
-    save_trained(applied, load_network(applied), tmp_path / "trained", torch.float32, TRAINING)
-    trained = open_model(tmp_path / "trained")
-    assert trained.vocabulary.tokens[-3:] == MEDICAL
-    for change in (
-        lambda: remove_pack(trained, "", tmp_path / "out"),
-        lambda: apply_pack(trained, packs["chemical"], tmp_path / "out"),
-    ):
-        with pytest.raises(InputError, match=r"packs/medical\.safetensors is missing"):
-            change()
+    loaded = load_network(applied)
+    save_trained(applied, loaded, tmp_path / "same", torch.float32, TRAINING)
     # Its new embeddings make a pack again, because nothing else was trained.
-    pack = make_pack(open_model(tiny_bert), trained, "again")
-    assert pack.rows == packs["medical"].rows and pack.tokens == MEDICAL
+    again = make_pack(open_model(tiny_bert), open_model(tmp_path / "same"), "again")
+    assert again.tokens == MEDICAL
+    assert torch.equal(again.tensors[EMBEDDINGS], pack.tensors[EMBEDDINGS])
+    with torch.no_grad():
+        loaded.network.get_input_embeddings().weight += 1
+    save_trained(applied, loaded, tmp_path / "trained", torch.float32, TRAINING)
+    with pytest.raises(InputError, match="its base model cannot be restored"):
+        remove_pack(open_model(tmp_path / "trained"), tmp_path / "out")
 
 
 @pytest.mark.parametrize(
-    "names",
-    [
-        {"../../escaped.json": "0" * 64},
-        {"/escaped.json": "0" * 64},
-        {"base/.hidden.json": "0" * 64},
-        {"config.json": "short"},
-        {"run.py": "0" * 64},
-        {"": "0" * 64},
-    ],
+    "change",
+    [{"rows": "151"}, {"rows": True}, {"name": None}, {"weights": 1}, {"base": []}, {"more": 1}],
 )
-def test_a_record_cannot_name_files_elsewhere(
-    tiny_bert: Path,
-    tmp_path: Path,
-    packs: dict[str, VocabularyPack],
-    names: dict[str, str],
+def test_a_damaged_record_is_refused(
+    tiny_bert: Path, tmp_path: Path, pack: VocabularyPack, change: dict[str, object]
 ) -> None:
     applied = tmp_path / "applied"
-    apply_pack(open_model(tiny_bert), packs["medical"], applied)
+    apply_pack(open_model(tiny_bert), pack, applied)
     record = json.loads((applied / "vocadapt.json").read_text())
-    record["packs"]["base_files"] |= names
-    edit_json(applied / "vocadapt.json", packs=record["packs"])
-    with pytest.raises(InputError, match="list of packs is damaged"):
-        remove_pack(open_model(applied), "medical", tmp_path / "out")
-    assert not list(tmp_path.rglob("escaped.json"))
+    edit_json(applied / "vocadapt.json", pack=record["pack"] | change)
+    with pytest.raises(InputError, match="of the pack is damaged"):
+        remove_pack(open_model(applied), tmp_path / "out")
+    for rows in (-1, 0, 10**12):
+        edit_json(applied / "vocadapt.json", pack=record["pack"] | {"rows": rows})
+        with pytest.raises(InputError, match="its base model cannot be restored"):
+            remove_pack(open_model(applied), tmp_path / "out")
 
 
 def test_only_models_that_add_tokens_make_packs(tiny_bert: Path, tmp_path: Path) -> None:
@@ -485,27 +424,37 @@ def test_only_models_that_add_tokens_make_packs(tiny_bert: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "padded_to"), [("roberta", 1), ("modernbert", 64), ("gpt2", 1), ("llama", 1)]
 )
-def test_byte_level_models_with_two_packs(tmp_path: Path, name: str, padded_to: int) -> None:
+def test_byte_level_models(tmp_path: Path, name: str, padded_to: int) -> None:
     """Encoders and decoders, tied, untied and padded: exact words of byte-level BPE."""
     base = build_tiny_model(name, tmp_path / "base", padded_to=padded_to)
-    before = hash_folder(base)
-    medical = build_pack(base, MEDICAL, tmp_path, "medical")
-    chemical = build_pack(base, CHEMICAL, tmp_path, "chemical")
-    apply_pack(open_model(base), medical, tmp_path / "one")
-    result = apply_pack(open_model(tmp_path / "one"), chemical, tmp_path / "two")
-    assert result.to_dict()["shared"] == {"chemical": 1} and result.to_dict()["hidden"] == {}
-    edit = Edit(open_model(base), open_model(tmp_path / "two"))
+    pack = build_pack(base, MEDICAL, tmp_path, "medical")
+    apply_pack(open_model(base), pack, tmp_path / "applied")
+    edit = Edit(open_model(base), open_model(tmp_path / "applied"))
     results = {check: CHECKS[check](edit) for check in CHECKS if check != "reload"}
     assert {check: detail for check, (passed, detail) in results.items() if not passed} == {}
-    card = (tmp_path / "two" / "README.md").read_text("utf-8")
+    card = (tmp_path / "applied" / "README.md").read_text("utf-8")
     assert FAMILIES["byte-level-bpe"].exceptions in card
     encode = edit.after.fast_tokenizer.encode
-    assert encode("a benzene", add_special_tokens=False).tokens[-1] == "Ġbenzene"
-    remove_pack(edit.after, "medical", tmp_path / "left")
-    apply_pack(open_model(base), chemical, tmp_path / "alone")
-    assert hash_folder(tmp_path / "left") == hash_folder(tmp_path / "alone")
-    remove_pack(open_model(tmp_path / "left"), "chemical", tmp_path / "restored")
-    assert hash_folder(tmp_path / "restored") == before
+    assert encode("a euthymia", add_special_tokens=False).tokens[-1] == "Ġeuthymia"
+    remove_pack(edit.after, tmp_path / "restored")
+    check_restored(base, tmp_path / "restored")
+
+
+def test_words_that_were_added_in_two_ways_make_no_pack(tiny_bert: Path, tmp_path: Path) -> None:
+    first = adapt_words(tiny_bert, ("tachycardia",), tmp_path / "first", "insertion")
+    second = adapt_words(first, ("hyperoxia",), tmp_path / "second")
+    with pytest.raises(InputError, match="is not that of tiny-bert with 2 tokens added at once"):
+        make_pack(open_model(tiny_bert), open_model(second), "both")
+
+
+def test_words_that_were_added_in_turn_make_one_pack(tmp_path: Path) -> None:
+    """A Unigram tokenizer computes the score of a new word from those that it has."""
+    base = build_tiny_model("xlm-roberta", tmp_path / "base")
+    first = adapt_words(base, ("hyperox",), tmp_path / "first")
+    second = open_model(adapt_words(first, ("hyperoxia", "benzene"), tmp_path / "second"))
+    apply_pack(open_model(base), make_pack(open_model(base), second, "both"), tmp_path / "applied")
+    applied = open_model(tmp_path / "applied")
+    assert applied.fast_tokenizer.to_str() == second.fast_tokenizer.to_str()
 
 
 def test_models_with_removed_or_moved_tokens_make_no_packs(tiny_bert: Path, tmp_path: Path) -> None:
@@ -528,45 +477,3 @@ def test_models_with_removed_or_moved_tokens_make_no_packs(tiny_bert: Path, tmp_
 def test_a_pack_needs_a_name_for_a_file(tiny_bert: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be the name of a pack"):
         make_pack(open_model(tiny_bert), open_model(tiny_bert), name)
-
-
-def test_a_word_that_begins_with_a_word_of_another_pack_stays_whole(tmp_path: Path) -> None:
-    """In a Unigram model the score of the longer word was computed without the shorter one: with the
-    patches alone it would be split.
-    """
-    base = build_tiny_model("xlm-roberta", tmp_path / "base")
-    before = hash_folder(base)
-    short = build_pack(base, ("hyperox",), tmp_path, "short")
-    long = build_pack(base, ("hyperoxia", "benzene"), tmp_path, "long")
-    apply_pack(open_model(base), short, tmp_path / "one")
-    result = apply_pack(open_model(tmp_path / "one"), long, tmp_path / "two")
-    assert result.to_dict()["hidden"] == {}
-    both = open_model(tmp_path / "two")
-    assert both.vocabulary.tokens[-3:] == ("▁hyperox", "▁hyperoxia", "▁benzene")
-    for word in ("hyperox", "hyperoxia", "benzene"):
-        encoded = both.fast_tokenizer.encode(f"the {word}", add_special_tokens=False)
-        assert encoded.tokens[-1] == f"▁{word}"
-    edit = Edit(open_model(base), both)
-    assert all(CHECKS[name](edit)[0] for name in CHECKS if name != "reload")
-    remove_pack(both, "short", tmp_path / "left")
-    apply_pack(open_model(base), long, tmp_path / "alone")
-    assert hash_folder(tmp_path / "left") == hash_folder(tmp_path / "alone")
-    remove_pack(open_model(tmp_path / "left"), "long", tmp_path / "restored")
-    assert hash_folder(tmp_path / "restored") == before
-
-
-def test_words_that_inserted_ones_of_another_pack_hide_are_named(tmp_path: Path) -> None:
-    base = build_tiny_model("xlm-roberta", tmp_path / "base")
-    short = build_pack(base, ("hyperox",), tmp_path, "short", "insertion")
-    long = build_pack(base, ("hyperoxia", "benzene"), tmp_path, "long")
-    apply_pack(open_model(base), short, tmp_path / "one")
-    result = apply_pack(open_model(tmp_path / "one"), long, tmp_path / "two")
-    assert dict(result.hidden) == {"short": (), "long": ("▁hyperoxia",)}
-    assert result.to_dict()["hidden"] == {"long": 1}
-    record = json.loads((tmp_path / "two" / "vocadapt.json").read_text())
-    assert record["packs"]["applied"][1]["hidden"] == ["▁hyperoxia"]
-    assert record["plan"]["silent_tokens"] == ["▁hyperoxia"]
-    passed, detail = CHECKS["added tokens reachable"](
-        Edit(open_model(base), open_model(tmp_path / "two"))
-    )
-    assert passed and detail.startswith("2 of 3 added tokens are reachable, 1 ")

@@ -124,12 +124,12 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "pack apply": (
         STEP,
         "apply-pack",
-        "apply a vocabulary pack to its base model, or to a model with other packs",
+        "apply a vocabulary pack to its base model",
     ),
     "pack remove": (
         STEP,
         "remove-pack",
-        "remove a vocabulary pack; removing the last pack restores the base model byte by byte",
+        "remove the vocabulary pack of a model, which gives the base model again",
     ),
     "pack show": ("vocabulary.packs", "SHOW", "show the tokens of a vocabulary pack and its base"),
     "pretrain": (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Tokenizer
 
 from vocadapt import __version__
+from vocadapt.errors import InputError
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.card import render_model_card
 from vocadapt.models.config_ids import Rename, make_renaming, read_config_files, rename_ids
@@ -205,7 +206,10 @@ def apply_plan(
     # the model would look up the embedding of another token.
     tokenizer = adapt_tokenizer(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.after.ids] != list(plan.after.ids.values()):
-        raise AssertionError("the tokenizer and the plan assign different ids to a token")
+        raise InputError(
+            f"The tokenizer of {model.name} cannot add the new tokens, each once and with its id.",
+            "Leave out tokens that it has already, and texts that it never outputs as one token.",
+        )
     loaded = load_network(model)
     network = loaded.network
 

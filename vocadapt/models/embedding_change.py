@@ -12,12 +12,8 @@ from vocadapt.models.config_ids import Rename, check_ids, make_renaming, rename_
 from vocadapt.models.embedding_matrix.padding import MatrixRows, count_rows
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
-from vocadapt.models.model_files import read_headers
 from vocadapt.models.model_folder import ModelFolder
-from vocadapt.models.token_tensors import (
-    list_token_tensors,
-    list_unused_outputs,
-)
+from vocadapt.models.token_tensors import list_token_tensors, read_unused_outputs
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.initializers.outputs import average_output_rows
@@ -64,7 +60,7 @@ def change_network(
 
     # 3. Update the sizes that modules and configs state.
     if rows.new_rows != rows.rows:
-        _update_sizes(network, list(tensors.values()), rows)
+        update_sizes(network, list(tensors.values()), rows)
     return rows
 
 
@@ -168,13 +164,7 @@ def change_unused_outputs(
     """Apply a plan to the stored tensors of a language-model head that the network's class does not
     have, so that a class with this head can load them; return the changed tensors by name.
     """
-    from safetensors import safe_open
-
-    stored = read_headers(model.path)
-    values = {}
-    for name in list_unused_outputs(stored, unused, rows.rows):
-        with safe_open(stored[name].file, "pt") as tensors:
-            values[name] = tensors.get_tensor(name)
+    values = read_unused_outputs(model, unused, rows.rows)
     if not values:
         return {}
     embeddings = get_embeddings(model.network).detach()
@@ -188,7 +178,7 @@ def change_unused_outputs(
     }
 
 
-def _update_sizes(
+def update_sizes(
     network: "transformers.PreTrainedModel", tensors: "list[torch.nn.Parameter]", rows: MatrixRows
 ) -> None:
     """Update the number of rows in the modules and configs of a network."""

@@ -6,12 +6,11 @@ which transformers lists in `_tied_weights_keys`; a network that is not tied sto
 """
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
-from vocadapt.models.model_files import StoredTensor, read_headers
+from vocadapt.models.model_files import read_headers
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import build_without_weights
 
@@ -95,14 +94,21 @@ def check_other_tables(
         )
 
 
-def list_unused_outputs(
-    stored: Mapping[str, StoredTensor], unused: tuple[str, ...], rows: int
-) -> list[str]:
-    """List the names of stored tensors of a language-model head that are not part of the network
-    and have an entry for each of the `rows` tokens.
+def read_unused_outputs(
+    model: ModelFolder, unused: tuple[str, ...], rows: int
+) -> "dict[str, torch.Tensor]":
+    """Read the stored tensors of a language-model head that are not part of the network and have an
+    entry for each of the `rows` tokens, by name.
     """
-    heads = filter(OUTPUT.search, unused)
-    return [name for name in heads if name in stored and stored[name].shape[:1] == (rows,)]
+    from safetensors import safe_open
+
+    stored = read_headers(model.path)
+    values = {}
+    for name in filter(OUTPUT.search, unused):
+        if name in stored and stored[name].shape[:1] == (rows,):
+            with safe_open(stored[name].file, "pt") as tensors:
+                values[name] = tensors.get_tensor(name)
+    return values
 
 
 def _list_copies(network: "transformers.PreTrainedModel") -> list[tuple[str, str]]:

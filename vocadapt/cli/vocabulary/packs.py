@@ -1,12 +1,10 @@
 """pack show. The commands pack make, apply and remove are built from their steps."""
 
-from itertools import islice
 from typing import Any, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.tables import format_facts, format_table
-from vocadapt.models.packs.pack import PackFacts, VocabularyPack, find_pack_file, load_pack
-from vocadapt.models.packs.stored_weights import hash_file
+from vocadapt.models.packs.pack import PackFacts, find_pack_file, hash_pack_file, load_pack
 from vocadapt.settings import MAX_COUNT
 
 MAX_PIECES = 6  # maximum number of previous tokens of a word in the table
@@ -40,11 +38,20 @@ def _show(options: Options) -> Answer[ShowAnswer]:
         **pack.summary(),
         "file": str(file),
         "bytes": file.stat().st_size,
-        "sha256": hash_file(file),
+        "sha256": hash_pack_file(file),
         "vocadapt": pack.version,
     }
-    tokens = [_describe_token(pack, row) for row in range(len(pack.tokens))]
-    shown = list(islice(tokens, options.tokens))
+    tokens: list[PackToken] = [
+        {
+            "token": word.token,
+            "pieces": list(word.pieces),
+            "count": word.count,
+            "embedding": origin.how,
+            "donors": list(origin.donors),
+        }
+        for word, origin in zip(pack.words, pack.provenance, strict=True)
+    ]
+    shown = tokens[: options.tokens]
     rows = [
         (one["token"], _format_pieces(one["pieces"]), one["count"], one["embedding"])
         for one in shown
@@ -58,19 +65,6 @@ def _show(options: Options) -> Answer[ShowAnswer]:
     return Answer(cast(ShowAnswer, answer), "\n\n".join(parts))
 
 
-def _describe_token(pack: VocabularyPack, row: int) -> dict[str, Any]:
-    """Return a token with its previous tokens, its count and how its embedding was computed."""
-    token, pieces, count, *_ = pack.plan["added_tokens"][row]
-    way, donors = pack.provenance["tokens"][token]
-    return {
-        "token": token,
-        "pieces": pieces,
-        "count": count,
-        "embedding": pack.provenance["how"][way],
-        "donors": donors,
-    }
-
-
 def _format_pieces(pieces: list[str]) -> str:
     shown = " ".join(pieces[:MAX_PIECES])
     if len(pieces) > MAX_PIECES:
@@ -82,11 +76,9 @@ def _flatten(facts: dict[str, Any]) -> dict[str, Any]:
     """Return facts for a table: values on one line, and each fact of the base as a separate
     entry.
     """
-    flat = {key: value for key, value in facts.items() if key not in ("base", "tokenizer_settings")}
+    flat = {key: value for key, value in facts.items() if key != "base"}
     flat["tensors"] = ", ".join(facts["tensors"])
-    flat |= {f"base {key}": value for key, value in facts["base"].items()}
-    flat |= {f"sets {key}": str(value) for key, value in facts["tokenizer_settings"].items()}
-    return flat
+    return flat | {f"base {key}": value for key, value in facts["base"].items()}
 
 
 SHOW = Command(

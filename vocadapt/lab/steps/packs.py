@@ -1,19 +1,15 @@
 """The steps that make, apply and remove vocabulary packs."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import NotRequired, TypedDict, cast
+from typing import NotRequired, TypedDict
 
 from vocadapt.lab.steps.step import MODEL, Role, Step, StepContext, measure_model
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.adapted_model import add_to_record
 from vocadapt.models.language_model import open_model
 from vocadapt.models.packs.apply import apply_pack, remove_pack
-from vocadapt.models.packs.base import open_base, read_applied_packs
 from vocadapt.models.packs.make import make_pack
-from vocadapt.models.packs.pack import PACK_FILE, PackFacts, load_pack
-from vocadapt.models.packs.packed_record import PackedNumbers
-from vocadapt.models.packs.stored_weights import hash_file
+from vocadapt.models.packs.pack import PACK_FILE, PackFacts, hash_pack_file, load_pack
 from vocadapt.progress import part
 from vocadapt.settings import CheckedSettings, setting
 
@@ -38,9 +34,7 @@ ADAPTED = Role(
     is_suitable=only_adds_tokens,
 )
 PACK = Role("pack", "--pack", "Pack", "packs", help="file of a pack, or its folder")
-WITH_OTHERS = replace(MODEL, help="base model of the pack, or a model with other packs on it")
-PACKED = replace(MODEL, help="model folder to which packs were applied")
-CERTIFICATE = "Certificate"
+PACKED = replace(MODEL, help="model folder to which a pack was applied")
 
 
 @dataclass(frozen=True)
@@ -60,20 +54,13 @@ class ApplyPackStep(CheckedSettings):
     """Settings of applying a pack."""
 
     certify: bool = setting(
-        True, "skip the certificate of the result", flag="--no-certificate", label=CERTIFICATE
+        True, "skip the certificate of the result", flag="--no-certificate", label="Certificate"
     )
 
 
 @dataclass(frozen=True)
 class RemovePackStep(CheckedSettings):
-    """Settings of removing a pack; only a model that still has other packs is certified."""
-
-    pack: str = setting(
-        "", "name or file of the pack to remove", label="Pack", empty="the only one"
-    )
-    certify: bool = setting(
-        True, "skip the certificate of the result", flag="--no-certificate", label=CERTIFICATE
-    )
+    """Removing a pack has no settings."""
 
 
 class MakeNumbers(PackFacts):
@@ -83,17 +70,24 @@ class MakeNumbers(PackFacts):
     sha256: str
 
 
-class ApplyNumbers(PackedNumbers):
-    """The model with its packs, and whether it was certified."""
+class ApplyNumbers(TypedDict):
+    """The pack of a model, the tokens before and after, and whether the model was certified."""
 
+    pack: str
+    tokens_before: int
+    added: int
+    tokens_after: int
+    rows_after: int
     certificate: NotRequired[bool]
 
 
-class RestoredNumbers(TypedDict):
-    """The base model without packs, and the SHA-256 of each of its files."""
+class RemoveNumbers(TypedDict):
+    """The base model without its pack: tokens before and after."""
 
-    packs: list[str]
-    restored: dict[str, str]
+    tokens_before: int
+    removed: int
+    tokens_after: int
+    rows_after: int
 
 
 def make(context: StepContext, settings: MakePackStep) -> MakeNumbers:
@@ -102,50 +96,42 @@ def make(context: StepContext, settings: MakePackStep) -> MakeNumbers:
     adapted = open_model(context.spec.inputs["adapted"][0], context.spec.offline or None)
     file = context.draft / PACK_FILE
     make_pack(context.inputs.model, adapted, settings.called or adapted.name).save(file)
-    return {**load_pack(file).summary(), "bytes": file.stat().st_size, "sha256": hash_file(file)}
+    facts = load_pack(file).summary()
+    return {**facts, "bytes": file.stat().st_size, "sha256": hash_pack_file(file)}
 
 
 def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
-    """Apply a pack to its base, or to a model with other packs."""
-    context.progress(0.0, "applying the pack")
-    pack = load_pack(context.spec.inputs["pack"][0])
-    numbers = cast(ApplyNumbers, apply_pack(context.inputs.model, pack, context.draft).to_dict())
-    if settings.certify:
-        numbers["certificate"] = _certify(context)
-    return numbers
-
-
-def remove(context: StepContext, settings: RemovePackStep) -> ApplyNumbers | RestoredNumbers:
-    """Remove a pack; removing the last pack restores the base model byte by byte."""
-    context.progress(0.0, "restoring the base model")
-    result = remove_pack(context.inputs.model, settings.pack, context.draft)
-    if result is None:
-        return {"packs": [], "restored": _list_restored(context)}
-    numbers = cast(ApplyNumbers, result.to_dict())
-    if settings.certify:
-        numbers["certificate"] = _certify(context)
-    return numbers
-
-
-def _certify(context: StepContext) -> bool:
-    """Certify the result against its base, add the certificate to its record, and return whether it
-    passes.
-    """
+    """Apply a pack to its base, and certify the result against it."""
     from vocadapt.models.certificate.certificate import certify
 
-    result = open_model(context.draft)
-    with open_base(result) as (base, _):
-        certificate = certify(base, result, progress=part(context.progress, 0.5, 1.0))
-    add_to_record(context.draft, certificate=certificate.to_dict())
-    return certificate.passed
+    context.progress(0.0, "applying the pack")
+    model, pack = context.inputs.model, load_pack(context.spec.inputs["pack"][0])
+    rows = apply_pack(model, pack, context.draft)
+    numbers: ApplyNumbers = {
+        "pack": pack.name,
+        "tokens_before": rows.tokens,
+        "added": rows.new_tokens - rows.tokens,
+        "tokens_after": rows.new_tokens,
+        "rows_after": rows.new_rows,
+    }
+    if settings.certify:
+        progress = part(context.progress, 0.5, 1.0)
+        certificate = certify(model, open_model(context.draft), progress=progress)
+        add_to_record(context.draft, certificate=certificate.to_dict())
+        numbers["certificate"] = certificate.passed
+    return numbers
 
 
-def _list_restored(context: StepContext) -> dict[str, str]:
-    """Return the SHA-256 of each restored file of the base."""
-    applied = read_applied_packs(context.inputs.model)
-    if applied is None:
-        raise AssertionError("a model without packs cannot lose one")
-    return {name: hash_file(Path(context.draft / name)) for name in applied.files}
+def remove(context: StepContext, settings: RemovePackStep) -> RemoveNumbers:
+    """Remove the pack of a model: the result is the base model."""
+    context.progress(0.0, "restoring the base model")
+    rows = remove_pack(context.inputs.model, context.draft)
+    return {
+        "tokens_before": rows.tokens,
+        "removed": rows.tokens - rows.new_tokens,
+        "tokens_after": rows.new_tokens,
+        "rows_after": rows.new_rows,
+    }
 
 
 LIBRARIES = ("tokenizers", "safetensors", "torch", "transformers")
@@ -165,7 +151,7 @@ APPLY = Step(
     ApplyPackStep,
     apply,
     makes="models",
-    needs=(WITH_OTHERS, PACK),
+    needs=(replace(MODEL, help="base model of the pack"), PACK),
     command=("pack", "apply"),
     writes=measure_model,
     libraries=LIBRARIES,

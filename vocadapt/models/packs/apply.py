@@ -1,258 +1,268 @@
-"""Apply vocabulary packs to their base model, and remove them again.
+"""Apply a vocabulary pack to its base model, and remove it again.
 
-A folder with packs is always written from the base and the list of its packs: applying a second
-pack, or removing one of two, restores the base first. So ids follow the order of the packs, without
-gaps.
+The result is the folder of an adapted model. It keeps what is needed to restore its base, so that
+the base itself may be gone:
+
+    base/tokenizer.json, …           the tokenizer of the base, as in every adapted model
+    base/vocadapt.json, README.md    its record and card, if it is an adapted model itself
+    base/free_rows.safetensors       its rows without a token that new tokens took, if any
+    vocadapt.json                    under "pack": the number of its rows, and the hash of its weights
+
+The weights of the base are the first rows of the folder's own weights.
 """
 
-import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING
 
 from vocadapt.errors import InputError
-from vocadapt.models.adapted_model import SEEN, write_record
-from vocadapt.models.config_ids import check_free_ids
-from vocadapt.models.embedding_matrix.padding import MatrixRows, count_rows
+from vocadapt.models.adapted_model import (
+    BASE,
+    CARD,
+    RECORD,
+    SEEN,
+    add_to_record,
+    apply_plan,
+    copy_unused_tensors,
+    open_base_model,
+)
+from vocadapt.models.certificate.comparisons import view_bits
+from vocadapt.models.embedding_change import update_sizes
+from vocadapt.models.embedding_matrix.padding import MatrixRows
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.model_files import CONFIG, GENERATION, INDEX, SUFFIX, list_weight_files
-from vocadapt.models.packs.base import (
-    PACKS,
-    keep_base,
-    load_applied_packs,
-    open_base,
-    read_applied_packs,
-    restore_base,
+from vocadapt.models.layers import get_embeddings, get_output_layer, is_tied
+from vocadapt.models.loading import Loaded, load_network
+from vocadapt.models.packs.make import has_equal_bits, hash_base, identify_base
+from vocadapt.models.packs.pack import (
+    EMBEDDINGS,
+    OUTPUT,
+    OUTPUT_BIAS,
+    BaseIdentity,
+    VocabularyPack,
+    has_types,
 )
-from vocadapt.models.packs.make import identify_base
-from vocadapt.models.packs.pack import OUTPUT, BaseIdentity, VocabularyPack, load_pack
-from vocadapt.models.packs.packed_record import PackedModel, build_record
-from vocadapt.models.packs.stored_weights import copy_tensors, read_header
-from vocadapt.models.packs.token_rows import (
-    PackRows,
-    TokenTensor,
-    build_tail,
-    choose_rows,
-    find_token_tensors,
-    take_free_rows,
-)
-from vocadapt.models.packs.tokenizer_patch import apply_patch
+from vocadapt.models.saving import save_network
+from vocadapt.models.sentence_modules import copy_sentence_modules
+from vocadapt.models.token_tensors import list_token_tensors, read_unused_outputs
 from vocadapt.models.transformers_tokenizer import save_tokenizer
-from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
-from vocadapt.vocabulary.families.files.tokenizer_checks import TOKENIZER
-from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
+from vocadapt.system.files import read_json_object, show_path
+from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 
-EXACT_WORD = "exact-word"  # the tokenizer mode
-# Files of the base that are copied unchanged; the index still lists the same weight files.
-COPIED = (GENERATION, SEEN, INDEX)
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+PACK = "pack"  # key of the record
+FREE_ROWS = "free_rows.safetensors"
 
 
-def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> PackedModel:
-    """Write a model with a pack to a folder.
+@dataclass(frozen=True)
+class AppliedPack:
+    """The pack of a model, as in its record.
 
-    model: the pack's base, or that base with other packs. A token that another pack has, too, keeps
-    the embedding of the pack that was applied first.
-    Raises InputError for another base, and if the model has a pack of this name already.
+    rows: number of rows of the base's matrix. weights: SHA-256 of its network (`hash_weights`).
     """
-    with open_base(model) as (base, packs):
-        if pack.name in [one.name for one in packs]:
-            raise InputError(
-                f"{model.name} already has a pack named {pack.name}.",
-                "Remove that pack first, or make this one with another name.",
-            )
-        return write_packed_model(base, [*packs, pack], folder, _find_identity(model, base))
+
+    name: str
+    base: BaseIdentity
+    rows: int
+    weights: str
 
 
-def remove_pack(model: LanguageModel, name: str, folder: Path) -> PackedModel | None:
-    """Write a model without one of its packs to a folder.
+def read_applied_pack(model: LanguageModel) -> AppliedPack | None:
+    """Read the pack of a model from its record; None if it has none.
 
-    name: name of the pack, or its file; "" for the only one. If no pack is left, the folder is the
-    base itself, equal byte by byte, and None is returned.
-    Raises InputError if the model does not have the pack.
+    Raises InputError if the record is damaged.
     """
-    applied = read_applied_packs(model)
-    if applied is None:
-        raise InputError(f"{model.name} has no packs.", "Give a model to which a pack was applied.")
-    name = _find_name(name, applied.names, model.name)
-    left = [one for one in load_applied_packs(model, applied) if one.name != name]
-    if not left:
-        restore_base(model, applied, folder)
+    path = model.path / RECORD
+    if not path.is_file():
         return None
-    with open_base(model) as (base, _):
-        return write_packed_model(base, left, folder, applied.base)
-
-
-def _find_name(name: str, names: Sequence[str], model: str) -> str:
-    """Return the name of the pack to remove."""
-    if not name and len(names) == 1:
-        return names[0]
-    if name not in names and name and Path(name).exists():
-        name = load_pack(name).name
-    if name not in names:
-        listed = ", ".join(names)
-        problem = f"{model} has no pack named {name[:100]!r}."
-        if not name:
-            problem = f"{model} has {len(names)} packs."
-        raise InputError(problem, f"Name the pack to remove: {listed}.")
-    return name
-
-
-def _find_identity(model: LanguageModel, base: LanguageModel) -> BaseIdentity:
-    """Return the identity of a base, with the name under which it was first used."""
-    applied = read_applied_packs(model)
-    if applied is not None:
-        return applied.base
-    return identify_base(base)
-
-
-def write_packed_model(
-    base: LanguageModel, packs: list[VocabularyPack], folder: Path, identity: BaseIdentity
-) -> PackedModel:
-    """Write the folder of a base model with packs: an ordinary model folder with everything that is
-    needed to restore the base.
-
-    identity: that of the base. Raises InputError for a pack of another base.
-    """
-    _check_bases(base, packs)
-    folder.mkdir(parents=True, exist_ok=True)
-    chosen = choose_rows(packs)
-
-    # 1. Write the tokenizer: apply the patches of the packs, one after the other.
-    tokenizer = _write_tokenizer(base, chosen, folder)
-
-    # 2. Write the weights: the files of the base with more rows, and the sizes in config.json.
-    tensors = find_token_tensors(base)
-    matrix = _count_rows(base, chosen, tensors)
-    check_free_ids(base, matrix)
-    weights = list_weight_files(base.path)
-    is_untied = any(one.role == OUTPUT for one in tensors.values())
-    ids = base.vocabulary.ids if is_untied else None
-    _write_weights(weights, chosen, tensors, matrix, ids, folder)
-    _write_settings(base, matrix, folder)
-
-    # 3. Write the files that restore the base, and the packs.
-    files = keep_base(base, weights, take_free_rows(tensors, matrix), folder)
-    (folder / PACKS).mkdir()
-    for pack in packs:
-        pack.save(folder / PACKS / f"{pack.name}{SUFFIX}")
-
-    # 4. Write the record and the card.
-    hidden = _find_hidden(tokenizer, chosen)
-    shared = {one.pack.name: one.shared for one in chosen}
-    result = PackedModel(identity, matrix, tuple(pack.name for pack in packs), shared, hidden)
-    write_record(folder, build_record(base, chosen, result, files, folder))
-    return result
-
-
-def _check_bases(base: LanguageModel, packs: list[VocabularyPack]) -> None:
-    found = identify_base(base)
-    for pack in packs:
-        if pack.base.sha256 != found.sha256:
-            raise InputError(
-                f"The pack {pack.name} was made for {pack.base}, not for {found}.",
-                "Apply it to its base model, with the same embeddings and the same tokenizer.",
-            )
-
-
-def _write_tokenizer(base: LanguageModel, chosen: list[PackRows], folder: Path) -> Tokenizer:
-    """Write the tokenizer of the base with the patches of the packs.
-
-    Raises InputError if a patch does not give exactly the tokens of its pack.
-    """
-    # 1. Apply the patches. The ids follow those of the base, in the order of the packs.
-    expected = list(base.vocabulary.tokens)
-    content = json.loads(base.fast_tokenizer.to_str())
-    for one in chosen:
-        start = len(expected)
-        ids = {token: start + place for place, token in enumerate(one.tokens)}
-        content = apply_patch(content, one.pack.patch, ids, one.shared)
-        expected += one.tokens
-
-    # 2. Read the result like any tokenizer file, with all checks.
-    file = folder / TOKENIZER
-    file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    tokenizer = read_tokenizer(folder)
-    if list(vocabulary_of(tokenizer).tokens) != expected:
-        names = ", ".join(one.pack.name for one in chosen)
+    stored, place = read_json_object(path).get(PACK), show_path(path)
+    if stored is None:
+        return None
+    if not has_types(stored, {"name": (str,), "base": (dict,), "rows": (int,), "weights": (str,)}):
         raise InputError(
-            f"The tokenizer with {names} does not have exactly the tokens of the base and of the"
-            " packs.",
-            "Make the packs again.",
+            f"{place}: what it states of the pack is damaged.",
+            "Apply the pack to the base model again.",
+        )
+    base = BaseIdentity.from_dict(stored["base"], place)
+    return AppliedPack(stored["name"], base, stored["rows"], stored["weights"])
+
+
+def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> MatrixRows:
+    """Write a model with the tokens of a pack to a folder; return its numbers of rows.
+
+    Raises InputError unless the model is the pack's base, and if it has a pack already.
+    """
+    # 1. Check that the pack fits.
+    applied = read_applied_pack(model)
+    if applied is not None:
+        raise InputError(
+            f"{model.name} already has a pack, {applied.name}, and a model can have only one.",
+            "Remove that pack first, or adapt the base model with the words of both and make one"
+            " pack of the result.",
+        )
+    base = identify_base(model)
+    if pack.base.sha256 != base.sha256:
+        raise InputError(
+            f"The pack {pack.name} was made for {pack.base}, not for {base}.",
+            "Apply it to its base model, with the same embeddings and the same tokenizer.",
         )
 
-    # 3. In a Unigram model, an exact word can split a longer one of another pack, because the score
-    #    of each was computed without the other: add the words of all packs again, together.
-    is_exact = all(one.pack.mode == EXACT_WORD for one in chosen)
-    if is_exact and len(chosen) > 1 and any(_find_hidden(tokenizer, chosen).values()):
-        added = tuple(AddedWord(token, ()) for one in chosen for token in one.tokens)
-        plan = VocabularyPlan(base.vocabulary, added)
-        tokenizer = adapt_tokenizer(base.fast_tokenizer, plan, EXACT_WORD)
-    save_tokenizer(base, base.tokenizer, tokenizer, folder)
-    return tokenizer
+    # 2. Add the tokens, as an adaptation does, with the entries of the pack bit by bit.
+    plan = pack.build_plan(model.vocabulary)
+    matrix = pack.tensors[EMBEDDINGS].float().numpy()
+    new = NewEmbeddings(plan.added_tokens, matrix, pack.provenance)
+    adapted = apply_plan(model, plan, new, pack.mode)
+    _write_entries(adapted.network, pack, [plan.after.ids[token] for token in pack.tokens])
+    adapted.save(folder)
+
+    # 3. Keep what restores the base.
+    rows = adapted.matrix
+    if rows.filled:
+        tensors = _read_token_tensors(model, Loaded(model.network, adapted.unused))
+        _write_free_rows(tensors, rows, folder / BASE / FREE_ROWS)
+    _copy_description(model.path, folder / BASE)
+    applied = AppliedPack(pack.name, base, rows.rows, hash_weights(model.network))
+    data = {"role": "vocabulary pack", "name": pack.name}
+    add_to_record(folder, data=data, **{PACK: asdict(applied)})
+    return rows
 
 
-def _count_rows(
-    base: LanguageModel, chosen: list[PackRows], tensors: Mapping[str, TokenTensor]
-) -> MatrixRows:
-    tokens = len(base.vocabulary)
-    rows = next(iter(tensors.values())).stored.shape[0]
-    return count_rows(tokens, rows, tokens + sum(len(one.used) for one in chosen), True)
+def remove_pack(model: LanguageModel, folder: Path) -> MatrixRows:
+    """Write the base model of a model with a pack to a folder; return the numbers of rows.
 
-
-def _write_weights(
-    files: list[Path],
-    chosen: list[PackRows],
-    tensors: Mapping[str, TokenTensor],
-    matrix: MatrixRows,
-    ids: Mapping[str, int] | None,
-    folder: Path,
-) -> None:
-    """Write the weight files of the base, with the rows of the packs."""
-    for file in files:
-        own = {name: one for name, one in tensors.items() if one.stored.file == file}
-        tails = {name: build_tail(one, chosen, matrix, ids) for name, one in own.items()}
-        shapes = {name: (matrix.new_rows, *one.stored.shape[1:]) for name, one in own.items()}
-        copy_tensors(file, folder / file.name, read_header(file).with_shapes(shapes), tails)
-
-
-def _write_settings(base: LanguageModel, matrix: MatrixRows, folder: Path) -> None:
-    """Write config.json with the new number of rows, and copy the files in COPIED."""
-    config = _replace_size(dict(base.config), matrix)
-    config["vocab_size"] = matrix.new_rows
-    (folder / CONFIG).write_text(
-        json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    All weights equal those of the base bit by bit, and the tokenizer is the same. Raises InputError
+    if the model has no pack, or was changed since the pack was applied.
+    """
+    applied = read_applied_pack(model)
+    if applied is None:
+        raise InputError(f"{model.name} has no pack.", "Give a model to which a pack was applied.")
+    changed = InputError(
+        f"{show_path(model.path)}: its base model cannot be restored: a file is missing or has"
+        " changed since the pack was applied, for example by training.",
+        f"Use the base model itself, {applied.base.name}.",
     )
-    for name in COPIED:
-        if (base.path / name).is_file():
-            shutil.copyfile(base.path / name, folder / name)
+    base = open_base_model(model)
+    if base is None:
+        raise changed
+
+    # 1. Cut every tensor with an entry for each token back to the rows of the base.
+    loaded = load_network(model)
+    network, n_tokens = loaded.network, len(base.vocabulary)
+    n_rows = len(get_embeddings(network))
+    free_rows = _read_free_rows(model.path / BASE / FREE_ROWS, changed)
+    restored = {
+        name: _restore(value, applied.rows, n_tokens, free_rows.get(name))
+        for name, value in _read_token_tensors(model, loaded).items()
+    }
+    parameters = list_token_tensors(network)
+    for name, value in parameters.items():
+        value.data = restored[name]
+    rows = MatrixRows(len(model.vocabulary), n_rows, n_tokens, applied.rows)
+    update_sizes(network, list(parameters.values()), rows)
+
+    # 2. Check that this is the base.
+    digests = hash_weights(network), hash_base(network, base.fast_tokenizer)
+    if digests != (applied.weights, applied.base.sha256):
+        raise changed
+
+    # 3. Write it.
+    folder.mkdir(parents=True, exist_ok=True)
+    save_network(network, model, folder)
+    others = {name: value for name, value in restored.items() if name not in parameters}
+    copy_unused_tensors(model.path, folder, loaded.unused, others)
+    save_tokenizer(base, base.tokenizer, base.fast_tokenizer, folder)
+    copy_sentence_modules(model.path, folder)
+    if (model.path / SEEN).is_file():
+        shutil.copyfile(model.path / SEEN, folder / SEEN)
+    _copy_description(model.path / BASE, folder)
+    return rows
 
 
-def _replace_size(value: Any, matrix: MatrixRows) -> Any:
-    """Return a config in which every vocab_size that equals the old number of rows is the new
-    one.
+def hash_weights(network: "transformers.PreTrainedModel") -> str:
+    """Return the SHA-256 of all tensors of a network: names, dtypes, shapes and bytes."""
+    digest = sha256()
+    for name, value in sorted(network.state_dict().items()):
+        digest.update(f"{name} {value.dtype} {list(value.shape)}\n".encode())
+        digest.update(view_bits(value).numpy())
+    return digest.hexdigest()
+
+
+def _write_entries(
+    network: "transformers.PreTrainedModel", pack: VocabularyPack, ids: list[int]
+) -> None:
+    """Write the entries of a pack into the tensors of a network with an entry for each token.
+
+    A tensor that the pack lacks keeps its entries: those that `apply_plan` computed.
     """
-    if not isinstance(value, dict):
-        return value
-    changed = {key: _replace_size(one, matrix) for key, one in value.items()}
-    if changed.get("vocab_size") == matrix.rows:
-        changed["vocab_size"] = matrix.new_rows
-    return changed
+    tensors = list(list_token_tensors(network).values())
+    roles = [_find_role(value, network) for value in tensors]
+    for value, role in zip(tensors, roles, strict=True):
+        entries = pack.tensors.get(role)
+        if entries is not None and entries.shape[1:] == value.shape[1:]:
+            value.data[ids] = entries.to(value.dtype)
 
 
-def _find_hidden(tokenizer: Tokenizer, chosen: list[PackRows]) -> dict[str, tuple[str, ...]]:
-    """Return the tokens of each pack that the tokenizer splits, but would not split with this pack
-    alone. It never splits exact words of WordPiece and byte-level BPE.
+def _find_role(value: "torch.Tensor", network: "transformers.PreTrainedModel") -> str:
+    """Return the role of a tensor of a network: EMBEDDINGS, OUTPUT or OUTPUT_BIAS."""
+    if value.ndim == 1:
+        return OUTPUT_BIAS
+    output = get_output_layer(network)
+    is_untied_output = output is not None and value is output.weight and not is_tied(network)
+    if has_equal_bits(value, get_embeddings(network)) and not is_untied_output:
+        return EMBEDDINGS
+    return OUTPUT
+
+
+def _read_token_tensors(model: LanguageModel, loaded: Loaded) -> "dict[str, torch.Tensor]":
+    """Return the tensors with an entry for each token: those of the network, and stored ones of a
+    head that its class does not have.
     """
-    vocabulary, found = vocabulary_of(tokenizer), dict[str, tuple[str, ...]]()
-    for one in chosen:
-        silent = frozenset(one.pack.plan["silent_tokens"])
-        found[one.pack.name] = tuple(
-            token
-            for token in one.tokens
-            if token not in silent and vocabulary.tokenize_token(token) != (token,)
-        )
-    return found
+    own = {name: value.detach() for name, value in list_token_tensors(loaded.network).items()}
+    n_rows = len(get_embeddings(loaded.network))
+    return own | read_unused_outputs(model, loaded.unused, n_rows)
+
+
+def _write_free_rows(tensors: "Mapping[str, torch.Tensor]", rows: MatrixRows, file: Path) -> None:
+    """Write the rows without a token that new tokens took, by tensor."""
+    from safetensors.torch import save_file
+
+    end = rows.tokens + rows.filled
+    save_file({name: value[rows.tokens : end].clone() for name, value in tensors.items()}, file)
+
+
+def _read_free_rows(file: Path, problem: InputError) -> "dict[str, torch.Tensor]":
+    """Read the output of `_write_free_rows`; {} if there are none."""
+    from safetensors.torch import load_file
+
+    if not file.is_file():
+        return {}
+    try:
+        return load_file(file)
+    except Exception as error:  # safetensors raises its own exception or OSError
+        raise problem from error
+
+
+def _restore(
+    value: "torch.Tensor", n_rows: int, n_tokens: int, free_rows: "torch.Tensor | None"
+) -> "torch.Tensor":
+    """Return the first rows of a tensor, with the rows after the tokens as they were."""
+    restored = value[:n_rows].clone()
+    if free_rows is not None:
+        place = restored[n_tokens : n_tokens + len(free_rows)]
+        if place.shape == free_rows.shape:
+            place.copy_(free_rows)
+    return restored
+
+
+def _copy_description(source: Path, target: Path) -> None:
+    """Copy the record, the card and the original tokenizer of an adapted model, if it is one."""
+    for name in (RECORD, CARD):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, target / name)
+    if (source / BASE).is_dir():
+        shutil.copytree(source / BASE, target / BASE, dirs_exist_ok=True)

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from tokenizers import Tokenizer
+
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import RECORD
-from vocadapt.models.embedding_matrix.stored import find_embeddings
+from vocadapt.models.certificate.comparisons import view_bits
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
 from vocadapt.models.packs.pack import (
@@ -16,29 +18,23 @@ from vocadapt.models.packs.pack import (
     OUTPUT,
     OUTPUT_BIAS,
     BaseIdentity,
-    StoredRows,
     VocabularyPack,
     is_texts,
+    name_dtype,
 )
-from vocadapt.models.packs.stored_weights import read_header, read_tensor
-from vocadapt.models.packs.tokenizer_patch import TokenizerPatch, apply_patch, make_patch
 from vocadapt.models.token_tensors import list_token_tensors
 from vocadapt.system.files import read_json_object, show_path
-from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, VocabularyPlan
+from vocadapt.vocabulary.initializers.materials import Provenance
+from vocadapt.vocabulary.plan.plan import KINDS, AddedWord
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
-NOT_RECORDED = "not recorded in the model"
-SOURCES = (
-    "base_model",
-    "recipe",
-    "data",
-    "quality",
-    "pretraining",
-)  # parts of a record that a pack keeps
+NOT_RECORDED = Provenance("not recorded in the model")
+# Parts of a record that a pack keeps.
+SOURCES = ("base_model", "recipe", "data", "quality", "pretraining")
 # Entries of a tokenizer.json that do not affect its tokens.
 NO_PART_OF_IDENTITY = ("version", "truncation", "padding")
 # Entries of a config that saving a model may change.
@@ -55,7 +51,8 @@ def make_pack(base: LanguageModel, adapted: LanguageModel, name: str) -> Vocabul
 
     In a pack, all new tokens follow those of the base, even if they took the ids of reserved tokens
     (such as BERT's unused ones) in the adapted model. Raises InputError unless the adapted model
-    has every other token of the base with its id, and all other weights bit by bit.
+    has every other token of the base with its id, all other weights bit by bit, and the tokenizer
+    that the tokens give.
     """
     if not NAME.fullmatch(name):
         raise InputError(
@@ -63,58 +60,73 @@ def make_pack(base: LanguageModel, adapted: LanguageModel, name: str) -> Vocabul
             "Use at most 100 letters, digits, spaces, points, - and _.",
         )
     record = _read_record(adapted)
+    plan = _get_object(record, "plan")
     tokens = _list_new_tokens(base, adapted)
-    rows, mode = _read_rows(base, adapted, tokens), str(record.get("tokenizer_mode"))
-    return VocabularyPack(
+    silent: Any = plan.get("silent_tokens")
+    unreachable = frozenset(silent if is_texts(silent) else ())
+    kind, lines = KINDS.get(str(plan.get("kind"))), plan.get("checked_lines")
+    pack = VocabularyPack(
         name,
         identify_base(base),
-        tokens,
-        mode,
-        _make_patch(base, adapted, tokens, mode),
-        rows,
-        _collect_plan(base, tokens, record),
-        _collect_provenance(tokens, record),
+        str(record.get("tokenizer_mode")),
+        "append" if kind is None or kind.rearranges else str(plan["kind"]),
+        tuple(_list_words(base, tokens, plan)),
+        tuple(_list_provenance(tokens, _get_object(record, "provenance"))),
+        _read_tensors(base, adapted, tokens),
+        tuple(sorted(base.vocabulary.find_activated(adapted.vocabulary))),
+        tuple(token for token in tokens if token in unreachable),
+        lines if type(lines) is int else 0,
         {key: record[key] for key in SOURCES if record.get(key) is not None},
     )
+    _check_tokenizer(base, adapted, pack)
+    return pack
 
 
 def identify_base(model: LanguageModel) -> BaseIdentity:
-    """Return the identity of a model as the base of packs.
-
-    Its SHA-256 covers, in this order: dtype and shape of the stored input embeddings (a line of
-    JSON), their bytes, and the tokenizer in normal form: the tokenizer.json of the tokenizers
-    library without version, truncation and padding and without entries that are null or false, keys
-    sorted, in compact UTF-8 JSON. It does not cover other weights, so a pack also fits the same
-    model with another head.
-    """
-    name, stored = find_embeddings(model)
-    digest = sha256()
-    about = {"dtype": stored.dtype, "shape": list(stored.shape)}
-    digest.update(f"{json.dumps(about)}\n".encode())
-    digest.update(read_tensor(stored.file, read_header(stored.file), name))
-    content = json.loads(model.fast_tokenizer.to_str())
-    for key in NO_PART_OF_IDENTITY:
-        content.pop(key, None)
-    normal = json.dumps(
-        _drop_unset(content), sort_keys=True, ensure_ascii=False, separators=(",", ":")
-    )
-    digest.update(normal.encode("utf-8"))
+    """Return the identity of a model as the base of packs."""
+    embeddings = get_embeddings(model.network)
     return BaseIdentity(
-        digest.hexdigest(),
+        hash_base(model.network, model.fast_tokenizer),
         model.hub_name or model.name,
         str(model.config.get("model_type", "unknown")),
-        stored.dtype,
-        stored.shape[1],
+        name_dtype(embeddings),
+        embeddings.shape[1],
         len(model.vocabulary),
         model.hub_name is not None,
     )
 
 
-def _drop_unset(value: Any) -> Any:
-    """Return a JSON value without entries of objects that are null or false.
+def hash_base(network: "transformers.PreTrainedModel", tokenizer: Tokenizer) -> str:
+    """Return the SHA-256 by which a pack knows its base.
+
+    It covers, in this order: dtype and shape of the input embeddings (a line of JSON), their bytes,
+    and the tokenizer in normal form (`normalize_tokenizer`), keys sorted, in compact UTF-8 JSON. It
+    does not cover other weights, so a pack also fits the same model with another head.
+    """
+    embeddings = get_embeddings(network)
+    about = {"dtype": name_dtype(embeddings), "shape": list(embeddings.shape)}
+    digest = sha256(f"{json.dumps(about)}\n".encode())
+    digest.update(view_bits(embeddings).numpy())
+    content = normalize_tokenizer(tokenizer)
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    digest.update(text.encode("utf-8"))
+    return digest.hexdigest()
+
+
+def normalize_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the tokenizer.json of a tokenizer without version, truncation and padding, and without
+    entries that are null or false.
 
     A later version of the tokenizers library may write more settings that are off by default.
     """
+    content = json.loads(tokenizer.to_str())
+    for key in NO_PART_OF_IDENTITY:
+        content.pop(key, None)
+    return dict(_drop_unset(content))
+
+
+def _drop_unset(value: Any) -> Any:
+    """Return a JSON value without entries of objects that are null or false."""
     if isinstance(value, dict):
         return {
             key: _drop_unset(one)
@@ -134,6 +146,12 @@ def _read_record(adapted: LanguageModel) -> dict[str, Any]:
             "Give the folder of a model adapted by vocadapt.",
         )
     return read_json_object(path)
+
+
+def _get_object(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return an object in a record; {} if there is none."""
+    stored = record.get(key)
+    return stored if isinstance(stored, dict) else {}
 
 
 def _list_new_tokens(base: LanguageModel, adapted: LanguageModel) -> tuple[str, ...]:
@@ -163,31 +181,25 @@ def _list_new_tokens(base: LanguageModel, adapted: LanguageModel) -> tuple[str, 
     return added
 
 
-def _make_patch(
-    base: LanguageModel, adapted: LanguageModel, tokens: tuple[str, ...], mode: str
-) -> TokenizerPatch:
-    """Return the difference between the tokenizers of the base and of the adapted model.
+def _check_tokenizer(base: LanguageModel, adapted: LanguageModel, pack: VocabularyPack) -> None:
+    """Raise InputError unless the tokens of a pack give the tokenizer of the adapted model.
 
-    If new tokens took the ids of reserved tokens, the tokenizer is built again with all new tokens
-    at the end.
+    They cannot be compared if new tokens took the ids of reserved ones.
     """
-    tokenizer = adapted.fast_tokenizer
-    if adapted.vocabulary.tokens[len(base.vocabulary) :] != tokens:
-        added = tuple(AddedWord(token, ()) for token in tokens)
-        tokenizer = adapt_tokenizer(
-            base.fast_tokenizer, VocabularyPlan(base.vocabulary, added), mode
+    tokenizer = adapt_tokenizer(base.fast_tokenizer, pack.build_plan(base.vocabulary), pack.mode)
+    if adapted.vocabulary.tokens[len(base.vocabulary) :] != pack.tokens:
+        return
+    if normalize_tokenizer(tokenizer) != normalize_tokenizer(adapted.fast_tokenizer):
+        raise InputError(
+            f"The tokenizer of {adapted.name} is not that of {base.name} with"
+            f" {len(pack.tokens):,} tokens added at once by {pack.mode}.",
+            "Adapt the base model again, and make the pack of the result.",
         )
-    before, after = (json.loads(one.to_str()) for one in (base.fast_tokenizer, tokenizer))
-    patch = make_patch(before, after)
-    ids = {token: len(base.vocabulary) + place for place, token in enumerate(tokens)}
-    if apply_patch(before, patch, ids) != after:
-        raise AssertionError("the tokenizer patch does not give the adapted tokenizer")
-    return patch
 
 
-def _read_rows(
+def _read_tensors(
     base: LanguageModel, adapted: LanguageModel, tokens: tuple[str, ...]
-) -> dict[str, StoredRows]:
+) -> "dict[str, torch.Tensor]":
     """Return the entries of the new tokens, by tensor of a pack.
 
     Raises InputError if the two networks differ in anything else.
@@ -211,7 +223,7 @@ def _read_rows(
             raise InputError(
                 f"{adapted.name} changes the {name} of tokens of {base.name}.", ONLY_ADDED
             )
-    return {role: _store(value[new_ids]) for role, value in found.items()}
+    return {role: value.detach()[new_ids] for role, value in found.items()}
 
 
 def _find_difference(
@@ -242,70 +254,43 @@ def has_equal_bits(one: "torch.Tensor", other: "torch.Tensor") -> bool:
     """Return whether two tensors have the same dtype, shape and bits."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    return to_bytes(one) == to_bytes(other)
+    return view_bits(one).equal(view_bits(other))
 
 
-def to_bytes(value: "torch.Tensor") -> bytes:
-    """Return the bytes of a tensor, as safetensors stores them."""
-    import torch
-
-    flat = value.detach().contiguous().reshape(-1)
-    return flat.view(torch.uint8).numpy().tobytes()
-
-
-def _store(value: "torch.Tensor") -> StoredRows:
-    import torch
-
-    names = {
-        torch.float64: "F64",
-        torch.float32: "F32",
-        torch.float16: "F16",
-        torch.bfloat16: "BF16",
-    }
-    return StoredRows(names[value.dtype], tuple(value.shape), to_bytes(value))
-
-
-def _collect_plan(
-    base: LanguageModel, tokens: tuple[str, ...], record: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the plan of the new tokens, from the record if it lists them."""
-    stored = record.get("plan")
-    plan: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
-    entries = {
+def _list_words(
+    base: LanguageModel, tokens: tuple[str, ...], plan: Mapping[str, Any]
+) -> list[AddedWord]:
+    """List the new tokens, with the facts of the recorded plan if it has them."""
+    recorded = {
         str(entry[0]): entry
         for entry in plan.get("added_tokens", ())
-        if isinstance(entry, list) and entry
+        if isinstance(entry, list) and len(entry) == 3 and is_texts(entry[1])
     }
-    added = []
+    forms = _get_object(plan, "forms")
+    words = []
     for token in tokens:
-        pieces = list(base.vocabulary.tokenize_token(token))
-        added.append(entries.get(token, [token, pieces, None]))
-    kind = str(plan.get("kind"))
-    if kind not in KINDS or KINDS[kind].rearranges:
-        kind = "append"
-    silent = frozenset[str]()
-    if is_texts(plan.get("silent_tokens")):
-        silent = frozenset(plan["silent_tokens"])
-    forms = plan.get("forms")
-    known: Mapping[str, Any] = forms if isinstance(forms, dict) else {}
-    return {
-        "kind": kind,
-        "added_tokens": added,
-        "forms": {token: known[token] for token in tokens if token in known},
-        "left_out": plan.get("left_out", {}),
-        "silent_tokens": [token for token in tokens if token in silent],
-    }
+        pieces, count = base.vocabulary.tokenize_token(token), None
+        if token in recorded:
+            _, pieces, count = recorded[token]
+        words.append(AddedWord(token, tuple(pieces), count, str(forms.get(token, ""))))
+    return words
 
 
-def _collect_provenance(tokens: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance of the new tokens, from the record if it lists them."""
-    stored = record.get("provenance")
-    known: Mapping[str, Any] = stored if isinstance(stored, dict) else {}
-    ways = list(known.get("how", ()))
-    origins = known.get("tokens", {})
-    if not all(token in origins for token in tokens):
-        ways.append(NOT_RECORDED)
-    return {
-        "how": ways,
-        "tokens": {token: origins.get(token, [len(ways) - 1, []]) for token in tokens},
-    }
+def _list_provenance(tokens: tuple[str, ...], recorded: Mapping[str, Any]) -> list[Provenance]:
+    """List the provenance of the new tokens, as recorded in the format of
+    `build_provenance_record`.
+    """
+    ways, origins = recorded.get("how"), _get_object(recorded, "tokens")
+    if not is_texts(ways):
+        return [NOT_RECORDED] * len(tokens)
+    return [_read_origin(origins.get(token), ways) for token in tokens]
+
+
+def _read_origin(recorded: Any, ways: list[str]) -> Provenance:
+    """Read the provenance of a token: the index of its description, and its donors."""
+    if not isinstance(recorded, list) or [type(one) for one in recorded] != [int, list]:
+        return NOT_RECORDED
+    place, donors = recorded
+    if not 0 <= place < len(ways):
+        return NOT_RECORDED
+    return Provenance(ways[place], donors)

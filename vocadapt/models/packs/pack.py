@@ -2,51 +2,69 @@
 
 The file is a safetensors file of a few megabytes: the embeddings and biases of the new tokens as
 tensors, everything else as JSON in its metadata. Equal packs are equal files, byte by byte.
+
+The tokenizer is not in the file: it is built again from the tokenizer of the base and the tokens.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import file_digest
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeGuard
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeGuard
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
-from vocadapt.models.model_files import MAX_TOKENS, NUMBERS
-from vocadapt.models.packs.stored_weights import (
-    Header,
-    Place,
-    lay_out,
-    read_header,
-    read_tensor,
-    write_tensors,
-)
-from vocadapt.models.packs.tokenizer_patch import TokenizerPatch, read_patch
-from vocadapt.system.files import check_path, parse_json, show_path
-from vocadapt.vocabulary.plan.plan import KINDS
+from vocadapt.models.model_files import MAX_TOKENS
+from vocadapt.system.files import check_file, check_path, open_file, parse_json, show_path
+from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.initializers.materials import Provenance
+from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
+
+if TYPE_CHECKING:
+    import torch
 
 PACK_FILE = "pack.safetensors"  # name of the file in the folder of a pack
 METADATA_KEY = "vocadapt_pack"
-FORMAT = 1
+FORMAT = 2
 # Tensors of a pack: input embeddings, weights of an untied output layer, output biases.
 EMBEDDINGS, OUTPUT, OUTPUT_BIAS = "embeddings", "output", "output_bias"
 DIMENSIONS = {EMBEDDINGS: 2, OUTPUT: 2, OUTPUT_BIAS: 1}
+DTYPES = ("float64", "float32", "float16", "bfloat16")
 NAME = re.compile(r"[^\W_](?:[\w .-]{0,98}[\w-])?")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 SHOWN_DIGITS = 12  # of a hash in a message
 MAKE_AGAIN = "Make the pack again, or get the file again."
-NUMPY_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+TOKEN_TYPES = {
+    "token": (str,),
+    "pieces": (list,),
+    "count": (int, type(None)),
+    "form_of": (str,),
+    "how": (str,),
+    "donors": (list,),
+}
+CONTENT_TYPES = {
+    "format": (int,),
+    "name": (str,),
+    "vocadapt": (str,),
+    "base": (dict,),
+    "tokenizer_mode": (str,),
+    "kind": (str,),
+    "tokens": (list,),
+    "activated": (list,),
+    "unreachable": (list,),
+    "checked_lines": (int,),
+    "sources": (dict,),
+}
 
 
 @dataclass(frozen=True)
 class BaseIdentity:
     """The model that a pack belongs to.
 
-    sha256: hash of its input embeddings and its tokenizer (see `make.identify_base`). The other
-    fields describe the model in messages. on_hub: whether `name` is a name on the model hub.
+    sha256: hash of its input embeddings and its tokenizer (see `make.hash_base`). The other fields
+    describe the model in messages. on_hub: whether `name` is a name on the model hub.
     """
 
     sha256: str
@@ -68,35 +86,10 @@ class BaseIdentity:
         """Read the output of `asdict`; raises InputError, whose message begins with `place`, if it
         is invalid.
         """
-        types = {name: kind for name, kind in cls.__annotations__.items()}
-        demand(isinstance(value, dict) and value.keys() == types.keys(), place, "its base model")
-        for name, kind in types.items():
-            demand(type(value[name]) is kind, place, f"the {name} of its base model")
-        demand(SHA256.fullmatch(value["sha256"]) is not None, place, "the hash of its base model")
+        types = {field.name: (field.type,) for field in fields(cls)}
+        check(has_types(value, types), place, "its base model")
+        check(SHA256.fullmatch(value["sha256"]) is not None, place, "the hash of its base model")
         return cls(**value)
-
-
-@dataclass(frozen=True)
-class StoredRows:
-    """Entries of tokens in a tensor: dtype in safetensors' notation, shape (tokens, width) or
-    (tokens,), bytes.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    data: bytes
-
-    def is_finite(self) -> bool:
-        """Return whether no value is NaN or infinite."""
-        if self.dtype == "BF16":  # the upper half of a float32, which NumPy lacks
-            halves = np.frombuffer(self.data, "<u2").astype(np.uint32) << 16
-            return bool(np.isfinite(halves.view(np.float32)).all())
-        return bool(np.isfinite(np.frombuffer(self.data, NUMPY_TYPES[self.dtype])).all())
-
-    def take(self, rows: list[int]) -> bytes:
-        """Return the bytes of the given rows."""
-        size = len(self.data) // self.shape[0]
-        return b"".join(self.data[row * size : (row + 1) * size] for row in rows)
 
 
 class PackFacts(TypedDict):
@@ -108,66 +101,82 @@ class PackFacts(TypedDict):
     dtype: str
     tensors: list[str]
     tokenizer_mode: str
-    tokenizer_settings: dict[str, Any]
     base: BaseIdentity
 
 
 @dataclass(frozen=True, eq=False)
 class VocabularyPack:
-    """The added tokens of a model with their embeddings, the change of the tokenizer, and
-    provenance.
+    """The added tokens of a model with their embeddings and their provenance.
 
-    tokens: by id. rows: entries of the tokens, by tensor (EMBEDDINGS, OUTPUT, OUTPUT_BIAS).
-    patch: the change of the tokenizer.
-    plan: kind of the plan; for each token its entry (token, previous pieces, count); the main form
-    of each other form of a word; candidates that were left out; unreachable tokens.
-    provenance: how each embedding was computed, as in the record of an adapted model.
-    sources: recipe, data and quality in that record.
+    mode, kind: tokenizer mode, and kind of the plan. words, provenance: of each token, by id.
+    activated, unreachable, checked_lines: as in `VocabularyPlan`.
+    tensors: entries of the tokens, (tokens, …), by role (EMBEDDINGS, OUTPUT, OUTPUT_BIAS).
+    sources: recipe, data and quality in the record of the adapted model.
     """
 
     name: str
     base: BaseIdentity
-    tokens: tuple[str, ...]
     mode: str
-    patch: TokenizerPatch
-    rows: Mapping[str, StoredRows]
-    plan: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-    sources: Mapping[str, Any]
+    kind: str
+    words: tuple[AddedWord, ...]
+    provenance: tuple[Provenance, ...]
+    tensors: "Mapping[str, torch.Tensor]"
+    activated: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    checked_lines: int = 0
+    sources: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens, by id."""
+        return tuple(word.token for word in self.words)
+
+    def build_plan(self, base: Vocabulary) -> VocabularyPlan:
+        """Return the plan that appends the tokens to the vocabulary of the base."""
+        return VocabularyPlan(
+            base,
+            self.words,
+            activated=self.activated,
+            settings=PlanSettings(self.kind),
+            unreachable=self.unreachable,
+            checked_lines=self.checked_lines,
+        )
 
     def save(self, path: Path) -> None:
         """Write the pack to a file."""
+        from safetensors.torch import save_file
+
+        tokens = [
+            asdict(word) | {"how": origin.how, "donors": list(origin.donors)}
+            for word, origin in zip(self.words, self.provenance, strict=True)
+        ]
         content = {
             "format": FORMAT,
             "name": self.name,
             "vocadapt": self.version,
             "base": asdict(self.base),
             "tokenizer_mode": self.mode,
-            "tokens": self.tokens,
-            "plan": self.plan,
-            "provenance": self.provenance,
+            "kind": self.kind,
+            "tokens": tokens,
+            "activated": self.activated,
+            "unreachable": self.unreachable,
+            "checked_lines": self.checked_lines,
             "sources": self.sources,
-            "tokenizer_patch": self.patch.to_list(),
         }
         # A single entry, because some programs do not keep the order of several.
         metadata = {METADATA_KEY: json.dumps(content, ensure_ascii=False, allow_nan=False)}
-        places = {name: Place(rows.dtype, rows.shape) for name, rows in self.rows.items()}
-        write_tensors(
-            path, lay_out(places, metadata), {name: rows.data for name, rows in self.rows.items()}
-        )
+        save_file(dict(self.tensors), path, metadata)
 
     def summary(self) -> PackFacts:
         """Return the pack in numbers and names, for tables and manifests."""
-        embeddings = self.rows[EMBEDDINGS]
         return {
             "name": self.name,
-            "tokens": len(self.tokens),
-            "width": embeddings.shape[1],
-            "dtype": embeddings.dtype,
-            "tensors": list(self.rows),
+            "tokens": len(self.words),
+            "width": self.base.width,
+            "dtype": self.base.dtype,
+            "tensors": sorted(self.tensors),
             "tokenizer_mode": self.mode,
-            "tokenizer_settings": self.patch.settings,
             "base": asdict(self.base),  # type: ignore[typeddict-item]  # printed as one
         }
 
@@ -180,131 +189,131 @@ def find_pack_file(path: str | Path) -> Path:
     return found
 
 
+def hash_pack_file(file: Path) -> str:
+    """Return the SHA-256 of the file of a pack."""
+    with open_file(file) as opened:
+        return file_digest(opened, "sha256").hexdigest()
+
+
 def load_pack(path: str | Path) -> VocabularyPack:
     """Read a pack from its file or from the folder of this file.
 
     Raises InputError if the file is damaged, or not a pack.
     """
-    file = find_pack_file(path)
-    header = read_header(file)
-    text = (header.metadata or {}).get(METADATA_KEY)
+    from safetensors import safe_open
+
+    file = check_file(find_pack_file(path))
     place = show_path(file)
+    tensors: dict[str, torch.Tensor] = {}
+    try:
+        with safe_open(file, "pt") as stored:
+            text = (stored.metadata() or {}).get(METADATA_KEY)
+            if text is not None:  # other files may be large
+                tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except Exception as error:  # safetensors raises its own exception or OSError
+        raise InputError(
+            f"{place} is not a readable safetensors file: {error}.", MAKE_AGAIN
+        ) from error
     if text is None:
         raise InputError(
             f"{place} is a safetensors file, but not a vocabulary pack.",
             "Give the file of a vocabulary pack.",
         )
     content = parse_json(text, place, MAKE_AGAIN)
-    demand(isinstance(content, dict), place, "its metadata")
+    check(isinstance(content, dict), place, "its metadata")
     if content.get("format") != FORMAT:
         raise InputError(
             f"{place}: a pack of format {str(content.get('format'))[:20]}, expected {FORMAT}.",
             "Use the version of vocadapt that made it.",
         )
-    return _read_pack(content, header, file, place)
+    return _read_pack(content, tensors, place)
 
 
-def _read_pack(content: dict[str, Any], header: Header, file: Path, place: str) -> VocabularyPack:
+def _read_pack(
+    content: dict[str, Any], tensors: "dict[str, torch.Tensor]", place: str
+) -> VocabularyPack:
     """Build a pack from its metadata and its tensors; raises InputError if they are invalid."""
-    # 1. Check the metadata.
-    for key in ("name", "vocadapt", "tokenizer_mode"):
-        demand(isinstance(content.get(key), str), place, f'its "{key}"')
-    demand(NAME.fullmatch(content["name"]) is not None, place, "its name")
-    for key in ("plan", "provenance", "sources"):
-        demand(isinstance(content.get(key), dict), place, f'its "{key}"')
+    # 1. Check the types in the metadata.
+    check(has_types(content, CONTENT_TYPES), place, "its metadata")
     try:
         json.dumps(content, allow_nan=False)
     except ValueError:
-        demand(False, place, "a number in its metadata")
-    tokens = _read_tokens(content.get("tokens"), place)
-    base = BaseIdentity.from_dict(content.get("base"), place)
-    _check_plan(content["plan"], tokens, place)
-    _check_provenance(content["provenance"], tokens, place)
-    patch = read_patch(content.get("tokenizer_patch"), place)
+        check(False, place, "a number in its metadata")
+    entries = content["tokens"]
+    check(0 < len(entries) <= MAX_TOKENS, place, "its list of tokens")
+    check(all(map(_is_token, entries)), place, "its list of tokens")
 
-    # 2. Check and read the tensors.
-    _check_shapes(header, len(tokens), base, place)
-    rows = {
-        name: StoredRows(stored.dtype, stored.shape, read_tensor(file, header, name))
-        for name, stored in header.tensors.items()
-    }
-    for name, one in rows.items():
-        demand(one.is_finite(), place, f"a number of {name}, which is not finite")
+    # 2. Check the values.
+    names = {entry["token"] for entry in entries}
+    check("" not in names and len(names) == len(entries), place, "its list of tokens")
+    check(NAME.fullmatch(content["name"]) is not None, place, "its name")
+    kind = KINDS.get(content["kind"])
+    check(kind is not None and not kind.rearranges, place, "the kind of its plan")
+    activated, unreachable = content["activated"], content["unreachable"]
+    check(is_texts(activated), place, "its activated tokens")
+    is_known = is_texts(unreachable) and names.issuperset(unreachable)
+    check(is_known, place, "its tokens that no text can produce")
+    base = BaseIdentity.from_dict(content["base"], place)
+    _check_tensors(tensors, len(entries), base, place)
     return VocabularyPack(
         content["name"],
         base,
-        tokens,
         content["tokenizer_mode"],
-        patch,
-        rows,
-        content["plan"],
-        content["provenance"],
+        content["kind"],
+        tuple(
+            AddedWord(one["token"], tuple(one["pieces"]), one["count"], one["form_of"])
+            for one in entries
+        ),
+        tuple(Provenance(one["how"], tuple(map(tuple, one["donors"]))) for one in entries),
+        tensors,
+        tuple(activated),
+        tuple(unreachable),
+        content["checked_lines"],
         content["sources"],
         content["vocadapt"],
     )
 
 
-def _read_tokens(value: Any, place: str) -> tuple[str, ...]:
-    demand(is_texts(value) and 0 < len(value) <= MAX_TOKENS, place, "its list of tokens")
-    demand(all(value) and len(set(value)) == len(value), place, "its list of tokens")
-    return tuple(value)
-
-
-def _check_shapes(header: Header, tokens: int, base: BaseIdentity, place: str) -> None:
-    """Raise InputError unless the tensors have one entry for each token of the pack."""
-    demand(EMBEDDINGS in header.tensors, place, "its embeddings")
-    for name, stored in header.tensors.items():
-        demand(name in DIMENSIONS, place, f"the tensor {name[:40]!r}")
-        shape = stored.shape
-        fits = stored.dtype in NUMBERS and len(shape) == DIMENSIONS[name] and shape[0] == tokens
-        demand(fits, place, f"the shape or dtype of {name}")
-    embeddings = header.tensors[EMBEDDINGS]
-    fits = embeddings.shape[1] == base.width and embeddings.dtype == base.dtype
-    demand(fits, place, "its embeddings, which do not fit its base model")
-
-
-def _check_plan(plan: Mapping[str, Any], tokens: tuple[str, ...], place: str) -> None:
-    """Raise InputError unless the plan appends exactly the tokens."""
-    kind = KINDS.get(str(plan.get("kind")))
-    demand(kind is not None and not kind.rearranges, place, "the kind of its plan")
-    entries = plan.get("added_tokens")
-    demand(isinstance(entries, list) and len(entries) == len(tokens), place, "its added tokens")
-    assert isinstance(entries, list)
-    for token, entry in zip(tokens, entries, strict=True):
-        demand(_is_entry(entry) and entry[0] == token, place, f"its entry for {token[:40]!r}")
-    forms = plan.get("forms")
-    demand(isinstance(forms, dict), place, "its forms of words")
-    assert isinstance(forms, dict)
-    known = set(tokens)
-    demand(known.issuperset(forms), place, "its forms of words")
-    demand(all(isinstance(one, str) for one in forms.values()), place, "its forms of words")
-    left_out, silent = plan.get("left_out"), plan.get("silent_tokens")
-    demand(isinstance(left_out, dict), place, "its candidates that were left out")
-    assert isinstance(left_out, dict)
-    demand(all(type(n) is int for n in left_out.values()), place, "a number of left-out words")
-    is_known = is_texts(silent) and known.issuperset(silent)
-    demand(is_known, place, "its tokens that no text can produce")
-
-
-def _is_entry(entry: Any) -> bool:
-    """Return whether a value is [token, pieces, count]."""
-    if not isinstance(entry, list) or len(entry) != 3:
+def _is_token(entry: Any) -> bool:
+    """Return whether a value describes a token: its pieces are texts, its donors texts with
+    weights.
+    """
+    if not has_types(entry, TOKEN_TYPES) or not is_texts(entry["pieces"]):
         return False
-    token, pieces, count = entry
-    return isinstance(token, str) and is_texts(pieces) and (count is None or type(count) is int)
+    return all(
+        isinstance(donor, list) and [type(one) for one in donor] in ([str, float], [str, int])
+        for donor in entry["donors"]
+    )
 
 
-def _check_provenance(provenance: Mapping[str, Any], tokens: tuple[str, ...], place: str) -> None:
-    """Raise InputError unless each token has the index of a description, and a list of donors."""
-    ways, origins = provenance.get("how"), provenance.get("tokens")
-    demand(is_texts(ways) and isinstance(origins, dict), place, "its provenance")
-    assert isinstance(ways, list) and isinstance(origins, dict)
-    demand(set(origins) == set(tokens), place, "the tokens of its provenance")
-    for token, origin in origins.items():
-        fits = isinstance(origin, list) and len(origin) == 2
-        fits = fits and type(origin[0]) is int and 0 <= origin[0] < len(ways)
-        fits = fits and isinstance(origin[1], list)
-        demand(fits, place, f"the provenance of {token[:40]!r}")
+def _check_tensors(
+    tensors: "Mapping[str, torch.Tensor]", tokens: int, base: BaseIdentity, place: str
+) -> None:
+    """Raise InputError unless the tensors have one finite entry for each token of the pack."""
+    check(EMBEDDINGS in tensors, place, "its embeddings")
+    for name, value in tensors.items():
+        check(name in DIMENSIONS, place, f"the tensor {name[:40]!r}")
+        fits = value.ndim == DIMENSIONS[name] and len(value) == tokens
+        fits = fits and name_dtype(value) in DTYPES
+        check(fits, place, f"the shape or dtype of {name}")
+        check(bool(value.isfinite().all()), place, f"a number of {name}, which is not finite")
+    embeddings = tensors[EMBEDDINGS]
+    fits = embeddings.shape[1] == base.width and name_dtype(embeddings) == base.dtype
+    check(fits, place, "its embeddings, which do not fit its base model")
+
+
+def name_dtype(tensor: "torch.Tensor") -> str:
+    """Return the name of the dtype of a tensor, such as "float32"."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def has_types(value: Any, types: Mapping[str, tuple[Any, ...]]) -> bool:
+    """Return whether a value is an object with exactly these keys, and each value has one of the
+    types of its key.
+    """
+    if not isinstance(value, dict) or value.keys() != types.keys():
+        return False
+    return all(type(value[key]) in allowed for key, allowed in types.items())
 
 
 def is_texts(value: Any) -> TypeGuard[list[str]]:
@@ -312,7 +321,7 @@ def is_texts(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def demand(holds: bool, place: str, what: str) -> None:
+def check(holds: bool, place: str, what: str) -> None:
     """Raise InputError for a damaged pack if a condition does not hold."""
     if not holds:
         raise InputError(f"{place} is not a valid vocabulary pack: check {what}.", MAKE_AGAIN)
