@@ -1,9 +1,7 @@
 """pack make, apply, remove and show."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,6 +9,7 @@ from tests.material.packs import MEDICAL, adapt_words, check_restored
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.lab.workspace.workspace import open_artifact
+
 
 @pytest.fixture(scope="module")
 def adapted(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -3,9 +3,6 @@
 import csv
 import io
 import json
-import sqlite3
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,38 +138,6 @@ def test_tables_escape_their_own_markup(study: tuple[Grid, Path], tmp_path: Path
     table = (tmp_path / "r.tex").read_text()
     assert r"=1+1\textless{}script\textgreater{}alert(1)" in table and r"\&\%\_\$" in table
     assert r"\bfseries .745 $\pm$ .111" in table and r"\toprule" in table
-
-
-def test_a_tracker_reads_runs_with_config_history_and_summary(
-    study: tuple[Grid, Path], tmp_path: Path
-) -> None:
-    grid, root = study
-    assert write_report(grid, root, tmp_path / "r.db", "tracker") == 3
-    with closing(sqlite3.connect(tmp_path / "r.db")) as database:
-        found = database.execute("SELECT run_name FROM configs ORDER BY id")
-        names = [name for (name,) in found]
-        assert len(names) == 3 and names[2].startswith(HOSTILE)
-        (text,) = database.execute("SELECT config FROM configs WHERE run_name = ?", names[2:])
-        rows = database.execute(
-            "SELECT step, metrics FROM metrics WHERE run_name = ? ORDER BY step", names[2:]
-        ).fetchall()
-    assert json.loads(text[0])["learning_rate"] == 0.5
-    history = {step: json.loads(metrics) for step, metrics in rows}
-    assert [history[step]["train/loss"] for step in (1, 2, 3, 4)] == [2.0, 1.5, 1.0, 0.5]
-    assert history[2]["dev/score"] == 0.1 and history[4]["dev/score"] == 0.4
-    assert history[4]["test/pooled/f1"] == 0.0 and history[4]["collapsed"] == 1
-    assert history[4]["kwh"] == pytest.approx(0.01)
-
-
-def test_a_tracker_tells_variants_with_the_same_settings_apart(
-    study: tuple[Grid, Path], tmp_path: Path
-) -> None:
-    grid, root = study
-    twice = replace(grid, cells=(grid.cells[0], replace(grid.cells[0], variant="other")))
-    write_report(twice, root, tmp_path / "r.db", "tracker")
-    with closing(sqlite3.connect(tmp_path / "r.db")) as database:
-        (runs,) = database.execute("SELECT count(DISTINCT run_id) FROM configs").fetchone()
-    assert runs == 2
 
 
 def test_a_report_before_the_first_cell(study: tuple[Grid, Path], tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "study report": (
         "lab.studies",
         "REPORT",
-        "write the report of a study: a web page, a table, or a database for an experiment tracker",
+        "write the report of a study: a web page or a table",
     ),
     "reproduce": (
         "lab.reproduce",

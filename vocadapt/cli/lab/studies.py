@@ -333,7 +333,7 @@ REPORT = Command(
         option(
             "--format",
             choices=tuple(ENDINGS),
-            help="web page, table, or database for the experiment tracker trackio (default: html)",
+            help="web page or table (default: html)",
         ),
         option("--overwrite", action="store_true", help="replace an existing file"),
         setting_options(StudyStep, "confirm"),

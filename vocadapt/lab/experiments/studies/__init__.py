@@ -6,7 +6,6 @@ word vectors, adapted models, and cells that fine-tune them), `runner` (which st
 retries, failures), `places` (where they run: opens the pool), `pools` (on this machine) and
 `cell_worker` (the process that runs them), `ray_pool` (on a Ray cluster), `slurm` (an array
 script); then what is read from the folder of a study: the `states` of its cells, the `table` of
-results, `estimates` of the remaining cells, the `report` (with `labelled_settings`), and the runs
-for an experiment `tracker`. `merged` combines the runs of all seeds, and `saved` handles studies
-that the pages save.
+results, `estimates` of the remaining cells, and the `report` (with `labelled_settings`). `merged`
+combines the runs of all seeds, and `saved` handles studies that the pages save.
 """

@@ -32,7 +32,6 @@ from vocadapt.lab.experiments.studies.table import (
     build_rows,
     describe_rows,
 )
-from vocadapt.lab.experiments.studies.tracker import render_tracker
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.manifest import MANIFEST, Manifest, read_manifest
 from vocadapt.lab.workspace.rates import read_workspace_rates
@@ -63,8 +62,7 @@ FORMATS: Mapping[str, Callable[[StudyReport], str]] = {  # name → how it is re
     "latex": lambda report: write_latex([report.table]),
     "csv": format_study_csv,
 }
-TRACKER = "tracker"  # the format that is a database
-ENDINGS = {"html": ".html", "latex": ".tex", "csv": ".csv", TRACKER: ".db"}
+ENDINGS = {"html": ".html", "latex": ".tex", "csv": ".csv"}
 
 
 def write_report(
@@ -87,8 +85,6 @@ def write_report(
 
 def render_report(grid: Grid, root: Path, form: str) -> bytes:
     """Return the content of a report in a format, which must be a key of ENDINGS."""
-    if form == TRACKER:
-        return render_tracker(grid, root)
     return FORMATS[form](build_report(grid, root)).encode()
 
 

@@ -174,13 +174,10 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
     root, name = found.root, found.artifact.name
     files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": write_csv([table])}
     # Reports are created on click.
-    for form in ("html", "latex", "tracker"):
+    for form in ("html", "latex"):
         files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
     blocks.draw_downloads(files)
-    draw_note(
-        "CSV and LaTeX: the table. HTML: the report. DB: the runs, as a project of the experiment tracker"
-        " trackio."
-    )
+    draw_note("CSV and LaTeX: the table. HTML: the report.")
 
 
 @st.cache_resource(max_entries=16, show_spinner="Computing the table …")
