@@ -73,7 +73,7 @@ def test_a_card_has_a_table_of_the_programs_that_load_the_model(
     assert "Loads correctly in" not in card(folder)
     loads = [
         ("tokenizers", "1.2", "loads", "same ids on 5 texts"),
-        ("GGUF", "", "differs", "other a|b"),
+        ("SentencePiece", "", "differs", "other a|b"),
         ("ONNX Runtime", "", "not tried", "not requested"),
     ]
     keys = ("title", "version", "state", "detail")
@@ -88,7 +88,7 @@ def test_a_card_has_a_table_of_the_programs_that_load_the_model(
         "| Loads correctly in | |",
         "|---|---|",
         "| tokenizers 1.2 | loads: same ids on 5 texts |",
-        "| GGUF | differs: other a&#124;b |",
+        "| SentencePiece | differs: other a&#124;b |",
         "| ONNX Runtime | not tried |",
     ]
     assert "1 of 1 checks that nothing else changed.\n\n| Loads" in card(folder)

@@ -2,6 +2,6 @@
 
 Read in this order: `loader` (a loader, and its result), `registry` (all loaders),
 `trial_texts` (the texts that are tokenized, and the comparison of ids), `tokenizer_files` (the
-libraries tokenizers and sentencepiece), `gguf` (llama.cpp, by rules), `transformers_js` (JavaScript),
-`python_packages` (ONNX, sentence-transformers and model2vec, each in a separate process).
+libraries tokenizers and sentencepiece), `transformers_js` (JavaScript), `python_packages` (ONNX and
+sentence-transformers, each in a separate process).
 """

@@ -1,4 +1,4 @@
-"""Python packages that load a model folder: ONNX Runtime, sentence-transformers and model2vec.
+"""Python packages that load a model folder: ONNX Runtime and sentence-transformers.
 
 Each runs in a separate process, without vocadapt. If it fails on the edited model, it runs on the
 original one: a failure there, too, is not caused by the edit.
@@ -72,19 +72,6 @@ for text in texts:
         gap = max(gap, float(numpy.abs(found - states.mean(0).numpy()).max()))
 print(json.dumps({"ids": ids, "gap": gap}))
 """
-STATIC = """
-from model2vec.distill import distill_from_model
-network = transformers.AutoModel.from_pretrained(folder, **safe).eval()
-model = distill_from_model(model=network, tokenizer=tokenizer, pca_dims=None, device="cpu")
-split = tokenizer.backend_tokenizer.pre_tokenizer
-if getattr(split, "add_prefix_space", None) is False:
-    split.add_prefix_space = True  # as model2vec does
-pairs = []
-for text in texts:
-    tokens = model.tokenizer.encode(text, add_special_tokens=False).tokens
-    pairs.append([tokens, tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).tokens])
-print(json.dumps({"pairs": pairs}))
-"""
 
 
 def try_onnx(edit: Edit) -> Finding:
@@ -110,17 +97,6 @@ def try_sentence_transformers(edit: Edit) -> Finding:
     if state == DIFFERS:
         return state, detail
     return _judge_gap(found["gap"], f"{detail}, sentence embeddings")
-
-
-def try_model2vec(edit: Edit) -> Finding:
-    """Distill a static model, and compare its tokens with those of the model's tokenizer."""
-    texts = list_texts(edit)
-    found = _run_on_both(STATIC, edit, texts)
-    if isinstance(found, tuple):
-        return found
-    tokens, expected = zip(*found["pairs"], strict=True)
-    state, detail = compare_ids(texts, expected, tokens)
-    return state, f"distilled: {detail.replace('ids', 'tokens')}"
 
 
 def _run_on_both(script: str, edit: Edit, texts: Sequence[str]) -> Any:

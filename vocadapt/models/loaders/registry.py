@@ -4,13 +4,8 @@ from dataclasses import dataclass
 
 from vocadapt.extensions import register
 from vocadapt.models.edit import Edit
-from vocadapt.models.loaders.gguf import apply_gguf_rules
 from vocadapt.models.loaders.loader import Loader, LoadResult, try_loader
-from vocadapt.models.loaders.python_packages import (
-    try_model2vec,
-    try_onnx,
-    try_sentence_transformers,
-)
+from vocadapt.models.loaders.python_packages import try_onnx, try_sentence_transformers
 from vocadapt.models.loaders.tokenizer_files import try_sentencepiece, try_tokenizers
 from vocadapt.models.loaders.transformers_js import try_transformers_js
 from vocadapt.progress import Progress, parts, silent
@@ -25,7 +20,6 @@ LOADERS: dict[str, Loader] = {
     "sentencepiece": Loader(
         "SentencePiece", "no .model file without the edit", try_sentencepiece, is_quick=True
     ),
-    "gguf": Loader("GGUF (llama.cpp)", "rules, no conversion", apply_gguf_rules, is_quick=True),
     "transformers-js": Loader("transformers.js", "ids in Node.js", try_transformers_js),
     "onnx": Loader(
         "ONNX Runtime",
@@ -38,9 +32,6 @@ LOADERS: dict[str, Loader] = {
         "ids and sentence embeddings",
         try_sentence_transformers,
         ("sentence_transformers",),
-    ),
-    "model2vec": Loader(
-        "model2vec", "tokens of a distilled model", try_model2vec, ("model2vec", "skeletoken")
     ),
 }
 
