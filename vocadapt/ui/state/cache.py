@@ -6,8 +6,9 @@ only a sample of a large array, so the results of two models could be confused.
 
 import os
 from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import streamlit as st
@@ -41,6 +42,7 @@ from vocadapt.training.tasks.task import Task, list_task_files, read_task
 from vocadapt.ui.state import preload
 from vocadapt.ui.state.paths import check_model
 
+P, R = ParamSpec("P"), TypeVar("R")
 FILES = (
     "config.json",
     "tokenizer.json",
@@ -98,26 +100,42 @@ def space_stamp(name: str) -> str:
     return f"{name} {compute_stamp(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
 
 
+def cached(
+    find_key: Callable[..., Any], max_entries: int, spinner: str | bool
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Cache the results of a function by a key of its arguments, such as a stamp of their files.
+
+    The key is found outside the cache, so that its errors are raised as they are.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        def compute(key: Any, _function: Callable[[], R]) -> R:
+            return _function()
+
+        compute.__qualname__ = f"{function.__module__}.{function.__qualname__}"  # of its cache
+        options: Any = {"max_entries": max_entries, "show_spinner": spinner}
+        kept = st.cache_resource(**options, hash_funcs=STAMPS)(compute)
+        return wraps(function)(
+            lambda *given, **named: kept(
+                find_key(*given, **named), partial(function, *given, **named)
+            )
+        )
+
+    return decorate
+
+
+@cached(lambda name: (name, model_stamp(name)), 8, "Reading the model's wordpieces …")
 def model_of(name: str) -> LanguageModel:
     """Return a model that is on this machine; raise InputError if it is not. Never downloads."""
-    return _model(name, model_stamp(name))
-
-
-@st.cache_resource(max_entries=8, show_spinner="Reading the model's wordpieces …")
-def _model(name: str, stamp: str) -> LanguageModel:
     return open_model(name, offline=True)
 
 
+@cached(lambda name: (name, space_stamp(name)), 6, "Reading the space …")
 def open_named_space(name: str) -> OpenedSpace:
     """Return a space by its name: a folder of word vectors, or a model on this machine.
 
     Raises InputError if the name is neither.
     """
-    return _open_named_space(name, space_stamp(name))
-
-
-@st.cache_resource(max_entries=6, show_spinner="Reading the space …")
-def _open_named_space(name: str, stamp: str) -> OpenedSpace:
     return open_space(name, offline=True)
 
 
@@ -217,17 +235,24 @@ def context_of(
     return look_up(corpus, word, model.splitter, model.vocabulary, settings, root=root)
 
 
+def find_task_key(path: Path, fold: int = 0, limit: int = 0) -> tuple[str, str, int, int]:
+    """Return a cache key that changes with the files of a task."""
+    return str(path), compute_seen_stamp(list_task_files(path)), fold, limit
+
+
+@cached(find_task_key, 4, "Reading the task …")
 def task_of(path: Path, fold: int = 0) -> Task:
     """Return the examples of a task folder or .toml; for a k-fold task, those of one fold.
 
     Raises InputError if it is not a task.
     """
-    return _task(str(path), fold, compute_seen_stamp(list_task_files(path)))
+    return read_task(path, fold)
 
 
+@cached(find_task_key, 4, False)
 def limited_task_of(path: Path, fold: int, limit: int) -> Task:
     """Return a task with at most `limit` examples of each split, as a fine-tuning draws them."""
-    return _limited_task(str(path), fold, limit, compute_seen_stamp(list_task_files(path)))
+    return limit_task(task_of(path, fold), limit)[0]
 
 
 def load_runs(workspace: Workspace, task: str = "") -> list[runs.RunSet]:
@@ -252,19 +277,33 @@ def corpus_behind(run: Path) -> Corpus | None:
     """Return the text that the added words of a run's model come from; None if it is unavailable or
     has changed.
     """
-    return _corpus_behind(
-        str(run), compute_seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
-    )
+    manifest = run / MANIFEST
+    return _corpus_behind(str(run), compute_seen_stamp([manifest]) if manifest.is_file() else "")
 
 
+@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
+def _corpus_behind(run: str, stamp: str) -> Corpus | None:
+    return runs.find_corpus(Path(run))
+
+
+def run_stamp(folder: str) -> str:
+    """Return a cache key that changes with the record or the weights of a run."""
+    return f"{model_stamp(folder)} {model_stamp(str(Path(folder) / RUN))}"
+
+
+@cached(lambda folder: (folder, run_stamp(folder)), 2, False)
 def run_of(folder: str) -> SavedRun:
     """Return the run of a folder, without its network; raise InputError unless it has exactly one."""
-    return _run(folder, run_stamp(folder))
+    return load_run(Path(folder))
 
 
+@cached(lambda folder: (folder, run_stamp(folder)), 2, "Loading the network …")
 def network_of(folder: str) -> SavedRun:
     """Return the run of a folder with its network loaded; raise InputError as `run_of` does."""
-    return _network(folder, run_stamp(folder))
+    run = run_of(folder)
+    preload.wait()
+    _ = run.network  # load it now, while the spinner is shown
+    return run
 
 
 @st.cache_resource(
@@ -277,40 +316,7 @@ def predict_cached(run: SavedRun, example: Example) -> ExamplePrediction:
     return predict_example(run, example)
 
 
-def run_stamp(folder: str) -> str:
-    """Return a cache key that changes with the record or the weights of a run."""
-    return f"{model_stamp(folder)} {model_stamp(str(Path(folder) / RUN))}"
-
-
-@st.cache_resource(max_entries=4, show_spinner="Reading the task …")
-def _task(path: str, fold: int, stamp: str) -> Task:
-    return read_task(Path(path), fold)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _limited_task(path: str, fold: int, limit: int, stamp: str) -> Task:
-    return limit_task(_task(path, fold, stamp), limit)[0]
-
-
 # A set of runs holds its records, some kilobytes; it reads predictions when they are needed.
 @st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=STAMPS)
 def _open_runs(artifact: Artifact) -> runs.RunSet:
     return runs.open_runs(artifact.folder)
-
-
-@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
-def _corpus_behind(run: str, stamp: str) -> Corpus | None:
-    return runs.find_corpus(Path(run))
-
-
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _run(folder: str, stamp: str) -> SavedRun:
-    return load_run(Path(folder))
-
-
-@st.cache_resource(max_entries=2, show_spinner="Loading the network …")
-def _network(folder: str, stamp: str) -> SavedRun:
-    run = _run(folder, stamp)
-    preload.wait()
-    _ = run.network  # load it now, while the spinner is shown
-    return run

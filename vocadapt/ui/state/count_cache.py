@@ -18,7 +18,7 @@ from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.recipe import Recipe
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.state.cache import STAMPS, model_of, model_stamp, space_of
+from vocadapt.ui.state.cache import STAMPS, cached, model_of, model_stamp, space_of
 from vocadapt.vocabulary.growth.growth import (
     ExtensionCurve,
     Reducer,
@@ -38,7 +38,7 @@ from vocadapt.vocabulary.lens import (
     refines,
 )
 from vocadapt.vocabulary.overlap import Profile, profile
-from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
 MAX_SPLIT_WORDS = 40  # length of the list of words split worst
@@ -139,6 +139,11 @@ def _cost(
     return measure_plan_cost(_plan, _counts.in_sample, _counts.held_out)
 
 
+@cached(
+    lambda recipe, model, vectors, text, plan, counts: (recipe.vocabulary, model, vectors, text),
+    8,
+    "Tokenizing the text with the new words …",
+)
 def savings_of(
     recipe: Recipe,
     model: LanguageModel,
@@ -148,21 +153,7 @@ def savings_of(
     counts: WordCounts,
 ) -> PlanCost:
     """Return what the added words of word vectors save in the text of these vectors."""
-    return _savings(recipe.vocabulary, model, vectors, text, plan, counts)
-
-
-@st.cache_resource(
-    max_entries=8, show_spinner="Tokenizing the text with the new words …", hash_funcs=STAMPS
-)
-def _savings(
-    settings: PlanSettings,
-    model: LanguageModel,
-    vectors: Artifact,
-    text: Artifact,
-    _plan: VocabularyPlan,
-    _counts: WordCounts,
-) -> PlanCost:
-    return measure_savings(_plan, model.splitter, _counts.in_sample, _counts.held_out)
+    return measure_savings(plan, model.splitter, counts.in_sample, counts.held_out)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:
@@ -263,21 +254,16 @@ def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Red
     return reducer
 
 
+@cached(
+    lambda corpus, model, reducer, root: (corpus, model),
+    16,
+    "Reducing the vocabulary to many sizes …",
+)
 def growth_curves_of(
     corpus: Artifact, model: LanguageModel, reducer: Reducer, root: Path
 ) -> GrowthCurves:
     """Return the growth under each heuristic, from the whole vocabulary to the smallest possible."""
-    return _growth_curves(corpus, model, reducer, root)
-
-
-@st.cache_resource(
-    max_entries=16, show_spinner="Reducing the vocabulary to many sizes …", hash_funcs=STAMPS
-)
-def _growth_curves(
-    corpus: Artifact, model: LanguageModel, _reducer: Reducer, _root: Path
-) -> GrowthCurves:
-    text = read_corpus([corpus.folder])
-    return load_or_measure_growth_curves(_root, text, model, _reducer)
+    return load_or_measure_growth_curves(root, read_corpus([corpus.folder]), model, reducer)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …", hash_funcs=STAMPS)
