@@ -3,8 +3,10 @@
 import pytest
 
 from tests.material.cases import check_each
-from vocadapt.published.means import check_means, compute_table_means, list_groups
+from tests.material.printed_means import check_means
+from vocadapt.published.means import list_groups
 from vocadapt.published.reader import find_table
+from vocadapt.training.scoring.summary import compute_group_means
 
 SCORED = [f"fast-6.{number}" for number in range(2, 10)]
 
@@ -103,9 +105,8 @@ def test_groups_have_the_published_numbers_of_tasks() -> None:
 
 
 def test_our_scores_are_averaged_over_the_tasks_that_have_one() -> None:
-    means = compute_table_means(
-        find_table("fast-6.2"), {"HOC": 0.9, "MedNLI": 0.7}, collapsed={"HOC": 1}
-    )
+    groups = list_groups(find_table("fast-6.2"))
+    means = compute_group_means({"HOC": 0.9, "MedNLI": 0.7}, groups, {"HOC": 1})
     assert means["classification"] == {
         "mean": pytest.approx(0.8),
         "scored": 2,
@@ -122,7 +123,7 @@ def test_the_published_means_are_recomputed_by_the_function_for_our_scores() -> 
     scores = {
         row.name: table.grid[row.name, "BlueBERT"].number for row in table.rows if not row.mean_of
     }
-    means = compute_table_means(table, scores)
+    means = compute_group_means(scores, list_groups(table))
     for row in table.rows:
         if row.mean_of:
             printed = table.grid[row.name, "BlueBERT"].number

@@ -5,20 +5,11 @@ import math
 import pytest
 
 from vocadapt.published.model_sizes import (
-    convert_hours,
     list_discs,
     list_hour_points,
     list_module_points,
 )
 from vocadapt.published.reader import find_table
-
-
-def test_hours_are_converted_to_four_v100() -> None:
-    assert convert_hours(240, 8) == 480  # BioBERT, as the prose and table 2 print it
-    assert convert_hours(64, 4) == 64
-    assert convert_hours(100, 8, "TPU core") == 400
-    biobert = find_table("exbert-2b").find_cell("BioBERT", "Pre-training time")
-    assert biobert.value == convert_hours(240, 8)
 
 
 def test_module_points() -> None:

@@ -14,7 +14,6 @@ from vocadapt.training.examples.tags import (
     encode_spans,
 )
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules
-from vocadapt.training.scoring.scorers import repeat_tags
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 
 ALPHABETS = {
@@ -228,12 +227,6 @@ def test_tags_survive_the_way_through_spans():
         for tags in drawn(["O", "B-X", "I-X", "B-Y", "I-Y"], seed, 0)[0]:
             again = encode_spans(decode_spans(tags), len(tags))
             assert decode_spans(again) == decode_spans(tags) and count_stray_insides([again]) == 0
-
-
-def test_every_piece_of_a_word_takes_its_tag():
-    assert repeat_tags(["B-X", "O", "I-X"], [3, 1, 0]) == ("B-X", "B-X", "B-X", "O")
-    gold, said = repeat_tags(["B", "O"], [3, 1]), repeat_tags(["B", "B"], [3, 1])
-    assert figures("wordpiece-macro", [gold], [said])[2] == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
 
 
 def test_a_score_names_the_rules_it_used():

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from vocadapt.published.tables import PublishedTable
 
-REFERENCE_GPUS = 4  # V100: the hardware that the hours of Tai et al. 2020 refer to
-V100_PER_DEVICE = {"V100": 1.0, "TPU core": 2.0}  # a TPU core counted as two V100
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 HOURS = re.compile(r"(\d+) hrs")
 EPOCHS = re.compile(r"(\d+) epochs")
@@ -39,14 +37,6 @@ class Disc:
     score: float
     parameters: float
     diameter: float
-
-
-def convert_hours(hours: float, devices: int, kind: str = "V100") -> float:
-    """Convert hours on some devices to hours on four V100; kind: a key of V100_PER_DEVICE.
-
-    Example: BioBERT's 240 hours on 8 V100 are 480.
-    """
-    return hours * devices * V100_PER_DEVICE[kind] / REFERENCE_GPUS
 
 
 def list_module_points(table: PublishedTable) -> tuple[Point, ...]:

@@ -169,19 +169,6 @@ class SeparatedEmbeddings:
                 tied = self.rows
             self.output = PartlyTrainedOutput(self.layer, ids, tied)
 
-    @property
-    def n_values(self) -> int:
-        """Number of trained values: embeddings, untied output weights, output biases."""
-        parts = [self.rows, self.output]
-        modules = [module for module in parts if module is not None]
-        # Without `fixed_bias`: it is trained only with the head, and counts as part of the head.
-        return sum(
-            value.numel()
-            for module in modules
-            for name, value in module.named_parameters()
-            if not name.endswith("fixed_bias")
-        )
-
     def separate(self) -> None:
         """Replace the layers of the network, so that only the embeddings of the ids are trained."""
         replace_module(self.network, self.original, self.rows)

@@ -1,5 +1,13 @@
-"""Tags of words and the spans they denote: IOB2, IOB1, BIOES, BILOU, IO, and bare B, I, O, which are
-one unnamed type. `normalize_tag` converts the letters of BILOU, and IO, which has none.
+"""Tags of words and the spans they denote, in these schemes, and bare B, I, O, which are one unnamed
+type:
+
+    IOB2    every span begins with a B
+    IOB1    a span begins with an I, and with a B only right after another span of its type
+    BIOES   a span begins with a B and ends with an E; a span of one word is an S
+    BILOU   BIOES with L and U in place of E and S
+    IO      a tag is a type: words of one type in a row are one span
+
+`normalize_tag` converts the letters of BILOU, and IO, which has none.
 
 Spans follow the rules of conlleval, which cover every scheme: B and S begin one; so does an I or E
 after an O, after another type, or after an E or S. An I without a B therefore begins a span and is
@@ -15,13 +23,6 @@ from vocadapt.errors import InputError
 
 TAG = re.compile(r"O|[BIESLU](-\S+)?")
 TYPE_ALONE = re.compile(r"(?!\w-)[^\W\d_]\S+")  # a tag of IO: a type without a letter before it
-SCHEMES = {
-    "IOB2": "every span begins with a B",
-    "IOB1": "a span begins with an I, and with a B only right after another span of its type",
-    "BIOES": "a span begins with a B and ends with an E; a span of one word is an S",
-    "BILOU": "BIOES with L and U in place of E and S",
-    "IO": "a tag is a type: words of one type in a row are one span",
-}
 SAME_LETTERS = {"L": "E", "U": "S"}  # letters of BILOU, and those of BIOES
 
 

@@ -156,14 +156,6 @@ def _count_by_sentence(gold: Tagged, predicted: Tagged, items: Callable[[Tags], 
     return count_items([items(tags) for tags in gold], [items(tags) for tags in predicted])
 
 
-def repeat_tags(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
-    """Repeat the tag of each word for each of its wordpieces, as exBERT (Tai et al. 2020) does.
-
-    `repeat_tags(["B", "O"], [3, 1])` → B B B O.
-    """
-    return tuple(tag for tag, count in zip(tags, pieces, strict=True) for _ in range(count))
-
-
 def _count_labels(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules) -> Tally:
     def list_items(labels: Labels) -> Items:
         return frozenset((label, None) for label in labels)
