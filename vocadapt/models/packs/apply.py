@@ -188,7 +188,7 @@ def hash_weights(network: "transformers.PreTrainedModel") -> str:
     digest = sha256()
     for name, value in sorted(network.state_dict().items()):
         digest.update(f"{name} {value.dtype} {list(value.shape)}\n".encode())
-        digest.update(view_bits(value).numpy())
+        digest.update(view_bits(value).numpy().data)
     return digest.hexdigest()
 
 

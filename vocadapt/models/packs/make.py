@@ -106,7 +106,7 @@ def hash_base(network: "transformers.PreTrainedModel", tokenizer: Tokenizer) -> 
     embeddings = get_embeddings(network)
     about = {"dtype": name_dtype(embeddings), "shape": list(embeddings.shape)}
     digest = sha256(f"{json.dumps(about)}\n".encode())
-    digest.update(view_bits(embeddings).numpy())
+    digest.update(view_bits(embeddings).numpy().data)
     content = normalize_tokenizer(tokenizer)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     digest.update(text.encode("utf-8"))

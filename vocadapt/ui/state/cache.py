@@ -42,7 +42,8 @@ from vocadapt.training.tasks.task import Task, list_task_files, read_task
 from vocadapt.ui.state import preload
 from vocadapt.ui.state.paths import check_model
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 FILES = (
     "config.json",
     "tokenizer.json",
