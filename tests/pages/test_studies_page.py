@@ -107,7 +107,7 @@ def test_the_page_shows_grid_and_table_of_a_finished_study(open_page, demo):
     assert list(shown["Seeds"]) == [3, 3] and shown["Mean ± sd"][0].startswith(".537")
     assert "studies_start" not in list_button_keys(app)
     names = {one.proto.label for one in app.get("download_button")}
-    assert {"demo-study.csv", "demo-study.html", "demo-study.tex", "demo-study.db"} <= names
+    assert {"demo-study.csv", "demo-study.html", "demo-study.tex"} <= names
 
 
 def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):

@@ -51,7 +51,7 @@ COMPARISON = (  # of a table with a baseline; the verdict comes first, where it 
     Column(
         "delta_low",
         "95 % of Δ",
-        "95 % confidence interval of the difference: seeds and test units are both drawn anew.",
+        "95 % confidence interval of the difference: seeds and test units are both resampled.",
         "points",
         beside="delta_high",
         between=TO,
@@ -299,7 +299,7 @@ def describe_test(found: Sequence[Difference]) -> str:
     text = ""
     if tested:
         text = (
-            f"Its interval and p are over seeds and test units, both drawn anew {one.rounds:,} times;"
+            f"Its interval and p are over seeds and test units, both resampled {one.rounds:,} times;"
             f" p is corrected for the number of comparisons ({len(tested)}, Holm). "
         )
     if len(tested) < len(found):
