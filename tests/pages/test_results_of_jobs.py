@@ -91,9 +91,9 @@ def doubled(seeded_copy):
     [
         ("corpus", "trials", "Text"),
         ("vectors", "trials-vectors", "Word vectors"),
-        ("import", "trials-vectors", "Word vectors"),
+        ("import-vectors", "trials-vectors", "Word vectors"),
         ("contextual", "trials-vectors", "Word vectors"),
-        ("model", "trials-model", "Adapted model"),
+        ("adapt", "trials-model", "Adapted model"),
     ],
 )
 def test_the_result_is_shown_although_there_are_newer_ones(open_page, doubled, name, made, label):
