@@ -23,8 +23,7 @@ from vocadapt.vocabulary.advice.advice import Suggestion
 
 KEYS = {
     "held_out_lines",
-    "worth",
-    "no_promise",
+    "findings",
     "verdict",
     "sentence",
     "reasons",
@@ -43,7 +42,6 @@ KEYS = {
     "lines",
     "lines_read",
     "measured_gains",
-    "precision",
     "task_file",
     "counts",
     "seconds",
@@ -99,7 +97,7 @@ def test_a_sample_says_n_of_n(ask, tiny_bert, tmp_path):
         "advise", write_text(tmp_path / "text.txt"), "--model", tiny_bert, "--sample", "0.5"
     )
     assert answer["lines"] < answer["lines_read"] == 300
-    assert "sample" in {reason["rule"] for reason in answer["reasons"]}
+    assert "sample" in {reason["code"] for reason in answer["reasons"]}
 
 
 def test_for_people(capsys, tiny_bert, tmp_path):
@@ -125,8 +123,8 @@ def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
     assert ask("advise", folder, "--model", tiny_bert)["counts"] == "counted"
     assert not (workspace.root / "counts").exists()
     model, corpus = open_model(tiny_bert), read_corpus([folder])
-    assert not lab.advise_on(corpus, model, workspace.root, keep=True).kept
-    assert lab.advise_on(corpus, model, workspace.root).kept
+    assert lab.advise_on(corpus, model, workspace.root, keep=True).counts == "counted"
+    assert lab.advise_on(corpus, model, workspace.root).counts == "kept"
     assert ask("advise", folder, "--model", tiny_bert)["counts"] == "kept"
     assert (
         ask("advise", text, "--model", tiny_bert, "--workspace", workspace.root)["counts"] == "kept"
@@ -139,9 +137,8 @@ def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tin
     corpus, model = read_corpus([text]), open_model(tiny_bert)
     assert lab.limit_corpus(corpus).settings == CorpusSettings(sample=0.25)
     asked = lab.advise_on(corpus, model, tmp_path, keep=True)
-    figures = asked.advice.figures
-    assert 400 < figures.lines < 600 and figures.lines_read == 2000 and not asked.kept
-    assert lab.advise_on(corpus, model, tmp_path).kept
+    assert 400 < asked.lines < 600 and asked.lines_read == 2000 and asked.counts == "counted"
+    assert lab.advise_on(corpus, model, tmp_path).counts == "kept"
 
 
 def test_a_sample_that_was_asked_for_is_only_made_smaller(monkeypatch, tmp_path):
@@ -188,7 +185,7 @@ def test_news_has_too_few_words_that_occur_often(ask, minilm):
     from gensim.test.utils import datapath
 
     answer = ask("advise", datapath("lee_background.cor"), "--model", minilm)
-    found = {reason["rule"]: reason["stops"] for reason in answer["reasons"]}
+    found = {reason["code"]: reason["stops"] for reason in answer["reasons"]}
     assert found["too few words"] and found["little text"] is False
     assert answer["added"][0]["words"] == 83
 

@@ -132,7 +132,7 @@ def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
     recipe = started[-1].settings.recipe
     model = open_model(started[-1].inputs["model"][0])
     report = advise_on(read_corpus([seeded.folder("corpora", "trials")]), model, seeded.root)
-    assert recipe == recommend_recipe(report.advice)
+    assert recipe == recommend_recipe(report)
     # An edited value stays visible, and the recipe says so.
     app.number_input(key="adapt_cap").set_value(3).run()
     app.button(key="adapt").click().run()
@@ -188,7 +188,7 @@ def test_a_task_file_by_path(open_page, seeded, tmp_path):
     app.text_input(key="task_path").set_value(str(tmp_path / "task.tsv")).run()
     assert not app.exception and not app.error
     assert (app.metric[1].value, app.metric[1].delta) == ("100 %", "n = 1, distinct 100 %")
-    assert "in entities" in app.dataframe[0].value.columns
+    assert "In entities" in app.dataframe[0].value.columns
     app.button(key="no_task").click().run()
     assert not app.exception and app.metric[1].label == "New words"
 
@@ -228,10 +228,10 @@ def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
     app = open_page("advise", seeded)
     said = next(text for text in list_texts(app) if "Counts: " in text)
     corpus = read_corpus([seeded.artifact("corpora", "trials").folder])
-    figures = advise_on(corpus, open_model(tiny_bert), seeded.root).advice.figures
+    figures = advise_on(corpus, open_model(tiny_bert), seeded.root)
     assert f"{count(figures.corpus.words)} running words contain a letter" in said
-    assert f"{count(figures.forecast.words)}, with numbers" in said
-    assert f"Chance is 5 in {count(figures.forecast.candidates)} wordpieces" in said
+    assert f"{count(figures.expected.words)}, with numbers" in said
+    assert f"Chance is 5 in {count(figures.expected.candidates)} wordpieces" in said
 
 
 def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, seeded, monkeypatch):

@@ -12,10 +12,11 @@ from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.table import Table
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.parts.lens import view
-from vocadapt.ui.parts.lens.corpus import format_changes_csv
-from vocadapt.vocabulary.lens import TERMS, Change
+from vocadapt.vocabulary.lens import CHANGES, TERMS, Change
 
 LENS = "lens"
 HOSTILE = [
@@ -159,7 +160,9 @@ def test_uploaded_vocabularies_are_offered(tmp_path):
 
 
 def test_the_csv_keeps_every_word_whole():
-    rows = format_changes_csv([Change('a,"b', 2, ("a", "##,"), ("x",))]).splitlines()
+    rows = write_csv(
+        [Table("", CHANGES, [Change('a,"b', 2, ("a", "##,"), ("x",), 2)])]
+    ).splitlines()
     assert rows == ["word,count,before,after,saved", '"a,""b",2,"a ##,",x,2']
 
 

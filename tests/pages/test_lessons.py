@@ -311,11 +311,11 @@ def test_nothing_is_claimed_of_mixing_the_tokenizations_in_the_runs_of_the_demo(
 def test_the_advice_for_the_small_text_is_not_that_for_the_large_one():
     model = open_model(DEMO / "models" / "demo-bert")
     reports = {
-        name: advise_on(read_corpus([DEMO / "corpora" / name]), model, DEMO).advice
+        name: advise_on(read_corpus([DEMO / "corpora" / name]), model, DEMO)
         for name in ("demo-notes", "demo-biomedical")
     }
     assert reports["demo-notes"].verdict == "keep"
-    assert any(one.rule == "too few words" for one in reports["demo-notes"].findings)
+    assert any(one.code == "too few words" for one in reports["demo-notes"].reasons)
     assert reports["demo-biomedical"].verdict == "adapt"
 
 

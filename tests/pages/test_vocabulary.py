@@ -136,7 +136,7 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
     app.multiselect(key="vocabulary_models").set_value([str(path), str(tiny_bert)]).run()
     assert not app.exception and not app.error
     assert read_metrics(app)["Parameters saved"] == "–"
-    (table,) = [frame.value for frame in app.dataframe if "tokens of" in frame.value.columns]
+    (table,) = [frame.value for frame in app.dataframe if "Tokens of" in frame.value.columns]
     assert table.iloc[1, 1].startswith("100 %")
     assert any(
         "<img/src" not in text and "img" in text for text in list_texts(app)

@@ -209,7 +209,9 @@ def test_leaderboards():
     rows = (stand("<least>", 0.7), stand("global-mean", 0.0))
     board = Leaderboard(rows, {"target": "<no target>"}, ("a", "b"), 9, 100, 5, 5, 10, 90, None)
     texts = read(board).texts
-    assert {"<least>", "global-mean (baseline)", "<no target>", board.verdict} <= set(texts)
+    assert {"<least>", "global-mean (baseline)", "<no target>", board.verdict.sentence} <= set(
+        texts
+    )
     assert "held-out tokens 2 of 9" in repr(board)
 
 

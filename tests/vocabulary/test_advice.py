@@ -13,6 +13,7 @@ import pytest
 from vocadapt.lab.demo import HEADLINE
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.presets import PRESETS
+from vocadapt.report.formats import format_precise
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice import rules
@@ -67,27 +68,27 @@ def advice_on(counts=COUNTS, task=None, **options):
 def test_tokenization_statistics_by_hand():
     cuts = measure_tokenization(VOCABULARY, COUNTS, tokenize_words(VOCABULARY, COUNTS))
     assert (cuts.words, cuts.distinct) == (60 + 25 + 10 + 4 + 2, 5)  # with a letter
-    assert (cuts.split, cuts.split_distinct, cuts.unknown) == (25 + 10 + 4, 3, 2)
-    assert cuts.profile == (62, 39, 0, 0, 0, 0)
+    assert cuts.split_words == 25 + 10 + 4
+    assert cuts.pieces == (62 / 101, 39 / 101, 0, 0, 0, 0)
     assert (cuts.running, cuts.tokens) == (135, 60 + 30 + 50 + 20 + 8 + 8 + 2)
-    assert (cuts.share, cuts.share_distinct, cuts.unknown_share) == (39 / 101, 3 / 5, 2 / 101)
+    assert (cuts.split, cuts.split_distinct, cuts.unknown) == (39 / 101, 3 / 5, 2 / 101)
     assert cuts.fertility == 178 / 135
 
 
 def test_no_words_at_all_are_no_division_by_zero():
     cuts = measure_tokenization(VOCABULARY, {}, {})
-    assert (cuts.share, cuts.share_distinct, cuts.unknown_share, cuts.fertility) == (0, 0, 0, 0)
+    assert (cuts.split, cuts.split_distinct, cuts.unknown, cuts.fertility) == (0, 0, 0, 0)
 
 
 def test_figures_by_hand():
-    figures = advice_on(task=TASK).figures
+    figures = advice_on(task=TASK)
     assert (
         figures.anchors == 2
     )  # the, "." : drug is no word of the text, 12 and hypert are too rare
-    assert figures.forecast.words == 60 + 30 + 25 + 10
-    assert [gain.floor for gain in figures.gains] == [5, 20, 50]
-    assert [gain.words for gain in figures.gains] == [2, 1, 0]
-    all_words, frequent, none = figures.gains
+    assert figures.expected.words == 60 + 30 + 25 + 10
+    assert [gain.min_count for gain in figures.added] == [5, 20, 50]
+    assert [gain.words for gain in figures.added] == [2, 1, 0]
+    all_words, frequent, none = figures.added
     assert (all_words.parameters, all_words.bytes, all_words.model_share) == (4, 16, 0.04)
     assert (all_words.saved, frequent.saved, none.saved) == (35 / 178, 25 / 178, 0)
     assert frequent.fertility == (178 - 25) / 135
@@ -97,22 +98,24 @@ def test_figures_by_hand():
     assert (all_words.under_few, all_words.under_enough, all_words.median) == (0.5, 1.0, 17.5)
     assert (none.under_few, none.median) == (0.0, None)
     assert figures.top_saved == 35 / 178
-    assert figures.task and figures.task.share == 4 / 8
+    assert figures.task and figures.task.split == 4 / 8
 
 
 def test_special_tokens_are_no_anchors():
-    assert advice_on({"[CLS]": 99, "the": 99}).figures.anchors == 1
+    assert advice_on({"[CLS]": 99, "the": 99}).anchors == 1
 
 
 def test_a_bare_vocabulary_has_no_parameters():
-    gain = advise(counted(COUNTS), VOCABULARY, Splitter.bert()).figures.gains[0]
+    gain = advise(counted(COUNTS), VOCABULARY, Splitter.bert()).added[0]
     assert (gain.words, gain.parameters, gain.bytes, gain.model_share) == (2, None, None, None)
 
 
 def test_a_higher_floor_takes_the_place_of_lower_ones():
-    figures = advice_on(min_count=30).figures
-    assert [gain.floor for gain in figures.gains] == [30, 50] and figures.gain(20).floor == 30
-    assert [gain.floor for gain in advice_on(min_count=60).figures.gains] == [60]
+    figures = advice_on(min_count=30)
+    assert [gain.min_count for gain in figures.added] == [30, 50] and figures.gain(
+        20
+    ).min_count == 30
+    assert [gain.min_count for gain in advice_on(min_count=60).added] == [60]
 
 
 def test_the_most_frequent_split_words():
@@ -125,11 +128,11 @@ def test_the_most_frequent_split_words():
 
 def test_the_forecast_is_its_formula_and_never_below_chance():
     said = forecast(1_000_000, 10_000, 384)
-    assert said.p5 == pytest.approx(1 / (1 + math.exp(-(INTERCEPT + 6 * SLOPE))))
-    assert said.low < said.p5 < said.high and said.chance == 0.0005 and said.outside == ()
+    assert said.value == pytest.approx(1 / (1 + math.exp(-(INTERCEPT + 6 * SLOPE))))
+    assert said.low < said.value < said.high and said.chance == 0.0005 and said.outside == ()
     few = forecast(0, 10, 384)
-    assert few.p5 == few.low == few.chance == 0.5
-    assert forecast(0, 0, None).p5 == 1.0
+    assert few.value == few.low == few.chance == 0.5
+    assert forecast(0, 0, None).value == 1.0
 
 
 def test_the_forecast_says_where_nothing_was_measured():
@@ -138,7 +141,7 @@ def test_the_forecast_says_where_nothing_was_measured():
 
 
 def test_the_forecast_rises_with_the_words():
-    qualities = [forecast(words, 5000, 384).p5 for words in range(MIN_WORDS, MAX_WORDS, 500_000)]
+    qualities = [forecast(words, 5000, 384).value for words in range(MIN_WORDS, MAX_WORDS, 500_000)]
     assert qualities == sorted(qualities) and 0.3 < qualities[0] < qualities[-1] < 0.8
 
 
@@ -153,7 +156,9 @@ def test_the_forecast_agrees_with_what_it_was_fitted_on():
     assert len(within) > 15 and sum(within) >= 0.95 * len(within)
 
 
-GOOD_CUTS = TokenizationStatistics(1000, 100, 120, 50, 0, (880, 120, 0, 0, 0, 0), 1200, 1400)
+GOOD_CUTS = TokenizationStatistics(
+    1000, 100, 120, 0.12, 0.5, 0.0, (0.88, 0.12, 0, 0, 0, 0), 1200, 1400, 1400 / 1200
+)
 
 
 def gain(floor, words, mended_task=None, under_few=0.0):
@@ -170,8 +175,8 @@ def good(**changes):
         min_count=5,
         width=384,
         anchors=9000,
-        forecast=forecast(6_000_000, 30_522, 384),
-        gains=(gain(5, 3000), gain(20, 1500), gain(50, 400)),
+        expected=forecast(6_000_000, 30_522, 384),
+        added=(gain(5, 3000), gain(20, 1500), gain(50, 400)),
         top_saved=0.06,
     )
     return replace(figures, **changes)
@@ -182,25 +187,25 @@ def cuts(**changes):
 
 
 def few(words):
-    return {"gains": (gain(5, 300), gain(20, words), gain(50, 9))}
+    return {"added": (gain(5, 300), gain(20, words), gain(50, 9))}
 
 
 def with_task(share, mended=0.5):
     return {
-        "task": cuts(split=round(1000 * share)),
-        "gains": (gain(5, 3000, 1.0), gain(20, 1500, mended), gain(50, 400, 0.0)),
+        "task": cuts(split=share, split_words=round(1000 * share)),
+        "added": (gain(5, 3000, 1.0), gain(20, 1500, mended), gain(50, 400, 0.0)),
     }
 
 
 @pytest.mark.parametrize(
     ("rule", "applies", "not_yet"),
     [
-        ("unknown script", {"corpus": cuts(unknown=20)}, {"corpus": cuts(unknown=19)}),
-        ("other language", {"corpus": cuts(split=300)}, {"corpus": cuts(split=299)}),
+        ("unknown script", {"corpus": cuts(unknown=0.02)}, {"corpus": cuts(unknown=0.019)}),
+        ("other language", {"corpus": cuts(split=0.3)}, {"corpus": cuts(split=0.299)}),
         (
             "little text",
-            {"forecast": forecast(74_999, 30_522, 384)},
-            {"forecast": forecast(75_000, 30_522, 384)},
+            {"expected": forecast(74_999, 30_522, 384)},
+            {"expected": forecast(75_000, 30_522, 384)},
         ),
         ("too few words", few(99), few(100)),
         ("hardly split", {"top_saved": 0.0299}, {"top_saved": 0.03}),
@@ -214,18 +219,18 @@ def with_task(share, mended=0.5):
             {"top_saved": 0.01, **with_task(0.5, mended=0.09)},
             {"top_saved": 0.01, **with_task(0.5, mended=0.1)},
         ),
-        ("rare words", {"gains": (gain(5, 3000, under_few=0.5), *good().gains[1:])}, {}),
+        ("rare words", {"added": (gain(5, 3000, under_few=0.5), *good().added[1:])}, {}),
         ("task elsewhere", with_task(0.5, mended=0.09), with_task(0.5, mended=0.1)),
         ("task hardly split", with_task(0.11), with_task(0.12)),
-        ("not measured", {"width": 384, "forecast": forecast(20_000_000, 9000, 384)}, {}),
+        ("not measured", {"width": 384, "expected": forecast(20_000_000, 9000, 384)}, {}),
         ("sample", {"lines": 9}, {"lines": 10}),
     ],
 )
 def test_every_rule_on_both_sides_of_its_threshold(rule, applies, not_yet):
-    found = {finding.rule: finding for finding in apply_rules(good(**applies))}
+    found = {finding.code: finding for finding in apply_rules(good(**applies))}
     assert rule in found
-    assert found[rule].says and found[rule].why
-    assert rule not in {finding.rule for finding in apply_rules(good(**not_yet))}
+    assert found[rule].sentence and found[rule].why
+    assert rule not in {finding.code for finding in apply_rules(good(**not_yet))}
 
 
 def test_no_rule_applies_to_good_figures_and_each_is_tested():
@@ -253,16 +258,16 @@ def test_the_recommended_words_occur_twenty_times_whatever_the_verdict():
     assert made and (made.max_added, made.min_count) == (1500, 20)
     assert made.preset in PRESETS
     # Without such words, all that get a vector; without any, nothing.
-    rare = recommend(good(gains=(gain(5, 3000), gain(20, 0), gain(50, 0))))
+    rare = recommend(good(added=(gain(5, 3000), gain(20, 0), gain(50, 0))))
     assert rare and (rare.max_added, rare.min_count) == (3000, 5)
-    assert recommend(good(gains=(gain(5, 0), gain(20, 0), gain(50, 0)))) is None
+    assert recommend(good(added=(gain(5, 0), gain(20, 0), gain(50, 0)))) is None
     kept = advice_on()
     assert kept.verdict == "keep" and kept.recommended and kept.recommended.max_added == 1
 
 
 @pytest.mark.parametrize("frequent", [99, 1500])
 def test_caps_that_are_too_small_or_the_same_are_one(frequent):
-    made = suggest_recipes(good(gains=(gain(5, 3000), gain(20, 1500), gain(50, frequent))))
+    made = suggest_recipes(good(added=(gain(5, 3000), gain(20, 1500), gain(50, frequent))))
     assert [recipe.max_added for recipe in made] == [1500, 1500] and made[1].name == "control"
 
 
@@ -283,25 +288,26 @@ def test_a_domain_with_many_split_words_is_worth_a_run():
     vocabulary, counts = domain_counts()
     advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
     assert advice.verdict == "adapt" and "Worth a run: 150 new words" in advice.sentence
-    assert advice.recipes and not any(finding.stops for finding in advice.findings)
-    assert advice.figures.top_saved == pytest.approx(150 * 1500 / (400 * 6000 + 150 * 3000))
+    assert advice.recipes and not any(finding.stops for finding in advice.reasons)
+    assert advice.top_saved == pytest.approx(150 * 1500 / (400 * 6000 + 150 * 3000))
 
 
 def test_a_little_text_is_a_warning_and_no_reason_against_a_run():
     vocabulary, counts = domain_counts(count=30)
     advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
     assert advice.verdict == "adapt" and advice.recipes
-    found = {finding.rule: finding.stops for finding in advice.findings}
+    found = {finding.code: finding.stops for finding in advice.reasons}
     assert found["little text"] is False
 
 
 def test_precision_is_told_apart_from_what_is_saved_and_from_what_a_task_gains():
     vocabulary, counts = domain_counts()
     advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
-    assert "P@5" not in advice.sentence and "P@5" not in advice.worth
-    assert "would be among" in advice.precision and f"{len(vocabulary):,}" in advice.precision
-    assert not any("P@5" in finding.says for finding in advice.findings)
-    assert "Only a measurement" in NO_PROMISE
+    found = {finding.code: finding.sentence for finding in advice.findings}
+    assert "P@5" not in advice.sentence and "P@5" not in found["shorter input"]
+    assert f"{len(vocabulary):,}" in found["precision"]
+    assert not any("P@5" in finding.sentence for finding in advice.reasons)
+    assert NO_PROMISE in advice.findings
 
 
 def test_words_are_chosen_by_some_lines_and_measured_on_the_held_out_ones():
@@ -310,9 +316,9 @@ def test_words_are_chosen_by_some_lines_and_measured_on_the_held_out_ones():
     whole = counted({"the": 45, "hypertension": 25, "drugs": 9})
     held_out = {"hypertension": 3, "the": 5, "drugs": 5}
     counts = replace(whole, held_out=held_out, held_out_lines=1)
-    figures = advise(counts, VOCABULARY, Splitter.bert(), ModelSize(width=2)).figures
-    first = figures.gains[0]
-    assert (first.floor, first.words) == (5, 1)
+    figures = advise(counts, VOCABULARY, Splitter.bert(), ModelSize(width=2))
+    first = figures.added[0]
+    assert (first.min_count, first.words) == (5, 1)
     assert first.saved == pytest.approx(3 / 21)
     assert first.saved_in_sample == pytest.approx(22 / (40 + 2 * 22 + 2 * 4))
     assert first.mended == pytest.approx(3 / 8)
@@ -324,31 +330,30 @@ def test_words_are_chosen_by_some_lines_and_measured_on_the_held_out_ones():
 
 def test_two_lines_say_what_a_run_is_worth_and_what_it_does_not_promise():
     advice = advice_on({"hypertension": 400, "the": 600, "drug": 500})
-    assert advice.worth.startswith("New words would still give")
-    assert "21.1 % of the tokens" in advice.worth  # 400 of 2 · 400 + 600 + 500
-    assert FULL_TASK in NO_PROMISE and summarize_gains() in NO_PROMISE
+    worth = advice.findings[0].sentence
+    assert "21.1 % of the tokens" in worth  # 400 of 2 · 400 + 600 + 500
+    assert FULL_TASK in NO_PROMISE.sentence and summarize_gains() in NO_PROMISE.sentence
 
 
 def test_the_first_reason_is_the_verdict_and_all_are_listed():
     advice = advice_on({"ж": 50, "the": 50})
     assert advice.sentence == "Do not change the vocabulary: the model cannot read the text."
-    stops = [finding.rule for finding in advice.findings if finding.stops]
+    stops = [finding.code for finding in advice.reasons if finding.stops]
     assert stops == ["unknown script", "too few words", "hardly split"]
-    assert "50 % of the running words" in advice.findings[0].says
+    assert "50 % of the running words" in advice.reasons[0].sentence
 
 
 def test_the_answer_is_strict_json_of_fractions():
-    answer = advice_on(task=TASK).as_json()
-    assert dumps(answer)
+    answer = json.loads(dumps(advice_on(task=TASK)))
     assert answer["corpus"]["split"] == 39 / 101
     assert sum(answer["corpus"]["pieces"]) == pytest.approx(1)
     assert answer["task"]["split"] == 0.5 and answer["expected"]["words"] == 125
-    assert set(answer["reasons"][0]) == {"rule", "stops", "says", "why"}
-    assert advice_on().as_json()["task"] is None
+    assert set(answer["reasons"][0]) == {"code", "sentence", "stops", "why"}
+    assert advice_on().task is None
 
 
-def test_fractions_are_written_without_their_zero():
-    shown = [rules.format_fraction(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
+def test_scores_are_written_without_their_zero_and_small_ones_with_two_digits():
+    shown = [format_precise(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
     assert shown == [".095", ".00051", ".500", "1.000", ".000", "–"]
 
 
@@ -401,5 +406,5 @@ def test_the_measured_gains_in_a_sentence():
 
 
 def test_fewer_words_than_the_most_frequent_ones_are_counted():
-    said = [one.says for one in advice_on({"the": 9_000, "hypertension": 25}).findings]
+    said = [one.sentence for one in advice_on({"the": 9_000, "hypertension": 25}).reasons]
     assert any("Adding the 1 most frequent word that the model lacks" in says for says in said)

@@ -1,26 +1,66 @@
-"""How numbers are written for readers: scores as .834, differences in points, p-values.
+"""How numbers are written for readers: scores as .834, differences in points, p-values, sizes.
 
 FORMATS names them for the columns of tables.
 """
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from vocadapt.progress import percent
 from vocadapt.text.display import format_number
 
 MIN_EXACT_P = 0.001  # smaller p-values are written as "< .001"
 NONE = "–"
 
 
-def format_fraction(value: float | None) -> str:
-    """Format a score with three digits and no leading zero: .834, -.047, 1.000; – for none."""
+def format_fraction(value: float | None, digits: int = 3, sign: str = "") -> str:
+    """Format a score with these digits and no leading zero: .834, -.047, 1.000; – for none.
+
+    sign: "+" also marks what is above zero: +.047.
+    """
     if value is None or not math.isfinite(value):
         return NONE
-    text = f"{value:.3f}"
+    text = f"{value:{sign}.{digits}f}"
     if abs(float(text)) >= 1:
         return text
     return text.replace("0.", ".", 1)
+
+
+def format_precise(value: float | None, digits: int = 3, sign: str = "") -> str:
+    """Format a score as `format_fraction` does, below .0095 with two significant digits: .00051."""
+    if value is not None and 0 < abs(value) < 0.0095:
+        digits = min(1 - math.floor(math.log10(abs(value))), 9)
+    return format_fraction(value, digits, sign)
+
+
+def format_signed(value: float | None) -> str:
+    """Format a difference of scores with its sign: +.047; – for none."""
+    return format_fraction(value, sign="+")
+
+
+def format_chance(value: float | None) -> str:
+    """Format a chance level with three significant digits: .00084 is 1 in 1,190; – for none."""
+    if value is None or not math.isfinite(value) or value <= 0:
+        return NONE
+    one_in = 1 / min(value, 1.0)
+    if one_in < 10:
+        return f"1 in {one_in:.2g}"
+    return f"1 in {int(float(f'{one_in:.3g}')):,}"
+
+
+def format_size(size: float | None) -> str:
+    """Format a size in bytes: 1.2 GB, 132 MB, 0.4 MB, 31 kB; – for none."""
+    if size is None:
+        return NONE
+    if size >= 1e9:
+        return f"{size / 1e9:.1f} GB"
+    if size >= 1e7:
+        return f"{size / 1e6:.0f} MB"
+    if size >= 1e5:
+        return f"{size / 1e6:.1f} MB"
+    return f"{max(size, 0) / 1e3:.0f} kB"
 
 
 def format_points(difference: float | None) -> str:
@@ -45,7 +85,9 @@ def format_metric_name(name: str) -> str:
 
 
 def format_text(value: object) -> str:
-    """Format a text; "" for none."""
+    """Format a text, or texts joined by spaces; "" for none."""
+    if isinstance(value, tuple | list):
+        return " ".join(map(str, value))
     return "" if value is None else str(value)
 
 
@@ -53,6 +95,11 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "text": format_text,
     "number": format_number,  # three significant digits, whole numbers in groups
     "fraction": format_fraction,
+    "four digits": partial(format_fraction, digits=4),  # scores close to 1
+    "signed": format_signed,
+    "percent": percent,  # of things: .163 is 16.3 %
+    "chance": format_chance,
     "points": format_points,
     "p": format_p_value,
+    "size": format_size,
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vocadapt.report.formats import FORMATS
+from vocadapt.report.formats import FORMATS, NONE
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,11 @@ class Table:
     @property
     def shown(self) -> tuple[Column, ...]:
         """The columns for readers, without those that are empty in every row."""
-        labeled = (column for column in self.columns if column.label)
-        return tuple(one for one in labeled if any(map(one.write, self.rows)) or not self.rows)
+        labeled = tuple(column for column in self.columns if column.label)
+        if not self.rows:
+            return labeled
+        empty = {"", NONE}
+        return tuple(one for one in labeled if {*map(one.write, self.rows)} - empty)
 
     @property
     def best_rows(self) -> frozenset[int]:

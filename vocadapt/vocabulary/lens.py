@@ -11,12 +11,12 @@ such as [MASK]: it is one token for the tokenizer, but three words in the statis
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.report.table import Column, Table
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.splitter import Splitter, is_encodable
 from vocadapt.text.tokenization import encode
@@ -60,6 +60,24 @@ class TextToken:
     start: int
     end: int
     continues: bool
+
+
+@dataclass(frozen=True)
+class Tokenization:
+    """The tokens of a text, without special tokens; offsets in characters."""
+
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, found: Sequence[TextToken]) -> "Tokenization":
+        """Return tokens by their names, ids and offsets."""
+        return cls(
+            tuple(one.token for one in found),
+            tuple(one.id for one in found),
+            tuple((one.start, one.end) for one in found),
+        )
 
 
 def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
@@ -133,6 +151,10 @@ class WordTokenizer:
             distinct_pieces,
             unknown_words,
             dict(sorted(by_pieces.items())),
+            fertility=total_pieces / words,
+            fertility_distinct=distinct_pieces / len(counts),
+            one_piece=by_pieces[1] / words,
+            unknown=unknown_words / words,
         )
 
 
@@ -142,6 +164,8 @@ class TokenizationFigures:
 
     by_pieces: running words by number of wordpieces; words that become [UNK] are only counted in
         `unknown_words`.
+    fertility, fertility_distinct: wordpieces per running word, and with each distinct word once.
+    one_piece, unknown: fractions of running words that are a single wordpiece, and [UNK].
     """
 
     model: str
@@ -151,26 +175,10 @@ class TokenizationFigures:
     pieces_distinct: int
     unknown_words: int
     by_pieces: Mapping[int, int]
-
-    @property
-    def fertility(self) -> float:
-        """Wordpieces per word, over running words."""
-        return self.pieces / self.words
-
-    @property
-    def fertility_distinct(self) -> float:
-        """Wordpieces per word, each distinct word once."""
-        return self.pieces_distinct / self.distinct
-
-    @property
-    def one_piece(self) -> float:
-        """Fraction of running words that are a single wordpiece other than [UNK]."""
-        return self.by_pieces.get(1, 0) / self.words
-
-    @property
-    def unknown(self) -> float:
-        """Fraction of running words that become [UNK]."""
-        return self.unknown_words / self.words
+    fertility: float
+    fertility_distinct: float
+    one_piece: float
+    unknown: float
 
     def share_from(self, pieces: int) -> float:
         """Return the fraction of running words with this number of wordpieces or more."""
@@ -186,29 +194,49 @@ class TokenizationFigures:
         )
         return bars | {"unknown": self.unknown}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name, as JSON values."""
-        counted = {
-            **asdict(self),
-            "by_pieces": {str(size): count for size, count in self.by_pieces.items()},
-        }
-        derived = ("fertility", "fertility_distinct", "one_piece", "unknown")
-        return {**counted, **{name: getattr(self, name) for name in derived}}
+
+FIGURES = (
+    Column("model", "Model"),
+    Column("words", "Words", "Running words, as the model's splitter separates them.", "number"),
+    Column("distinct", "Distinct", "Distinct words.", "number"),
+    Column("pieces", "Wordpieces", "Of all running words.", "number"),
+    Column("fertility", "Wordpieces per word", "Mean over running words (fertility).", "number"),
+    Column("difference", "Vs. the first", "Difference of the mean to the first model.", "signed"),
+    Column("fertility_distinct", "Per distinct word", "Each word counts once.", "number"),
+    Column("one_piece", "Whole words", "Running words that are one wordpiece.", "percent"),
+    Column("unknown", "Unknown", "Running words that become one unknown token.", "percent"),
+)
+
+
+def build_figures_table(figures: Sequence[TokenizationFigures]) -> Table:
+    """Return the figures of several models as a table, with the differences to the first."""
+    rows = [
+        {**vars(one), "difference": one.fertility - figures[0].fertility if place else None}
+        for place, one in enumerate(figures)
+    ]
+    return Table("", FIGURES, rows)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A word that two models tokenize differently, and its count in the text."""
+    """A word that two models tokenize differently, its count in the text, and the wordpieces that the
+    second model saves in the whole text: negative if it needs more.
+    """
 
     word: str
     count: int
     before: tuple[str, ...]
     after: tuple[str, ...]
+    saved: int
 
-    @property
-    def saved(self) -> int:
-        """Wordpieces that the second model saves in the whole text; negative if it needs more."""
-        return (len(self.before) - len(self.after)) * self.count
+
+CHANGES = (
+    Column("word", "Word"),
+    Column("count", "Count", "In the text.", "number"),
+    Column("before", "Before", "How the first model tokenizes it."),
+    Column("after", "After", "How the other model tokenizes it."),
+    Column("saved", "Wordpieces saved", "In the whole text.", "number"),
+)
 
 
 def list_changes(
@@ -231,13 +259,46 @@ def list_changes(
         else:  # the same parts of the word, whatever their marks are
             is_same = _list_bodies(before, old) == _list_bodies(after, new)
         if not is_same:
-            changed.append(Change(splitter.read_pretoken(pretoken).strip(), count, old, new))
+            word, saved = splitter.read_pretoken(pretoken).strip(), (len(old) - len(new)) * count
+            changed.append(Change(word, count, old, new, saved))
     return sorted(changed, key=lambda change: (-abs(change.saved), -change.count, change.word))
 
 
 def _list_bodies(tokenizer: WordTokenizer, tokens: Sequence[str]) -> list[str]:
     """Return the texts of tokens without marks, in lower case: models may differ in casing."""
     return [tokenizer.vocabulary.body(token).lower() for token in tokens]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The words listed, of all that two models tokenize differently."""
+
+    before: str
+    after: str
+    of: int
+    words: tuple[Change, ...]
+
+    def build_table(self) -> Table:
+        """Return the words as a table."""
+        title = (
+            f"{len(self.words)} of {self.of:,} words tokenized differently by {self.after} and"
+            f" {self.before}"
+        )
+        return Table(title, CHANGES, self.words)
+
+
+@dataclass(frozen=True)
+class LensReport:
+    """A text under several models, and the words that differ from the first; `tokenizations`: the
+    tokens of a short text by model.
+    """
+
+    models: tuple[str, ...]
+    words: int
+    distinct: int
+    rows: tuple[TokenizationFigures, ...]
+    changed: tuple[Changes, ...]
+    tokenizations: Mapping[str, Tokenization]
 
 
 @dataclass(frozen=True)

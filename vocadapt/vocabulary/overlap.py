@@ -8,8 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from vocadapt.progress import percent
+from vocadapt.report.table import Column, Table
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.vocabulary import POSITIONS, Vocabulary
+
+LISTED = 20  # unreachable tokens that are named
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,3 +99,114 @@ def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, in
     """Count tokens by length, shortest first, without special and unused tokens."""
     counted = (token for token in tokens if vocabulary.position(token) not in ("special", "unused"))
     return dict(sorted(Counter(len(vocabulary.body(token)) for token in counted).items()))
+
+
+@dataclass(frozen=True)
+class Unreachable:
+    """Tokens that the tokenizer never produces: [unusedN] among them, and the first others."""
+
+    tokens: int
+    unused: int
+    first: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VocabularyFigures:
+    """Numbers of tokens of a vocabulary: all, by length, by position in a word, and those of one
+    character that start a word or continue it.
+    """
+
+    model: str
+    size: int
+    lengths: Mapping[int, int]
+    positions: Mapping[str, int]
+    word_start: int
+    continuation: int
+    unreachable: Unreachable
+
+
+@dataclass(frozen=True)
+class VocabularyComparison:
+    """Figures of each vocabulary, and what they have in common.
+
+    common: common tokens of each pair; share: as a fraction of the row's vocabulary. lengths_common:
+    lengths of the tokens of all. word_start_common, continuation_common: their single characters.
+    """
+
+    vocabularies: tuple[VocabularyFigures, ...]
+    common: tuple[tuple[int, ...], ...]
+    share: tuple[tuple[float, ...], ...]
+    lengths_common: Mapping[int, int]
+    word_start_common: int
+    continuation_common: int
+
+    def build_overlap_table(self) -> Table:
+        """Return the common tokens of each pair of vocabularies, and their fraction."""
+        names = [one.model for one in self.vocabularies]
+        columns = [Column(name, f"also in {name}") for name in names]
+        rows = []
+        for name, fractions, counts in zip(names, self.share, self.common, strict=True):
+            pairs = zip(names, fractions, counts, strict=True)
+            cells = {other: f"{percent(share)} · {count:,}" for other, share, count in pairs}
+            rows.append({"": name, **cells})
+        return Table("Tokens in common", (Column("", "Tokens of"), *columns), rows)
+
+    def build_figures_table(self) -> Table:
+        """Return the numbers of tokens of each vocabulary, without positions that none has."""
+        places = [
+            place for place in POSITIONS if any(one.positions[place] for one in self.vocabularies)
+        ]
+        columns = (
+            Column("model", "Vocabulary"),
+            Column("size", "Tokens", format="number"),
+            *(Column(place, place.capitalize(), format="number") for place in places),
+            Column(
+                "single",
+                "Single characters",
+                "Tokens of one character that start a word.",
+                "number",
+            ),
+            Column("more", "As continuations", "Those that continue a word.", "number"),
+            Column("never", "Unreachable", "Tokens that no text can produce.", "number"),
+        )
+        rows = [
+            {
+                "model": one.model,
+                "size": one.size,
+                **one.positions,
+                "single": one.word_start,
+                "more": one.continuation,
+                "never": one.unreachable.tokens,
+            }
+            for one in self.vocabularies
+        ]
+        return Table("", columns, rows)
+
+
+def compare_vocabularies(
+    names: Sequence[str], vocabularies: Sequence[Vocabulary], profiles: Sequence[Profile]
+) -> VocabularyComparison:
+    """Compare vocabularies by their profiles."""
+    overlap = measure_overlap(vocabularies)
+    figures = tuple(
+        VocabularyFigures(
+            name,
+            len(one.tokens),
+            one.lengths,
+            one.positions,
+            len(one.single),
+            len(one.single_more),
+            Unreachable(
+                len(one.unreachable), one.unreachable_unused, one.unreachable_others[:LISTED]
+            ),
+        )
+        for name, one in zip(names, profiles, strict=True)
+    )
+    return VocabularyComparison(
+        figures,
+        overlap.common,
+        overlap.share,
+        count_lengths(vocabularies[0], list_common_tokens(vocabularies)),
+        len(frozenset.intersection(*(one.single for one in profiles))),
+        len(frozenset.intersection(*(one.single_more for one in profiles))),
+    )

@@ -20,8 +20,7 @@ a masked-language-model head and there is a held-out text, the loss per characte
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -42,11 +41,14 @@ from vocadapt.analysis.leaderboard.replacement import (
     find_sentences,
 )
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, part, parts, silent
+from vocadapt.progress import Progress, part, parts, percent, silent
+from vocadapt.report.formats import format_chance
+from vocadapt.report.table import Column, Finding, Table
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import FloatArray, Matrix
-from vocadapt.text.summary import MANY, Summarized, Summary, Table
+from vocadapt.text.summary import MANY, Summarized, Summary
+from vocadapt.text.summary import Table as ShortTable
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
     InitializerSettings,
@@ -69,11 +71,6 @@ BASELINES = {  # initializers that use no information about a token
 TRAINED_COST = 100.0
 TRAINED = ("text", "glossary")  # needs of initializers that are trained through the network
 MATCHED = ", norm-matched"
-AS_NEW_WORDS = "weighted so that counts, numbers of pieces and lengths of the first piece are those of new tokens."
-WITHOUT_STEMS = (
-    "if all tokens that begin with the same five letters, or that are the first three or four of these"
-    " letters, are held out, too."
-)
 SMALLEST_P = 1e-6  # a smaller p-value is not written out
 FLOPS = 4e10  # floating-point operations per second of two cores
 PURSUIT = 0.006  # seconds per token of orthogonal matching pursuit
@@ -134,108 +131,35 @@ class LeaderboardSettings(CheckedSettings):
         )
 
 
-def score(label: str, about: str, key: str = "", decimals: int = 3, shown: bool = True) -> Any:
-    """Declare a score of an initializer, None if it cannot be computed.
-
-    label, about, decimals: of its column. key: its name in JSON, if another than the field's. shown:
-    whether tables have it; JSON always has it.
-    """
-    column = {"label": label, "about": about, "key": key, "decimals": decimals, "shown": shown}
-    return field(default=None, metadata=column)
-
-
 @dataclass(frozen=True, kw_only=True)
 class InitializerStanding:
-    """Scores of one initializer."""
+    """Scores of one initializer, None if they cannot be computed; SCORES says what each is.
+
+    new_p1, new_p5: P@k as if hidden tokens were like the new ones. stem_p1, stem_p5: with all words of
+    the same stem hidden. mrr: mean reciprocal rank. median_rank: 0 is the true embedding.
+    word_state_error: of the difference between the word as read and its pieces as read.
+    """
 
     initializer: str
-    centered_cosine: float = score(
-        "centered cosine",
-        "Cosine of the initialized and the true embedding of held-out tokens, both mean-centered. 1: same"
-        " direction; 0: the global mean.",
-    )
-    standard_error: float = score("±", "Standard error of the centered cosine.")
-    p1: float = score(
-        "P@1",
-        "Fraction of held-out tokens whose true embedding is the nearest to the initialized one.",
-        "p@1",
-    )
-    p5: float = score(
-        "P@5",
-        "Fraction of held-out tokens whose true embedding is among the five nearest to the initialized"
-        " one.",
-        "p@5",
-    )
-    new_p1: float | None = score(
-        "P@1, new words",
-        f"P@1 {AS_NEW_WORDS}",
-        "reweighted_p@1",
-        shown=False,
-    )
-    new_p5: float | None = score(
-        "P@5, new words",
-        f"P@5 {AS_NEW_WORDS}",
-        "reweighted_p@5",
-    )
-    stem_p1: float | None = score(
-        "P@1, stems held out",
-        f"P@1 {WITHOUT_STEMS}",
-        "stems_p@1",
-        shown=False,
-    )
-    stem_p5: float | None = score(
-        "P@5, stems held out",
-        f"P@5 {WITHOUT_STEMS}",
-        "stems_p@5",
-    )
-    mrr: float = score(
-        "MRR", "Mean reciprocal rank of the true embedding. 1: always first.", shown=False
-    )
-    median_rank: float = score(
-        "median rank",
-        "Median rank of the true embedding among all old ones; 0 is the first.",
-        decimals=0,
-        shown=False,
-    )
-    word_state: float | None = score(
-        "word as read",
-        "Cosine of the last hidden state of a held-out token in sentences, with the initialized embedding"
-        " and with the true one. 1: the network reads no difference.",
-    )
-    word_state_error: float | None = score(
-        "± as read",
-        "Standard error of the difference between the word as read and its pieces as read.",
-        shown=False,
-    )
-    sentence_state: float | None = score(
-        "sentence as read",
-        "The same cosine for the mean of all last hidden states of a sentence.",
-        decimals=4,
-    )
-    beats_pieces: float | None = score(
-        "better than pieces",
-        "Fraction of held-out tokens that the network reads better with the initialized embedding than as"
-        " pieces.",
-    )
-    norm_ratio: float = score(
-        "norm ratio", "Norm of the new embeddings relative to the model's own."
-    )
-    neighbor_overlap: float | None = score(
-        "neighbors kept",
-        "Fraction of a token's nearest neighbors in the target that are also neighbors of its new"
-        " embedding in the model.",
-    )
-    masked_loss: float | None = score(
-        "masked loss",
-        "Masked-language-model loss in nats per character on an unseen text; lower is better."
-        " Requires a model with a masked-language-model head.",
-    )
-    fallbacks: int = score(
-        "fallbacks",
-        "Number of new tokens that the initializer could not handle; a fallback initialized them.",
-        decimals=0,
-    )
-    seconds: float = score("seconds", "Time to make the new embeddings.", decimals=1)
+    centered_cosine: float
+    standard_error: float
+    p1: float
+    p5: float
+    new_p1: float | None = None
+    new_p5: float | None = None
+    stem_p1: float | None = None
+    stem_p5: float | None = None
+    mrr: float
+    median_rank: float
+    word_state: float | None = None
+    word_state_error: float | None = None
+    sentence_state: float | None = None
+    beats_pieces: float | None = None
+    norm_ratio: float
+    neighbor_overlap: float | None = None
+    masked_loss: float | None = None
+    fallbacks: int
+    seconds: float
 
     @property
     def is_baseline(self) -> bool:
@@ -247,39 +171,93 @@ class InitializerStanding:
         """The initializer, marked if it is a baseline."""
         return f"{self.initializer} (baseline)" if self.is_baseline else self.initializer
 
-    def to_dict(self) -> dict[str, object]:
-        """As JSON values, under the names that the command line prints."""
-        return {
-            one.metadata.get("key") or one.name: getattr(self, one.name) for one in fields(self)
-        }
 
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the standings: the field, its label and help, and the decimals of its values."""
-
-    name: str
-    label: str
-    about: str
-    decimals: int
-
-
-COLUMNS = {
-    one.name: Column(
-        one.name, one.metadata["label"], one.metadata["about"], one.metadata["decimals"]
-    )
-    for one in fields(InitializerStanding)
-    if one.metadata.get("shown")
-}
-
-
-def list_columns(rows: tuple[InitializerStanding, ...]) -> list[Column]:
-    """Return the columns that tables show, without those that no initializer has a value in."""
-    return [
-        column
-        for name, column in COLUMNS.items()
-        if any(getattr(row, name) is not None for row in rows)
-    ]
+SCORES = (
+    Column("label", "Initializer"),
+    Column(
+        "centered_cosine",
+        "Centered cosine",
+        "Cosine of the initialized and the true embedding of held-out tokens, both mean-centered, ±"
+        " standard error. 1: same direction; 0: the global mean.",
+        "fraction",
+        beside="standard_error",
+    ),
+    Column(
+        "p1",
+        "P@1",
+        "Fraction of held-out tokens whose true embedding is the nearest to the initialized one.",
+        "fraction",
+    ),
+    Column(
+        "p5",
+        "P@5",
+        "Fraction of held-out tokens whose true embedding is among the five nearest to the initialized"
+        " one.",
+        "fraction",
+    ),
+    Column(
+        "new_p5",
+        "P@5, new words",
+        "P@5 weighted so that counts, numbers of pieces and lengths of the first piece are those of new"
+        " tokens.",
+        "fraction",
+    ),
+    Column(
+        "stem_p5",
+        "P@5, stems held out",
+        "P@5 if all tokens that begin with the same five letters, or that are the first three or four"
+        " of these letters, are held out, too.",
+        "fraction",
+    ),
+    Column(
+        "word_state",
+        "Word as read",
+        "Cosine of the last hidden state of a held-out token in sentences, with the initialized"
+        " embedding and with the true one. 1: the network reads no difference.",
+        "fraction",
+    ),
+    Column(
+        "sentence_state",
+        "Sentence as read",
+        "The same cosine for the mean of all last hidden states of a sentence.",
+        "four digits",
+    ),
+    Column(
+        "beats_pieces",
+        "Better than pieces",
+        "Fraction of held-out tokens that the network reads better with the initialized embedding than"
+        " as pieces.",
+        "fraction",
+    ),
+    Column(
+        "norm_ratio",
+        "Norm ratio",
+        "Norm of the new embeddings relative to the model's own.",
+        "fraction",
+    ),
+    Column(
+        "neighbor_overlap",
+        "Neighbors kept",
+        "Fraction of a token's nearest neighbors in the target that are also neighbors of its new"
+        " embedding in the model.",
+        "fraction",
+    ),
+    Column(
+        "masked_loss",
+        "Masked loss",
+        "Masked-language-model loss in nats per character on an unseen text; lower is better."
+        " Requires a model with a masked-language-model head.",
+        "fraction",
+    ),
+    Column(
+        "fallbacks",
+        "Fallbacks",
+        "Number of new tokens that the initializer could not handle; a fallback initialized them.",
+        "number",
+    ),
+    Column("seconds", "Seconds", "Time to make the new embeddings.", "number"),
+    *map(Column, ("initializer", "new_p1", "stem_p1", "mrr", "median_rank", "word_state_error")),
+)
 
 
 @dataclass(frozen=True)
@@ -324,35 +302,26 @@ class Leaderboard(Summarized):
     why_not_read: str = ""
 
     @property
-    def chance(self) -> dict[str, float]:
-        """P@1 and MRR of a random rank."""
-        return {
-            "p@1": 1 / self.candidates,
-            "mrr": float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates,
-        }
-
-    @property
-    def verdict(self) -> str:
-        """Result on the held-out tokens, in one sentence."""
+    def verdict(self) -> Finding:
+        """Result on the held-out tokens."""
         # 1. Compare the best method, less two standard errors, with the best baseline.
         judged = [row for row in self.rows if not row.is_baseline]
         baseline = next((row for row in self.rows if row.is_baseline), None)
         if baseline is None:
-            return "No initializer could be evaluated."
+            return Finding("not evaluated", "No initializer could be evaluated.")
         n = f"{len(self.hidden):,} held-out tokens"
         lower_bound = judged[0].centered_cosine - 2 * judged[0].standard_error if judged else 0.0
         # The global mean has a centered cosine of 0.
-        if lower_bound <= 0:
-            return f"None beats {BASELINES['global-mean']} on {n}."
-        if lower_bound <= baseline.centered_cosine:
-            return f"None beats {BASELINES[baseline.initializer]} on {n}."
+        better = "global-mean" if lower_bound <= 0 else baseline.initializer
+        if lower_bound <= max(0.0, baseline.centered_cosine):
+            return Finding("no better", f"None beats {BASELINES[better]} on {n}.")
         against = f"{baseline.centered_cosine:.3f} of {BASELINES[baseline.initializer]}"
         best = (
             f"Best on {n}: {judged[0].initializer}, centered cosine {judged[0].centered_cosine:.3f}"
             f" against {against}"
         )
         if self.p is None:
-            return f"{best}."
+            return Finding("best", f"{best}.")
         # 2. Find the second-best method; a norm-matched variant is not another method.
         other = next(
             row
@@ -362,14 +331,17 @@ class Leaderboard(Summarized):
         p = f"p = {self.p:.2g}"
         if self.p < SMALLEST_P:
             p = f"p < {SMALLEST_P:g}"
-        return f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, {p} (paired t-test)."
+        return Finding(
+            "best",
+            f"{best}; to {other.initializer}, {other.centered_cosine:.3f}, {p} (paired t-test).",
+        )
 
     @property
-    def reading(self) -> str:
-        """Result of the replacement test, in a sentence; empty if there is none."""
+    def reading(self) -> Finding | None:
+        """Result of the replacement test; None if there is none."""
         read = [row for row in self.rows if row.word_state is not None]
         if self.pieces is None or not read:
-            return ""
+            return None
         best = max(read, key=lambda row: row.word_state or 0.0)
         assert best.word_state is not None
         found = (
@@ -378,8 +350,16 @@ class Leaderboard(Summarized):
         )
         # The error is that of the difference, over the same tokens.
         if best.word_state - self.pieces.word <= 2 * (best.word_state_error or 0.0):
-            return f"{found}; this does not show that it is read better than the pieces."
-        return f"{found}."
+            return Finding(
+                "read as pieces",
+                f"{found}; this does not show that it is read better than the pieces.",
+            )
+        return Finding("read better", f"{found}.")
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Results in sentences, if any were read, and on the held-out tokens."""
+        return tuple(filter(None, (self.reading, self.verdict)))
 
     def describe_reading(self) -> str:
         """Describe what the network read, or why it read nothing."""
@@ -391,54 +371,41 @@ class Leaderboard(Summarized):
             f" {self.pieces.word:.3f} for the word and {self.pieces.sentence:.4f} for the sentence."
         )
 
-    def build_table(self) -> dict[str, list[object]]:
-        """Return the columns that tables show by label, the names of the initializers first."""
-        table: dict[str, list[object]] = {"initializer": [row.label for row in self.rows]}
-        for column in list_columns(self.rows):
-            table[column.label] = [getattr(row, column.name) for row in self.rows]
-        return table
+    def build_table(self) -> Table:
+        """Return the standings as a table, with notes on what they are computed on."""
+        mrr = float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates
+        notes = (
+            f"{len(self.hidden):,} of {self.of:,} common tokens held out; their true embeddings ranked"
+            f" among {self.candidates:,} embeddings; chance P@1 {format_chance(1 / self.candidates)},"
+            f" MRR {mrr:.2g}.",
+            f"{self.stems:,} common tokens held out with their stems; {percent(self.matched)} of the"
+            " new tokens have a held-out token of similar count and pieces.",
+            self.describe_reading(),
+            f"Neighbors kept, of {self.k}, and norms: {self.judged:,} of {self.added:,} new tokens,"
+            f" among {self.neighbor_candidates:,}.",
+            *(
+                f"Not in the table: {name} ({' '.join(reason.split())})"
+                for name, reason in self.skipped.items()
+            ),
+        )
+        return Table("", SCORES, self.rows, notes)
 
     def summarize(self) -> Summary:
-        """Return the standings, best first, and the verdict."""
+        """Return the standings, best first, and the findings."""
         facts = {
             "initializers": len(self.rows),
             "held-out tokens": f"{len(self.hidden):,} of {self.of:,}",
             "new tokens": self.added,
         }
         table = self.build_table()
-        rows = list(zip(*table.values(), strict=True))
+        labels = tuple(column.label for column in table.shown)
+        cells = list(table.write_cells())
         skipped = list(self.skipped.items())
         tables = (
-            Table(tuple(table), rows, len(rows), "initializers", shown=MANY),
-            Table(("skipped", "because"), skipped, len(skipped), "skipped initializers"),
+            ShortTable(labels, cells, len(cells), "initializers", shown=MANY),
+            ShortTable(("skipped", "because"), skipped, len(skipped), "skipped initializers"),
         )
-        return Summary("", facts, tables, f"{self.verdict} {self.reading}".rstrip())
-
-    def to_dict(self) -> dict[str, object]:
-        """The comparison as JSON values."""
-        return {
-            "rows": [row.to_dict() for row in self.rows],
-            "floors": {row.initializer: row.to_dict() for row in self.rows if row.is_baseline},
-            "skipped": self.skipped,
-            "held_out": len(self.hidden),
-            "of": self.of,
-            "candidates": self.candidates,
-            "chance": self.chance,
-            "added": self.added,
-            "matched": self.matched,
-            "stems": self.stems,
-            "pieces": None if self.pieces is None else asdict(self.pieces),
-            "why_not_read": self.why_not_read,
-            "neighbors": {
-                "k": self.k,
-                "judged": self.judged,
-                "of": self.added,
-                "candidates": self.neighbor_candidates,
-            },
-            "verdict": self.verdict,
-            "reading": self.reading,
-            "p": self.p,
-        }
+        return Summary("", facts, tables, " ".join(map(str, self.findings)))
 
 
 def compare_initializers(

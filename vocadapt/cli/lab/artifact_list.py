@@ -6,10 +6,11 @@ from typing import TypedDict, cast
 from vocadapt.cli.command import Answer, Command, Options
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import WORKSPACE
-from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace, describe_hidden
+from vocadapt.report.formats import format_size
 
 
 class ArtifactRow(TypedDict):

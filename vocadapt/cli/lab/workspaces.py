@@ -27,12 +27,12 @@ from vocadapt.lab.housekeeping.trash import (
 )
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import check_free_file
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.records import list_outside_paths
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
+from vocadapt.report.formats import format_size
 
 KIND_OF_SINGULAR = {singular: kind for kind, singular in ARTIFACTS.items()}  # model: models
 

@@ -1,11 +1,7 @@
 """advise, tokenize, lens: how a vocabulary tokenizes a text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from itertools import islice
-from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings
 from vocadapt.cli.options import (
@@ -17,30 +13,29 @@ from vocadapt.cli.options import (
     open_named_model,
     read_texts,
 )
-from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
-from vocadapt.lab.reports.advice import AdviceReport, advise_on, build_advice_answer, find_workspace
+from vocadapt.lab.reports.advice import AdviceReport, add_commands, advise_on, find_workspace
 from vocadapt.lab.reports.recommendation import recommend_recipe
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.progress import Progress, percent
+from vocadapt.progress import Progress
 from vocadapt.recipe import write_recipe
+from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import MAX_COUNT
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
-from vocadapt.text.words import Splitter, count_words, describe_held_out
-from vocadapt.vocabulary.advice.advice import NO_PROMISE, Finding, SplitWord
-from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS, MeasuredGain
-from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
-from vocadapt.vocabulary.growth.word_tokenizations import Gain
+from vocadapt.text.words import Splitter, count_words
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_TABLE
 from vocadapt.vocabulary.lens import (
     TERMS,
-    TextToken,
+    Changes,
+    LensReport,
+    Tokenization,
     WordTokenizer,
+    build_figures_table,
     count_for_each_splitter,
     count_text,
     find_finest_splitter,
@@ -48,113 +43,8 @@ from vocadapt.vocabulary.lens import (
     tokenize_text,
 )
 
-WORDS_HEADER = (
-    "words with letters in",
-    "words",
-    "split",
-    "distinct",
-    "split",
-    "unknown",
-    "wordpieces per word",
-)
-read_word_figures = attrgetter(
-    "words", "share", "distinct", "share_distinct", "unknown_share", "fertility"
-)
-GAINS_HEADER = (
-    "seen at least",
-    "words added",
-    "tokens saved",
-    "in sample",
-    "wordpieces per word",
-    "no longer split",
-    "in the task",
-    "under 20",
-    "under 50",
-    "parameters",
-    "MB",
-    "of the model",
-)
 
-
-class WordStatistics(TypedDict):
-    """Words with letters of a text: numbers, fractions that are `split` or `unknown`, wordpieces
-    per word, and fractions with 1, 2, … wordpieces.
-    """
-
-    words: int
-    distinct: int
-    split: float
-    split_distinct: float
-    unknown: float
-    fertility: float
-    pieces: list[float]
-
-
-Expected = TypedDict(
-    "Expected",
-    {
-        "p@5": Annotated[float, "expected P@5 of the embeddings of new words"],
-        "low": float,
-        "high": float,
-        "chance": float,
-        "words": Annotated[int, "running words that get a vector"],
-        "outside": Annotated[list[str], "inputs outside of the measured ranges"],
-    },
-)
-
-
-class Recommendation(TypedDict):
-    """A recipe to try, and its command line."""
-
-    name: str
-    preset: str
-    max_added: int
-    about: str
-    min_count: int
-    command: str
-
-
-class TaskFile(TypedDict):
-    """Size of the task file."""
-
-    entities: int
-    sentences: int
-    tokens: int
-
-
-class AdviseAnswer(TypedDict):
-    """The advice; proportions are fractions, unknown values null."""
-
-    verdict: Literal["adapt", "keep"]
-    sentence: str
-    reasons: list[Finding]
-    corpus: WordStatistics
-    task: WordStatistics | None
-    anchors: int
-    width: int | None
-    min_count: int
-    expected: Expected
-    top_saved: Annotated[float, "tokens saved by the 1,000 most frequent words"]
-    added: Annotated[list[Gain], "for each minimum count of an added word"]
-    recommended: Recommendation | None
-    recipes: list[Recommendation]
-    split_words: Annotated[list[SplitWord], "the most frequent words that are split"]
-    lines: int
-    lines_read: int
-    held_out_lines: Annotated[
-        int, "lines on which tokens saved are measured; no word is chosen by them"
-    ]
-    worth: Annotated[str, "what adding words is good for"]
-    precision: Annotated[str, "how precisely their embeddings can be placed"]
-    no_promise: Annotated[str, "what it does not promise"]
-    measured_gains: list[MeasuredGain]
-    first: Annotated[str | None, "the command to run before any recipe"]
-    task_file: TaskFile | None
-    counts: Literal["kept", "counted"]
-    seconds: float
-
-
-def _advise(options: Options) -> Answer[AdviseAnswer]:
+def _advise(options: Options) -> Answer[AdviceReport]:
     if options.out:
         check_free_file(Path(options.out), overwrite=True)
     settings = read_settings(options, CorpusSettings)
@@ -165,15 +55,15 @@ def _advise(options: Options) -> Answer[AdviseAnswer]:
     report = advise_on(
         read_corpus(options.text, settings), opened, root, task, progress=options.progress
     )
-    answer = build_advice_answer(report, options.text, options.model, settings)
+    report = add_commands(report, options.text, options.model, settings)
     if options.out:
         _write_recommended(report, Path(options.out))
-    return Answer(cast(AdviseAnswer, answer), _render(report, answer, bool(options.out)))
+    return Answer(report, _render(report, bool(options.out)))
 
 
 def _write_recommended(report: AdviceReport, file: Path) -> None:
     """Write the recommended recipe; raises InputError if there is none."""
-    recipe = recommend_recipe(report.advice)
+    recipe = recommend_recipe(report)
     if recipe is None:
         raise InputError(
             "There is no recipe to write: no word of the text can be added to the model.",
@@ -183,78 +73,25 @@ def _write_recommended(report: AdviceReport, file: Path) -> None:
         write_recipe(recipe, draft)
 
 
-def _render(report: AdviceReport, answer: dict[str, Any], wrote_recipe: bool) -> str:
+def _render(report: AdviceReport, wrote_recipe: bool) -> str:
     """Render the advice: verdict, reasons, figures, expected gains, recommended commands."""
-    advice, figures = report.advice, report.advice.figures
-
-    # 1. The verdict and its reasons.
-    lines = [advice.sentence, advice.worth, advice.precision, NO_PROMISE]
-    for found in advice.findings:
-        mark = "note"
-        if found.stops:
-            mark = "STOP"
-        lines.append(f"{mark}  {found.says} {found.why}")
-
-    # 2. The words of the text, and of the entities of the task.
-    rows = [("text", *read_word_figures(figures.corpus))]
-    if figures.task:
-        rows.append(("task's entities", *read_word_figures(figures.task)))
-    lines += ["", format_table(WORDS_HEADER, rows)]
-
-    # 3. The gain from the words of each minimum count.
-    gains = []
-    for gain in figures.gains:
-        # Unknown for a vocabulary without a model.
-        megabytes = None
-        if gain.bytes is not None:
-            megabytes = gain.bytes / 1e6
-        gains.append(
-            (
-                gain.floor,
-                gain.words,
-                percent(gain.saved),
-                percent(gain.saved_in_sample),
-                gain.fertility,
-                percent(gain.mended),
-                percent(gain.mended_task),
-                percent(gain.under_few),
-                percent(gain.under_enough),
-                gain.parameters,
-                megabytes,
-                percent(gain.model_share),
-            )
-        )
+    lines = [report.sentence, *map(str, report.findings)]
+    for reason in report.reasons:
+        mark = "STOP" if reason.stops else "note"
+        lines.append(f"{mark}  {reason.sentence} {reason.why}")
+    tables = (report.build_statistics_table(), report.build_gains_table(), MEASURED_TABLE)
+    for table in tables:
+        lines += ["", write_terminal(table)]
     lines += [
         "",
-        format_table(GAINS_HEADER, gains),
-        "",
-        f"anchors {figures.anchors:,}; {figures.lines:,} of {figures.lines_read:,} lines, {report.seconds:.1f} s",
-        describe_held_out(figures.held_out_lines, figures.lines),
+        f"anchors {report.anchors:,}; {report.lines:,} of {report.lines_read:,} lines,"
+        f" {report.seconds:.1f} s",
     ]
-
-    # 4. How adapting changed the scores of tasks.
-    measured = [
-        (
-            f"{one.words} M",
-            one.embeddings,
-            one.p1,
-            f"{one.gain:+.3f}",
-            f"{one.low:+.3f} to {one.high:+.3f}",
-        )
-        for one in MEASURED_GAINS
-    ]
-    lines += [
-        "",
-        MEASURED_SOURCE,
-        format_table(MEASURED_COLUMNS, measured),
-    ]
-
-    # 5. The commands.
-    if advice.recipes:
-        lines += ["", "Recommended commands:", answer["first"]]
-        if wrote_recipe:
-            lines.append(answer["recommended"]["command"])
-        lines += [entry["command"] for entry in answer["recipes"]]
+    if report.first:
+        lines += ["", "Recommended commands:", report.first]
+        if wrote_recipe and report.recommended:
+            lines.append(report.recommended.command)
+        lines += [recipe.command for recipe in report.recipes]
     return "\n".join(lines)
 
 
@@ -288,7 +125,7 @@ ADVISE = Command(
         CASING,
         CORPUS_SETTINGS,
     ),
-    epilog="JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
+    epilog="JSON: verdict (adapt or keep), sentence, reasons, findings, corpus, task, anchors, expected"
     " (P@5), added (by minimum count), recommended, first and recipes (with command lines), split_words,"
     " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
     " verdict.",
@@ -296,83 +133,7 @@ ADVISE = Command(
 
 
 SHORT = 2000  # characters of a text whose tokens are printed
-COLUMNS = (
-    "model",
-    "words",
-    "distinct",
-    "pieces",
-    "fertility",
-    "fertility_distinct",
-    "one_piece",
-    "unknown",
-)
-HEADER = (
-    "model",
-    "words",
-    "distinct",
-    "wordpieces",
-    "per word",
-    "per distinct word",
-    "whole words",
-    "unknown",
-)
 ENDINGS = {*READERS, ".gz"}
-
-
-class Tokenization(TypedDict):
-    """The tokens of a text, without special tokens; offsets in characters."""
-
-    tokens: list[str]
-    ids: list[int]
-    offsets: list[tuple[int, int]]
-
-
-class LensRow(TypedDict):
-    """How a model tokenizes the words of a text; `by_pieces`: words by number of wordpieces."""
-
-    model: str
-    words: int
-    distinct: int
-    pieces: int
-    pieces_distinct: int
-    unknown_words: int
-    by_pieces: dict[str, int]
-    fertility: float
-    fertility_distinct: float
-    one_piece: float
-    unknown: float
-
-
-class ChangedWord(TypedDict):
-    """A word that is tokenized differently, and the wordpieces saved in the whole text."""
-
-    word: str
-    count: int
-    before: list[str]
-    after: list[str]
-    saved: int
-
-
-class Changes(TypedDict):
-    """The words listed, of all that two models tokenize differently."""
-
-    before: str
-    after: str
-    of: int
-    words: list[ChangedWord]
-
-
-class LensAnswer(TypedDict):
-    """A text under several models, and the words that differ from the first; `tokenizations`: the tokens of a
-    short text by model.
-    """
-
-    models: list[str]
-    words: int
-    distinct: int
-    rows: list[LensRow]
-    changed: list[Changes]
-    tokenizations: dict[str, Tokenization]
 
 
 def _tokenize(options: Options) -> Answer[dict[str, Tokenization]]:
@@ -388,24 +149,18 @@ def _open_models(options: Options) -> dict[str, LanguageModel]:
 def _tokenize_text(
     models: Mapping[str, LanguageModel], text: str
 ) -> tuple[dict[str, Tokenization], list[str]]:
-    """Tokenize a text by each model: tokens, ids and character offsets as JSON, without special
-    tokens; and the tokens of each model as text.
-    """
+    """Tokenize a text by each model; also return the tokens of each model as text."""
     tokenizations, shown = dict[str, Tokenization](), list[str]()
     for name, model in models.items():
-        pieces: Sequence[TextToken] = tokenize_text(model.fast_tokenizer, text)
-        tokens = [piece.token for piece in pieces]
+        found = Tokenization.of(tokenize_text(model.fast_tokenizer, text))
         casing = "uncased" if model.splitter.lowercase else "cased"
-        shown.append(f"{name} ({casing}, {len(tokens)} tokens)\n  {' '.join(tokens)}")
-        tokenizations[name] = {
-            "tokens": tokens,
-            "ids": [piece.id for piece in pieces],
-            "offsets": [(piece.start, piece.end) for piece in pieces],
-        }
+        size = len(found.tokens)
+        shown.append(f"{name} ({casing}, {size} tokens)\n  {' '.join(found.tokens)}")
+        tokenizations[name] = found
     return tokenizations, shown
 
 
-def _compare(options: Options) -> Answer[LensAnswer]:
+def _compare(options: Options) -> Answer[LensReport]:
     # 1. The text and the models; a single adapted model is compared with its base model.
     source, models = _open_source(options), _open_models(options)
     if len(models) == 1:
@@ -424,22 +179,16 @@ def _compare(options: Options) -> Answer[LensAnswer]:
         WordTokenizer(name, model.vocabulary, model.splitter) for name, model in models.items()
     ]
     counted = _count(source, [tokenizer.splitter for tokenizer in tokenizers], options.progress)
-    figures = [tokenizer.measure(counted[tokenizer.splitter]) for tokenizer in tokenizers]
-    parts.append(format_table(HEADER, map(attrgetter(*COLUMNS), figures)))
-    changed = []
-    for other in tokenizers[1:]:
-        changes, text = _list_changes(counted, tokenizers[0], other, options.top)
-        changed.append(changes)
-        parts.append(text)
-    answer = {
-        "models": list(models),
-        "words": figures[0].words,
-        "distinct": figures[0].distinct,
-        "rows": [row.to_dict() for row in figures],
-        "changed": changed,
-        "tokenizations": tokenizations,
-    }
-    return Answer(cast(LensAnswer, answer), "\n\n".join(parts))
+    figures = tuple(one.measure(counted[one.splitter]) for one in tokenizers)
+    parts.append(write_terminal(build_figures_table(figures)))
+    changed = tuple(
+        _list_changes(counted, tokenizers[0], other, options.top) for other in tokenizers[1:]
+    )
+    parts += [write_terminal(one.build_table()) for one in changed]
+    report = LensReport(
+        tuple(models), figures[0].words, figures[0].distinct, figures, changed, tokenizations
+    )
+    return Answer(report, "\n\n".join(parts))
 
 
 def _open_source(options: Options) -> str | Corpus:
@@ -490,26 +239,11 @@ def _list_changes(
     before: WordTokenizer,
     after: WordTokenizer,
     top: int,
-) -> tuple[dict[str, Any], str]:
-    """List the `top` words whose tokenization changed most between two models, as JSON and as text."""
+) -> Changes:
+    """List the `top` words whose tokenization changed most between two models."""
     splitter = find_finest_splitter([before.splitter, after.splitter])
     found = list_changes(counted[splitter], splitter, before, after)
-    listed, rows = [], []
-    for one in islice(found, top):
-        listed.append({**asdict(one), "saved": one.saved})
-        rows.append((one.word, " ".join(one.before), " ".join(one.after), one.count, one.saved))
-    text = (
-        f"{len(rows)} of {len(found):,} words tokenized differently by {after.name} and"
-        f" {before.name}"
-    )
-    if rows:
-        text += f":\n{format_table(('word', 'before', 'after', 'count', 'saved'), rows)}"
-    else:
-        text += "."
-    return (
-        {"before": before.name, "after": after.name, "of": len(found), "words": listed},
-        text,
-    )
+    return Changes(before.name, after.name, len(found), tuple(found[:top]))
 
 
 MODELS = (

@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, NotRequired, TypedDict, cast
+from typing import Annotated
 
 from vocadapt.cli.command import (
     Answer,
@@ -33,7 +33,6 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
-from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
@@ -43,135 +42,70 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_adaptation
 from vocadapt.presets import EXTENSION, build_reduction, get_preset
 from vocadapt.progress import Progress, part
+from vocadapt.report.table import Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import MAX_SEED, get_settings
 from vocadapt.system.files import expand_path
 from vocadapt.text.words import WordCounts, describe_held_out
-from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.families.family import inspect_file
 from vocadapt.vocabulary.families.files.vocab_file import Fault, format_faults
 from vocadapt.vocabulary.growth.growth import (
+    EXTENSION_SIZES,
     KEEPS,
-    RARE,
     SEEDS,
+    ExtensionSize,
     Reducer,
+    Study,
     measure_extension_curve,
     study,
 )
-from vocadapt.vocabulary.overlap import (
-    Overlap,
-    Profile,
-    count_lengths,
-    list_common_tokens,
-    measure_overlap,
-    profile,
-)
+from vocadapt.vocabulary.overlap import VocabularyComparison, compare_vocabularies, profile
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
-from vocadapt.vocabulary.vocabulary import POSITIONS
 
-CELL = (
-    "heuristic",
-    "keep",
-    "vocabulary",
-    "tokens",
-    "growth",
-    "growth_in_sample",
-)  # of the study; sd follows
-LISTED = 20  # unreachable tokens that are named
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
 
-class SingleCharacters(TypedDict):
-    """Numbers of tokens of one character, for each vocabulary and in all of them."""
+@dataclass(frozen=True, kw_only=True)
+class CompareAnswer(VocabularyComparison):
+    """Figures of each vocabulary, what they have in common, and the faults of files."""
 
-    word_start: list[int]
-    continuation: list[int]
-    word_start_common: int
-    continuation_common: int
+    faults: Mapping[str, tuple[Fault, ...]]
 
 
-class Unreachable(TypedDict):
-    """Tokens that the tokenizer never produces: [unusedN] among them, and the first others."""
-
-    tokens: int
-    unused: int
-    first: list[str]
-
-
-class CompareAnswer(TypedDict):
-    """Figures of each vocabulary, in the order given; `common` and `share` for each pair."""
-
-    models: list[str]
-    size: list[int]
-    common: list[list[int]]
-    share: Annotated[list[list[float]], "common tokens as a fraction of the row's vocabulary"]
-    lengths: Annotated[list[dict[str, int]], "number of tokens by their length"]
-    lengths_common: dict[str, int]
-    positions: list[dict[str, int]]
-    single_characters: SingleCharacters
-    unreachable: list[Unreachable]
-    faults: dict[str, list[Fault]]
-
-
-class StudyCell(TypedDict):
-    """The held-out lines under a smaller vocabulary; sd over seeds, if the heuristic is random."""
-
-    heuristic: str
-    keep: float
-    vocabulary: int
-    tokens: int
-    growth: float
-    growth_in_sample: Annotated[float, "growth of the lines that the tokens were chosen by"]
-    sd: NotRequired[float]
-
-
-class StudyAnswer(TypedDict):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StudyAnswer(Study):
     """Growth of a text with smaller vocabularies."""
 
-    tokens: int
     held_out_lines: Annotated[
         int, "lines that were measured; no token is chosen by them; 0: all lines"
     ]
-    rows: list[StudyCell]
-    left_out: NotRequired[dict[str, str]]
     counting_seconds: float
     seconds: float
 
 
-class ExtensionSize(TypedDict):
-    """The held-out lines with the first `size` added tokens."""
-
-    size: int
-    tokens: int
-    fertility: float
-    new_share: float
-    seldom: int
-    shorter: float
-    in_sample: Annotated[int, "wordpieces of the lines that the tokens were chosen by"]
-    shorter_in_sample: float
-
-
-class ExtensionAnswer(TypedDict):
+@dataclass(frozen=True)
+class ExtensionAnswer:
     """How a text is tokenized with more and more added tokens."""
 
     words: int
+    sizes: tuple[ExtensionSize, ...]
     held_out_lines: Annotated[
         int, "lines that were measured; no token is chosen by them; 0: all lines"
     ]
-    sizes: list[ExtensionSize]
     note: str
     seconds: float
 
 
 def _compare(options: Options) -> Answer[CompareAnswer]:
     # 1. Read each vocabulary: a file with its faults; a folder or hub name as a model.
-    vocabularies, profiles, faults = [], [], []
+    vocabularies, profiles, faults = [], [], dict[str, tuple[Fault, ...]]()
     for name in options.models:
         path = expand_path(name)
         if os.path.isfile(path):
             vocabulary, splitter, found = inspect_file(path, read_lowercase(options))
             if found:
-                faults.append((name, found))
+                faults[name] = found
         else:
             # --casing applies to a bare vocab.txt only: the casing of a model is known.
             opened = open_model(name, options.offline or None)
@@ -180,72 +114,14 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
         profiles.append(profile(vocabulary, splitter))
 
     # 2. Compare them.
-    overlap = measure_overlap(vocabularies)
-    answer: CompareAnswer = {
-        "models": options.models,
-        "size": list(overlap.sizes),
-        "common": list(map(list, overlap.common)),
-        "share": list(map(list, overlap.share)),
-        "lengths": [_to_json_keys(one.lengths) for one in profiles],
-        "lengths_common": _to_json_keys(
-            count_lengths(vocabularies[0], list_common_tokens(vocabularies))
-        ),
-        "positions": [dict(one.positions) for one in profiles],
-        "single_characters": {
-            "word_start": [len(one.single) for one in profiles],
-            "continuation": [len(one.single_more) for one in profiles],
-            "word_start_common": len(frozenset.intersection(*(one.single for one in profiles))),
-            "continuation_common": len(
-                frozenset.intersection(*(one.single_more for one in profiles))
-            ),
-        },
-        "unreachable": [
-            {
-                "tokens": len(one.unreachable),
-                "unused": one.unreachable_unused,
-                "first": list(one.unreachable_others[:LISTED]),
-            }
-            for one in profiles
-        ],
-        "faults": {name: list(found) for name, found in faults},
-    }
-    return Answer(
-        answer, _render_comparison(options.models, vocabularies, overlap, profiles, faults)
-    )
-
-
-def _to_json_keys(counts: Mapping[int, int]) -> dict[str, int]:
-    return {str(length): count for length, count in counts.items()}
-
-
-def _render_comparison(
-    names: Sequence[str],
-    vocabularies: Sequence[Vocabulary],
-    overlap: Overlap,
-    profiles: Sequence[Profile],
-    faults: Sequence[tuple[str, tuple[Fault, ...]]],
-) -> str:
-    """Render the comparison: overlap, figures of each vocabulary, faults."""
-    shares, figures = [], []
-    for i, (name, seen) in enumerate(zip(names, profiles, strict=True)):
-        cells = [
-            f"{count:,} ({share:.1%})"
-            for count, share in zip(overlap.common[i], overlap.share[i], strict=True)
-        ]
-        shares.append((f"{i + 1} {name}", *cells))
-        positions = [seen.positions[place] for place in POSITIONS]
-        single, unreachable = len(seen.single), len(seen.unreachable)
-        figures.append((name, len(vocabularies[i]), *positions, single, unreachable))
-    header = ("vocabulary", "tokens", *POSITIONS, "single characters", "unreachable")
-    parts = [
-        "Tokens in common, and their fraction of the row's vocabulary:\n"
-        + format_table(("", *map(str, range(1, len(names) + 1))), shares),
-        format_table(header, figures),
-    ]
+    compared = compare_vocabularies(options.models, vocabularies, profiles)
+    tables = (compared.build_overlap_table(), compared.build_figures_table())
+    parts = [write_terminal(table) for table in tables]
     parts += [
-        f"{name}: {format_faults(found)}. A model with it is refused." for name, found in faults
+        f"{name}: {format_faults(found)}. A model with it is refused."
+        for name, found in faults.items()
     ]
-    return "\n\n".join(parts)
+    return Answer(CompareAnswer(**vars(compared), faults=faults), "\n\n".join(parts))
 
 
 def _count_words(options: Options, opened: LanguageModel, progress: Progress) -> WordCounts:
@@ -271,54 +147,22 @@ def _study(options: Options) -> Answer[StudyAnswer]:
         part(options.progress, 0.8, 1),
     )
 
-    # 2. The cells as JSON and as text; only random heuristics have a standard deviation.
-    cells, rows, unknown = [], [], []
-    for one in found.rows:
-        cell = {name: getattr(one, name) for name in CELL}
-        deviation = ""
-        if one.sd is not None:
-            cell["sd"] = one.sd
-            deviation = f"{one.sd:.2%}"
-        cells.append(cell)
-        rows.append(
-            (
-                one.heuristic,
-                one.keep,
-                one.vocabulary,
-                one.tokens,
-                f"{one.growth:+.2%}",
-                deviation,
-                f"{one.growth_in_sample:+.2%}",
-            )
-        )
-        if one.unknown:
-            unknown.append(
-                f"{one.unknown:,} words become unknown under {one.heuristic}, {one.keep:g}."
-            )
-    answer = {
-        "tokens": found.tokens,
-        "held_out_lines": counts.held_out_lines,
-        "rows": cells,
-    }
-    if found.left_out:
-        answer["left_out"] = {f"{keep:g}": why for keep, why in found.left_out.items()}
-    answer["counting_seconds"] = counted - start
-    answer["seconds"] = time.perf_counter() - counted
-    # 3. The definitions of the figures, and what could not be measured.
+    answer = StudyAnswer(
+        **vars(found),
+        held_out_lines=counts.held_out_lines,
+        counting_seconds=counted - start,
+        seconds=time.perf_counter() - counted,
+    )
+
+    # 2. The definitions of the figures.
     marks = "with" if options.count_marks else "without"
-    header = ("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd", "in sample")
-    parts = [
-        f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted."
-        f" {describe_held_out(counts.held_out_lines, counts.lines)} In sample: the growth of the"
-        " lines that the tokens were chosen by.",
-        format_table(header, rows),
+    table = found.build_table(
+        describe_held_out(counts.held_out_lines, counts.lines),
         f"Fractions are of the whole vocabulary; lengths {marks} the marks of continuations;"
         " special tokens and those shorter than four characters are kept; ties are removed by"
         f" falling id; random: mean over the seeds {', '.join(map(str, options.seeds))}.",
-        *unknown,
-        *(f"Left out: {why}" for why in found.left_out.values()),
-    ]
-    return Answer(cast(StudyAnswer, answer), "\n\n".join(parts))
+    )
+    return Answer(answer, write_terminal(table))
 
 
 def _reduce(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
@@ -342,38 +186,13 @@ def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
     found = measure_extension_curve(
         plan, counts.in_sample, sizes, part(options.progress, 0.8, 1), counts.held_out
     )
-    rows = []
-    for at in found.sizes:
-        rows.append(
-            (
-                at.size,
-                at.tokens,
-                at.fertility,
-                f"{found.shorter(at):.2%}",
-                f"{found.shorter_in_sample(at):.2%}",
-                f"{at.new_share:.2%}",
-                at.seldom,
-            )
-        )
-    header = (
-        "tokens added",
-        "wordpieces",
-        "per word",
-        "text shorter by",
-        "in sample",
-        "added tokens",
-        f"under {RARE} times",
-    )
     note = plan.note or ""
-    answer = {
-        **found.to_dict(),
-        "held_out_lines": counts.held_out_lines,
-        "note": note,
-        "seconds": time.perf_counter() - start,
-    }
+    answer = ExtensionAnswer(
+        found.words, found.sizes, counts.held_out_lines, note, time.perf_counter() - start
+    )
     measured = describe_held_out(counts.held_out_lines, counts.lines)
-    text = "\n\n".join(filter(None, [format_table(header, rows), measured, note]))
-    return Answer(cast(ExtensionAnswer, answer), text)
+    notes = tuple(filter(None, (measured, note)))
+    return Answer(answer, write_terminal(Table("", EXTENSION_SIZES, found.sizes, notes)))
 
 
 COMPARE = Command(

@@ -14,7 +14,6 @@ from zipfile import ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.published.imports import FOLDER as PUBLISHED
-from vocadapt.lab.workspace.disk_space import format_size
 from vocadapt.lab.workspace.drafts import (
     convert_write_errors,
     move_draft,
@@ -27,6 +26,7 @@ from vocadapt.lab.workspace.records import COUNTS, list_outside_paths
 from vocadapt.lab.workspace.slices import FOLDER as SLICES
 from vocadapt.lab.workspace.workspace import TRASH, UPLOADS, Workspace, list_kinds
 from vocadapt.progress import Progress, silent
+from vocadapt.report.formats import format_size
 from vocadapt.system.files import check_output_path, expand_path, open_file, show_path
 from vocadapt.system.zip_files import BLOCK, open_zip, read_member
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import (
@@ -21,7 +21,7 @@ from vocadapt.models.model_files import list_weight_files
 from vocadapt.progress import Progress, silent
 from vocadapt.system.files import check_path
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.text.entities import EntityWords, read_entity_words
+from vocadapt.text.entities import read_entity_words
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Advice, Suggestion, advise
@@ -31,41 +31,44 @@ RECIPE_FILE = f"{RECOMMENDED}.toml"  # file of the recommended recipe
 VECTORS = "domain-vectors"  # the folder that the suggested command lines share
 # bytes of text that are counted: some 15 s on a 2.5 GHz core (17 to 30 MB a second)
 MAX_COUNTED_BYTES = 250_000_000
-TASK_FIGURES = ("entities", "sentences", "tokens")
 
 
 @dataclass(frozen=True)
-class AdviceReport:
-    """The advice, whether saved word counts were used, the words of the task file, and the seconds
-    taken.
+class TaskFile:
+    """Size of the task file."""
+
+    entities: int
+    sentences: int
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviceReport(Advice):
+    """The advice; proportions are fractions, unknown values null.
+
+    task_file: size of the task file. counts: whether saved word counts were used. first: the command
+    to run before any recipe.
     """
 
-    advice: Advice
-    kept: bool
-    task: EntityWords | None
+    task_file: TaskFile | None
+    counts: Literal["kept", "counted"]
     seconds: float
+    first: str | None = None
 
 
-def build_advice_answer(
+def add_commands(
     report: AdviceReport,
     text: Sequence[str | Path],
     model: str,
     settings: CorpusSettings | None = None,
-) -> dict[str, Any]:
-    """Return the advice and the command lines that follow it as JSON values."""
-    advice, task = report.advice.as_json(), report.task
-    answer = {**advice, "first": None, "task_file": None, "counts": "counted"}
-    if report.advice.recommended:
-        advice["recommended"]["command"] = build_recommended_command(model)
-    if report.advice.recipes:
-        answer["first"] = build_training_command(text, model, settings)
-    for entry, recipe in zip(advice["recipes"], report.advice.recipes, strict=True):
-        entry["command"] = build_adapt_command(recipe, model)
-    if task:
-        answer["task_file"] = {name: getattr(task, name) for name in TASK_FIGURES}
-    if report.kept:
-        answer["counts"] = "kept"
-    return {**answer, "seconds": report.seconds}
+) -> AdviceReport:
+    """Return the report with the command lines that follow from it."""
+    if report.recommended:
+        recommended = replace(report.recommended, command=build_recommended_command(model))
+        report = replace(report, recommended=recommended)
+    recipes = tuple(replace(one, command=build_adapt_command(one, model)) for one in report.recipes)
+    first = build_training_command(text, model, settings) if recipes else None
+    return replace(report, recipes=recipes, first=first)
 
 
 def build_training_command(
@@ -130,21 +133,26 @@ def advise_on(
     start = time.perf_counter()
     entities = read_entity_words(task, model.splitter) if task else None
     counts = find_saved_counts(root, corpus, model.splitter)
-    kept = counts is not None
+    origin: Literal["kept", "counted"] = "kept"
     if counts is None:
+        origin = "counted"
         counts = load_or_count_words(
             root if keep else None, limit_corpus(corpus), model.splitter, progress
         )
 
     # 2. The advice that follows from them.
-    words = entities.counts if entities else None
+    words, task_file = None, None
+    if entities:
+        words = entities.counts
+        task_file = TaskFile(entities.entities, entities.sentences, entities.tokens)
+    advice = advise(
+        counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
+    )
     return AdviceReport(
-        advise(
-            counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
-        ),
-        kept,
-        entities,
-        time.perf_counter() - start,
+        **vars(advice),
+        task_file=task_file,
+        counts=origin,
+        seconds=time.perf_counter() - start,
     )
 
 

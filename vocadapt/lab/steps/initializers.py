@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from vocadapt.analysis.leaderboard.inputs import (
     HeldOutLoss,
@@ -36,6 +36,7 @@ from vocadapt.lab.steps.step import (
 )
 from vocadapt.lab.workspace import strict_json
 from vocadapt.progress import Progress, parts, silent
+from vocadapt.report.table import Table
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.system.files import temporary_folder
 from vocadapt.text.corpus import Corpus, CorpusSettings
@@ -72,9 +73,21 @@ class InitializerComparison:
     masked: dict[str, float] | None
     why_not: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
-        return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
+    def build_table(self) -> Table:
+        """Return the standings as a table, with notes on what they are computed on."""
+        table = self.board.build_table()
+        return replace(table, notes=(*table.notes, self._describe_loss()))
+
+    def _describe_loss(self) -> str:
+        """Describe what the masked loss was computed on, or why it is missing."""
+        masked = self.masked
+        if masked is None:
+            return f"Masked loss: not computed ({self.why_not})."
+        return (
+            f"Masked loss in nats per character over {masked['words']:,.0f} words of"
+            f" {masked['lines']:,.0f} of {masked['of']:,.0f} lines; before any change"
+            f" {masked['before']:.3f}."
+        )
 
 
 class LeaderboardNumbers(TypedDict):
@@ -100,7 +113,7 @@ def rank_initializers(context: StepContext, settings: InitializersStep) -> Leade
         "held_out": len(board.hidden),
         "of": board.of,
         "added": board.added,
-        "verdict": board.verdict,
+        "verdict": board.verdict.sentence,
     }
 
 

@@ -14,6 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import check_not_read_only, find_visitor_folder, read_quota
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked, wait_for_lock
+from vocadapt.report.formats import format_size
 from vocadapt.system.files import MEGABYTE, expand_path, show_path
 
 FLOOR = 50 * MEGABYTE  # assumed for any step: logs, records, tokenizers, figures
@@ -193,14 +194,3 @@ def measure_files(paths: Iterable[str]) -> int:
                 if stat.S_ISREG(state.st_mode):
                     total += state.st_size
     return total
-
-
-def format_size(bytes_: int) -> str:
-    """Format a size: 1.2 GB, 132 MB, 0.4 MB, 31 kB."""
-    if bytes_ >= 1e9:
-        return f"{bytes_ / 1e9:.1f} GB"
-    if bytes_ >= 1e7:
-        return f"{bytes_ / 1e6:.0f} MB"
-    if bytes_ >= 1e5:
-        return f"{bytes_ / 1e6:.1f} MB"
-    return f"{bytes_ / 1e3:.0f} kB"

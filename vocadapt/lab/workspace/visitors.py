@@ -15,9 +15,10 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-from vocadapt.lab.workspace.disk_space import RESERVATION, format_size, measure_files
+from vocadapt.lab.workspace.disk_space import RESERVATION, measure_files
 from vocadapt.lab.workspace.limits import VISITOR_FOLDER
 from vocadapt.lab.workspace.locks import hold_lock, is_locked, wait_for_lock
+from vocadapt.report.formats import format_size
 
 LAST_VISIT = ".last-visit"  # its modification time is the time of the last visit
 WRITE_EVERY = 600.0  # seconds between two writes of the time of the last visit

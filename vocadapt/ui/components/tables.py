@@ -38,21 +38,23 @@ def draw_table(data: Any, **options: Any) -> Any:
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
 
-def draw_report(table: Table, key: str | None = None) -> Any:
-    """Draw a table of a result: labels, help and formats are those of its columns."""
+def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
+    """Draw a table of a result: labels, help and formats are those of its columns; options and result
+    are those of `st.dataframe`.
+    """
     shown = table.shown
     columns: dict[str, list[object]] = {column.label: [] for column in shown}
     for row in table.rows:
         for column in shown:
-            cell: object = escape_invisible(column.write(row))
-            if column.format == "number":
-                cell = read_value(row, column.name)
+            cell = read_value(row, column.name)
+            if column.format != "number" or isinstance(cell, float):
+                cell = escape_invisible(column.write(row))
             columns[column.label].append(cell)
     config = {
         column.label: st.column_config.Column(help=column.help or None, alignment=_align(column))
         for column in shown
     }
-    return draw_table(columns, key=key, column_config=config)
+    return draw_table(columns, key=key, column_config=config, **options)
 
 
 def _align(column: Column) -> Literal["left", "right"]:

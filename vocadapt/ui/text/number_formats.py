@@ -3,11 +3,13 @@ levels as 1 in 1 190, counts as 9 881, durations and sizes with units, and the e
 step, scaled to the current load of the machine.
 """
 
-import math
 import re
 
 from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.progress import NARROW, count, duration, percent
+from vocadapt.report.formats import format_chance
+from vocadapt.report.formats import format_precise as fraction
+from vocadapt.report.formats import format_size as megabytes
 
 __all__ = [
     "NARROW",
@@ -38,42 +40,14 @@ def count_noun(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'s' * (value != 1)}"
 
 
-def fraction(value: float | None, digits: int = 3) -> str:
-    """Format a score or cosine without leading zero: .235, -.047, 1.000.
-
-    A value below .0095 has two significant digits (.00051); None and NaN are formatted as –.
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    if 0 < abs(value) < 0.0095:
-        digits = 1 - math.floor(math.log10(abs(value)))
-    return _drop_leading_zero(f"{value:.{min(digits, 9)}f}")
-
-
-def signed(value: float, digits: int | None = None) -> str:
-    """Format a difference of two fractions with its sign: +.047.
-
-    digits: number of decimals; None: as many as `fraction` has.
-    """
-    if digits is None:
-        return ("+" if value >= 0 else "") + fraction(value)
-    return _drop_leading_zero(f"{value:+.{digits}f}")
-
-
-def _drop_leading_zero(text: str) -> str:
-    if abs(float(text)) >= 1:
-        return text
-    return text.replace("0.", ".", 1)
+def signed(value: float) -> str:
+    """Format a difference of two fractions with its sign: +.047; the digits are those of `fraction`."""
+    return fraction(value, sign="+")
 
 
 def chance(value: float | None) -> str:
     """Format a chance level with three significant digits: .00084 is 1 in 1 190."""
-    if value is None or not math.isfinite(value) or value <= 0:
-        return "–"
-    one_in = 1 / min(value, 1.0)
-    if one_in < 10:
-        return f"1 in {one_in:.2g}"
-    return f"1 in {count(int(float(f'{one_in:.3g}')))}"
+    return group_digits(format_chance(value))
 
 
 def group_digits(text: str) -> str:
@@ -91,16 +65,6 @@ def ratio(value: float) -> str:
         return f"1 of {count(round(1 / value))}"
     part, whole = min(RATIOS, key=lambda pair: abs(pair[0] / pair[1] - value))
     return f"{part} of {whole}"
-
-
-def megabytes(size: float) -> str:
-    """Format a size in bytes as MB or kB, with one decimal below 10 MB."""
-    mega = size / 1e6
-    if mega >= 10:
-        return f"{mega:.0f} MB"
-    if mega >= 0.1:
-        return f"{mega:.1f} MB"
-    return f"{max(size, 0) / 1e3:.0f} kB"
 
 
 def format_estimate(seconds: float) -> str:

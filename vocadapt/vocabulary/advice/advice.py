@@ -6,29 +6,29 @@ embeddings be placed (a forecast), and does a task gain by them (not known befor
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from vocadapt.progress import percent
+from vocadapt.report.formats import format_chance, format_precise
+from vocadapt.report.table import Column, Finding, Table
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary.advice.measured_gains import FULL_TASK, MEASURED_GAINS, summarize_gains
-from vocadapt.vocabulary.advice.rules import (
-    MIN_ADDED,
-    RULES,
-    TOP,
-    Figures,
-    forecast,
-    format_chance,
-    format_fraction,
+from vocadapt.text.words import WordCounts, describe_held_out
+from vocadapt.vocabulary.advice.measured_gains import (
+    FULL_TASK,
+    MEASURED_GAINS,
+    MeasuredGain,
+    summarize_gains,
 )
+from vocadapt.vocabulary.advice.rules import MIN_ADDED, RULES, TOP, Figures, forecast
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.growth.word_tokenizations import (
     ENOUGH_OCCURRENCES,
     FEW_OCCURRENCES,
+    GAINS,
+    STATISTICS,
     Gain,
     ModelSize,
-    TokenizationStatistics,
     TokenizedText,
     compute_saved_fraction,
     has_letter,
@@ -41,31 +41,28 @@ from vocadapt.vocabulary.plan.planning import split_addable_words
 SHOWN = 200  # number of split words to list, the most frequent ones
 DEFAULT_PRESET = "new-words"  # name of the preset to adapt with; `presets` declares it
 RECOMMENDED = "recommended"  # name of the recipe to begin with
-NO_PROMISE = (
+NO_PROMISE = Finding(
+    "not measured",
     f"Only a measurement shows whether new words help your task. {FULL_TASK} With 1,000 examples and"
-    f" earlier embeddings, not the default ones: {summarize_gains()}"
+    f" earlier embeddings, not the default ones: {summarize_gains()}",
 )
-VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A rule that applies.
+class Reason(Finding):
+    """A rule that applies, with its figures in `sentence`.
 
-    stops: whether the rule decides against a change of the vocabulary.
-    says: the finding with its figures; why: the reason for the threshold.
+    stops: whether the rule decides against a change of the vocabulary. why: the reason for the threshold.
     """
 
-    rule: str
     stops: bool
-    says: str
     why: str
 
 
 @dataclass(frozen=True)
 class Suggestion:
     """A recipe to try: a preset, the maximum number of words to add and their minimum number of
-    occurrences, and the purpose of the recipe.
+    occurrences, the purpose of the recipe, and its command line if texts and model are named.
     """
 
     name: str
@@ -73,6 +70,7 @@ class Suggestion:
     max_added: int
     about: str
     min_count: int = 0
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,101 +85,54 @@ class SplitWord:
     count: int
     task_count: int | None = None
 
+    @property
+    def tokens(self) -> int:
+        """Number of its wordpieces."""
+        return len(self.pieces)
 
-@dataclass(frozen=True)
-class Advice:
-    """The verdict ("adapt" or "keep") with its reasons and figures, recipes to try, and the most
+
+SPLIT_WORDS = (
+    Column("word", "Word", "A word of the text that the model splits."),
+    Column("count", "Occurrences", "In the text.", "number"),
+    Column("tokens", "Tokens", "Number of its wordpieces.", "number"),
+    Column("pieces", "Wordpieces", "How the model tokenizes it."),
+    Column("task_count", "In entities", "Occurrences inside the entities of the task.", "number"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice(Figures):
+    """The verdict with its reasons, the figures that it follows from, recipes to try, and the most
     frequent words that are split.
 
+    findings: what new words are good for, how precisely they can be placed, and what is not known.
     recommended: the recipe to begin with, for either verdict; None if no word can be added.
     """
 
-    verdict: str
+    verdict: Literal["adapt", "keep"]
     sentence: str
+    reasons: tuple[Reason, ...]
     findings: tuple[Finding, ...]
-    figures: Figures
+    recommended: Suggestion | None
     recipes: tuple[Suggestion, ...]
     split_words: tuple[SplitWord, ...] = field(repr=False)
-    recommended: Suggestion | None = None
+    measured_gains: tuple[MeasuredGain, ...] = MEASURED_GAINS
 
-    @property
-    def worth(self) -> str:
-        """What adding words is good for, in a sentence."""
-        gain = self.figures.gain(FEW_OCCURRENCES)
-        if not gain.words:
-            return "No new word occurs often enough to be worth a token."
-        basis = "the tokens of this text"
-        if self.figures.held_out_lines:
-            basis = "the tokens of held-out lines"
-        lead = "Good for" if self.verdict == "adapt" else "New words would still give"
-        return (
-            f"{lead}: shorter input ({percent(gain.saved)} of {basis}), and {gain.words:,} words"
-            " that are read, searched and compared as one token each."
-        )
+    def build_statistics_table(self) -> Table:
+        """Return how the words of the text, and of the entities of the task, are tokenized."""
+        rows = [{"of": "text", **vars(self.corpus)}]
+        if self.task is not None:
+            rows.append({"of": "the task's entities", **vars(self.task)})
+        return Table("Words and their tokens", (Column("of", "Words of"), *STATISTICS), rows)
 
-    @property
-    def precision(self) -> str:
-        """Expected precision of the new embeddings on this text, in a sentence."""
-        expected = self.figures.forecast
-        if not self.figures.gain(0).words:
-            return "No word of this text can be added, so no precision is forecast."
-        return (
-            f"Expected precision of the new embeddings: for {format_fraction(expected.p5)}"
-            f" ({format_fraction(expected.low)} to {format_fraction(expected.high)}) of similar words, the"
-            f" right wordpiece would be among the five nearest of {expected.candidates:,}"
-            f" ({format_chance(expected.chance)})."
-        )
+    def build_gains_table(self) -> Table:
+        """Return the gains and costs of adding words, by minimum count."""
+        notes = (describe_held_out(self.held_out_lines, self.lines),)
+        return Table("Gains and costs of adding words", GAINS, self.added, notes)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the advice as JSON values, fractions between 0 and 1."""
-        figures, expected = self.figures, self.figures.forecast
-        return {
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "reasons": [asdict(finding) for finding in self.findings],
-            "corpus": tokenization_as_json(figures.corpus),
-            "task": figures.task and tokenization_as_json(figures.task),
-            "anchors": figures.anchors,
-            "width": figures.width,
-            "min_count": figures.min_count,
-            "expected": {
-                "p@5": expected.p5,
-                "low": expected.low,
-                "high": expected.high,
-                "chance": expected.chance,
-                "words": expected.words,
-                "outside": list(expected.outside),
-            },
-            "top_saved": figures.top_saved,
-            "added": [asdict(gain) for gain in figures.gains],
-            "recommended": self.recommended and asdict(self.recommended),
-            "recipes": [asdict(recipe) for recipe in self.recipes],
-            "split_words": [asdict(word) for word in self.split_words],
-            "lines": figures.lines,
-            "lines_read": figures.lines_read,
-            "held_out_lines": figures.held_out_lines,
-            "worth": self.worth,
-            "precision": self.precision,
-            "no_promise": NO_PROMISE,
-            "measured_gains": [asdict(gain) for gain in MEASURED_GAINS],
-        }
-
-
-def tokenization_as_json(statistics: TokenizationStatistics) -> dict[str, Any]:
-    """Return tokenization statistics as JSON values; `pieces` has the fractions of the running words
-    with 1, 2, …, 6 or more wordpieces.
-    """
-    return {
-        "words": statistics.words,
-        "distinct": statistics.distinct,
-        "split": statistics.share,
-        "split_distinct": statistics.share_distinct,
-        "unknown": statistics.unknown_share,
-        "fertility": statistics.fertility,
-        "pieces": [
-            count / statistics.words if statistics.words else 0.0 for count in statistics.profile
-        ],
-    }
+    def build_split_words_table(self) -> Table:
+        """Return the most frequent words that are split."""
+        return Table("Most frequent split words", SPLIT_WORDS, self.split_words)
 
 
 def advise(
@@ -203,26 +154,25 @@ def advise(
         entities = tokenize_text(vocabulary, spelled)
     size = size or ModelSize()
     figures = _measure(counts, text, entities, vocabulary, splitter, size, min_count)
-    findings = apply_rules(figures)
-    verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
-    recipes: tuple[Suggestion, ...] = ()
-    if verdict == "adapt":
-        recipes = suggest_recipes(figures)
+    reasons = apply_rules(figures)
+    keep = any(reason.stops for reason in reasons)
+    recommended = recommend(figures)
     return Advice(
-        verdict,
-        _summarize(verdict, findings, figures),
-        findings,
-        figures,
-        recipes,
-        _list_split_words(vocabulary, text, entities),
-        recommend(figures),
+        **vars(figures),
+        verdict="keep" if keep else "adapt",
+        sentence=_summarize(reasons, figures),
+        reasons=reasons,
+        findings=(_describe_worth(figures, keep), _describe_precision(figures), NO_PROMISE),
+        recommended=recommended,
+        recipes=() if keep else suggest_recipes(figures),
+        split_words=_list_split_words(vocabulary, text, entities),
     )
 
 
-def apply_rules(figures: Figures) -> tuple[Finding, ...]:
+def apply_rules(figures: Figures) -> tuple[Reason, ...]:
     """Return the rules that apply to these figures, in the order of the table."""
     return tuple(
-        Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
+        Reason(rule.name, rule.describe(figures), bool(rule.stops), rule.why)
         for rule in RULES
         if rule.applies(figures)
     )
@@ -240,7 +190,7 @@ def recommend(figures: Figures) -> Suggestion | None:
                 DEFAULT_PRESET,
                 gain.words,
                 _describe_gain(gain),
-                gain.floor,
+                gain.min_count,
             )
     return None
 
@@ -248,7 +198,7 @@ def recommend(figures: Figures) -> Suggestion | None:
 def _describe_gain(gain: Gain) -> str:
     """Describe which words are added, and what that gains."""
     return (
-        f"Words that occur {gain.floor} times or more: saves {percent(gain.saved)} of the"
+        f"Words that occur {gain.min_count} times or more: saves {percent(gain.saved)} of the"
         f" tokens; {percent(gain.mended)} of the split words become one token."
     )
 
@@ -271,7 +221,7 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
             DEFAULT_PRESET,
             gain.words,
             _describe_gain(gain),
-            gain.floor,
+            gain.min_count,
         )
     about = (
         "The same words with random embeddings: shows whether the embeddings help, or only the"
@@ -322,25 +272,57 @@ def _measure(
         min_count=min_count,
         width=size.width,
         anchors=anchors,
-        forecast=forecast(
+        expected=forecast(
             sum(word.count for word in frequent.values()), len(vocabulary.tokens), size.width
         ),
-        gains=tuple(gains),
+        added=tuple(gains),
         top_saved=compute_saved_fraction(words[:TOP], measured),
         held_out_lines=counts.held_out_lines,
     )
 
 
-def _summarize(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
+def _summarize(reasons: tuple[Reason, ...], figures: Figures) -> str:
     """Return the verdict in a sentence, with the most important figures."""
-    if verdict == "keep":
-        clauses = {rule.name: rule.stops for rule in RULES}
-        first = next(finding.rule for finding in findings if finding.stops)
-        return f"{VERDICTS[verdict]}: {clauses[first]}."
+    clauses = {rule.name: rule.stops for rule in RULES}
+    for reason in reasons:
+        if reason.stops:
+            return f"Do not change the vocabulary: {clauses[reason.code]}."
     gain = figures.gain(FEW_OCCURRENCES)
     return (
-        f"{VERDICTS[verdict]}: {gain.words:,} new words that occur {gain.floor} times or more would save"
+        f"Worth a run: {gain.words:,} new words that occur {gain.min_count} times or more would save"
         f" {percent(gain.saved)} of the tokens."
+    )
+
+
+def _describe_worth(figures: Figures, keep: bool) -> Finding:
+    """Describe what adding words is good for."""
+    gain = figures.gain(FEW_OCCURRENCES)
+    if not gain.words:
+        return Finding("no new words", "No new word occurs often enough to be worth a token.")
+    basis = "the tokens of this text"
+    if figures.held_out_lines:
+        basis = "the tokens of held-out lines"
+    lead = "New words would still give" if keep else "Good for"
+    return Finding(
+        "shorter input",
+        f"{lead}: shorter input ({percent(gain.saved)} of {basis}), and {gain.words:,} words"
+        " that are read, searched and compared as one token each.",
+    )
+
+
+def _describe_precision(figures: Figures) -> Finding:
+    """Describe the expected precision of the new embeddings on this text."""
+    expected = figures.expected
+    if not figures.gain(0).words:
+        return Finding(
+            "no forecast", "No word of this text can be added, so no precision is forecast."
+        )
+    return Finding(
+        "precision",
+        f"Expected precision of the new embeddings: for {format_precise(expected.value)}"
+        f" ({format_precise(expected.low)} to {format_precise(expected.high)}) of similar words, the"
+        f" right wordpiece would be among the five nearest of {expected.candidates:,}"
+        f" (chance {format_chance(expected.chance)}).",
     )
 
 

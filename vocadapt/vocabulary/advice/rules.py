@@ -69,7 +69,7 @@ class Forecast:
     outside: descriptions of the inputs that were not measured.
     """
 
-    p5: float
+    value: float
     low: float
     high: float
     chance: float
@@ -85,8 +85,10 @@ def forecast(words: int, candidates: int, width: int | None) -> Forecast:
     chance = min(1.0, K / max(candidates, 1))
     logit = INTERCEPT + SLOPE * math.log10(max(words, 1))
     shifts = np.array([-HALF, 0.0, HALF])
-    low, p5, high = np.maximum(chance, 1 / (1 + np.exp(-(logit + shifts)))).tolist()
-    return Forecast(p5, low, high, chance, words, candidates, _describe_extrapolation(words, width))
+    low, value, high = np.maximum(chance, 1 / (1 + np.exp(-(logit + shifts)))).tolist()
+    return Forecast(
+        value, low, high, chance, words, candidates, _describe_extrapolation(words, width)
+    )
 
 
 def _describe_extrapolation(words: int, width: int | None) -> tuple[str, ...]:
@@ -101,15 +103,15 @@ def _describe_extrapolation(words: int, width: int | None) -> tuple[str, ...]:
     return tuple(outside)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Figures:
     """The figures that the rules compare with thresholds.
 
     task: statistics of the entity words of a task.
     lines, lines_read: number of lines that were counted, and that were read.
     anchors: number of words with both a vector and a wordpiece.
-    forecast: of the precision of the new embeddings.
-    gains: gains by increasing floor; the first floor is `min_count`, below which a word has no
+    expected: precision of the new embeddings.
+    added: gains by increasing minimum count; the first is `min_count`, below which a word has no
         vector.
     top_saved: fraction of the tokens of held-out lines that adding the 1,000 most frequent words
         would save.
@@ -123,14 +125,14 @@ class Figures:
     min_count: int
     width: int | None
     anchors: int
-    forecast: Forecast
-    gains: tuple[Gain, ...]
+    expected: Forecast
+    added: tuple[Gain, ...]
     top_saved: float
     held_out_lines: int = 0
 
     def gain(self, floor: int) -> Gain:
-        """Return the gain at a floor, or at `min_count` if that is higher."""
-        return next(gain for gain in self.gains if gain.floor >= max(floor, self.min_count))
+        """Return the gain at a minimum count, or at `min_count` if that is higher."""
+        return next(gain for gain in self.added if gain.min_count >= max(floor, self.min_count))
 
     @property
     def task_needs_words(self) -> bool:
@@ -139,7 +141,7 @@ class Figures:
         """
         joined = self.gain(FEW_OCCURRENCES).mended_task or 0.0
         return (
-            self.task is not None and self.task.share >= MIN_SPLIT_ENTITIES and joined >= MIN_JOINED
+            self.task is not None and self.task.split >= MIN_SPLIT_ENTITIES and joined >= MIN_JOINED
         )
 
 
@@ -148,55 +150,31 @@ class Rule:
     """A reason to keep the vocabulary or to be careful.
 
     stops: reason in the sentence of the verdict; empty if the rule is only a warning.
-    says: formats the finding with its figures; why: the reason for the threshold.
+    describe: formats the finding with its figures; why: the reason for the threshold.
     """
 
     name: str
     stops: str
     applies: Callable[[Figures], bool]
-    says: Callable[[Figures], str]
+    describe: Callable[[Figures], str]
     why: str
-
-
-def format_fraction(value: float | None) -> str:
-    """Format a score without its leading zero (.095), a small one with two digits (.00051);
-    None as –.
-    """
-    if value is None:
-        return "–"
-    text = f"{value:.2g}" if 0 < value < 0.0095 else f"{value:.3f}"
-    if value >= 1:
-        return text
-    return text.replace("0.", ".", 1)
-
-
-def format_chance(chance: float) -> str:
-    """Format a chance level with three significant digits: "chance 1 in 1,190"; a dash if it is 0,
-    because there are no anchors.
-    """
-    if not chance:
-        return "chance –"
-    rounded = float(f"{1 / chance:.3g}")
-    return f"chance 1 in {int(rounded):,}"
 
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "unknown script",
         "the model cannot read the text",
-        lambda f: f.corpus.unknown_share >= MAX_UNKNOWN,
-        lambda f: (
-            f"The model cannot read {percent(f.corpus.unknown_share)} of the running words at all."
-        ),
+        lambda f: f.corpus.unknown >= MAX_UNKNOWN,
+        lambda f: f"The model cannot read {percent(f.corpus.unknown)} of the running words at all.",
         f"At {percent(MAX_UNKNOWN)} or more, the text has a script or characters that the model does"
         " not know. Choose a model for this script.",
     ),
     Rule(
         "other language",
         "the text seems to have another language or casing than the model",
-        lambda f: f.corpus.share >= MAX_SPLIT,
+        lambda f: f.corpus.split >= MAX_SPLIT,
         lambda f: (
-            f"{percent(f.corpus.share)} of the running words are split: the text seems to have another"
+            f"{percent(f.corpus.split)} of the running words are split: the text seems to have another"
             " language or casing."
         ),
         f"The threshold is {percent(MAX_SPLIT)}: English texts have at most 12 %. Choose a model for"
@@ -207,7 +185,7 @@ RULES: tuple[Rule, ...] = (
         "too few new words occur often enough",
         lambda f: f.gain(FEW_OCCURRENCES).words < MIN_ADDED,
         lambda f: (
-            f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur {f.gain(FEW_OCCURRENCES).floor} times or"
+            f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur {f.gain(FEW_OCCURRENCES).min_count} times or"
             " more."
         ),
         f"With fewer than {MIN_ADDED} words the gain is negligible.",
@@ -225,10 +203,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "little text",
         "",
-        lambda f: f.forecast.words < MIN_WORDS,
+        lambda f: f.expected.words < MIN_WORDS,
         lambda f: (
             f"Only words that occur {f.min_count} times or more get a vector:"
-            f" {f.forecast.words:,} running words."
+            f" {f.expected.words:,} running words."
         ),
         f"With fewer than {MIN_WORDS:,} a new word is placed by its form, not by its contexts, and the"
         " forecast is too high. More text helps.",
@@ -262,9 +240,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "task hardly split",
         "",
-        lambda f: f.task is not None and f.task.share < f.corpus.share,
+        lambda f: f.task is not None and f.task.split < f.corpus.split,
         lambda f: (
-            f"The task's entity words are split less ({percent(f.task.share if f.task else None)}) than"
+            f"The task's entity words are split less ({percent(f.task.split if f.task else None)}) than"
             " the text's words."
         ),
         "The gain, if any, will not come from the entities.",
@@ -272,8 +250,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "not measured",
         "",
-        lambda f: bool(f.forecast.outside),
-        lambda f: f"The forecast was not measured for this: {'; '.join(f.forecast.outside)}.",
+        lambda f: bool(f.expected.outside),
+        lambda f: f"The forecast was not measured for this: {'; '.join(f.expected.outside)}.",
         "The forecast may be wrong.",
     ),
     Rule(

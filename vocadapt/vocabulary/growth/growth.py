@@ -19,12 +19,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import mean, stdev
-from typing import Any
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.report.table import Column, Table
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import (
@@ -63,6 +63,27 @@ class Growth:
     growth_in_sample: float
     unknown: int = 0
     sd: float | None = None
+
+
+GROWTHS = (
+    Column("heuristic", "Heuristic", "Which tokens are removed."),
+    Column("keep", "Keep", "Fraction of the whole vocabulary that is kept.", "number"),
+    Column("vocabulary", "Vocabulary", "Number of tokens that are kept.", "number"),
+    Column("tokens", "Wordpieces", "Of the held-out lines.", "number"),
+    Column(
+        "growth",
+        "Growth",
+        "Additional wordpieces of held-out lines; ± standard deviation over seeds.",
+        "percent",
+        beside="sd",
+    ),
+    Column(
+        "growth_in_sample",
+        "In sample",
+        "Growth of the lines that the tokens were chosen by.",
+        "percent",
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +210,17 @@ class Study:
     rows: tuple[Growth, ...]
     left_out: Mapping[float, str] = field(default_factory=dict)
 
+    def build_table(self, *notes: str) -> Table:
+        """Return the growths as a table, with these notes and those on what could not be measured."""
+        unknown = tuple(
+            f"{one.unknown:,} words become unknown under {one.heuristic}, {one.keep:g}."
+            for one in self.rows
+            if one.unknown
+        )
+        left_out = tuple(f"Left out: {why}" for why in self.left_out.values())
+        title = f"{self.tokens:,} wordpieces with the whole vocabulary, special tokens not counted."
+        return Table(title, GROWTHS, self.rows, (*notes, *unknown, *left_out))
+
 
 def study(
     reducer: Reducer,
@@ -287,7 +319,8 @@ class ExtensionSize:
     tokens: wordpieces of the lines; fertility: wordpieces per word.
     new_share: fraction of the wordpieces that are new tokens.
     seldom: number of new tokens that occur less than RARE times in the whole text.
-    in_sample: wordpieces of the lines that the tokens were chosen by.
+    shorter: fraction of the original wordpieces that the text needs less.
+    in_sample, shorter_in_sample: the same for the lines that the tokens were chosen by.
     """
 
     size: int
@@ -295,7 +328,30 @@ class ExtensionSize:
     fertility: float
     new_share: float
     seldom: int
+    shorter: float
     in_sample: int
+    shorter_in_sample: float
+
+
+EXTENSION_SIZES = (
+    Column("size", "Tokens added", "The first tokens of the plan.", "number"),
+    Column("tokens", "Wordpieces", "Of the held-out lines.", "number"),
+    Column("fertility", "Per word", "Wordpieces per word.", "number"),
+    Column("shorter", "Text shorter by", "Fraction of the original wordpieces.", "percent"),
+    Column(
+        "shorter_in_sample",
+        "In sample",
+        "The same for the lines that the tokens were chosen by.",
+        "percent",
+    ),
+    Column("new_share", "Added tokens", "Fraction of the wordpieces that were added.", "percent"),
+    Column(
+        "seldom",
+        f"Under {RARE} times",
+        f"Added tokens that occur less than {RARE} times in the whole text.",
+        "number",
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,28 +372,6 @@ class ExtensionCurve:
     def ranked(self) -> Ints:
         """Occurrences of the new tokens, (new tokens,) int64, most frequent first."""
         return np.sort(self.counts)[::-1]
-
-    def shorter(self, size: ExtensionSize) -> float:
-        """Return the fraction of the original wordpieces that the text needs less at this size."""
-        return 1 - size.tokens / max(self.sizes[0].tokens, 1)
-
-    def shorter_in_sample(self, size: ExtensionSize) -> float:
-        """Return the same fraction in sample."""
-        return 1 - size.in_sample / max(self.sizes[0].in_sample, 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as JSON values."""
-        return {
-            "words": self.words,
-            "sizes": [
-                {
-                    **vars(size),
-                    "shorter": self.shorter(size),
-                    "shorter_in_sample": self.shorter_in_sample(size),
-                }
-                for size in self.sizes
-            ],
-        }
 
 
 def measure_extension_curve(
@@ -373,6 +407,7 @@ def measure_extension_curve(
         texts.append(plan.after.build_word_table(held_out))
     n_words = sum((held_out or counts).values())
     curve: list[ExtensionSize] = []
+    whole = list[int]()  # wordpieces of each text by the original vocabulary
     occurrences = np.zeros(total, dtype=np.int64)
     # 2. Tokenize with each prefix of the new tokens: remove all later ones.
     for done, size in enumerate(wanted):
@@ -384,6 +419,7 @@ def measure_extension_curve(
             tokens.append(round(float(table.counts @ tokenization.pieces)))
             new.append(table.count_occurrences(tokenization).astype(np.int64)[n_old:])
         occurrences = np.sum(new, axis=0)
+        whole = whole or tokens
         curve.append(
             ExtensionSize(
                 size,
@@ -391,7 +427,9 @@ def measure_extension_curve(
                 fertility=tokens[-1] / max(n_words, 1),
                 new_share=float(new[-1].sum()) / max(tokens[-1], 1),
                 seldom=int((occurrences[:size] < RARE).sum()),
+                shorter=1 - tokens[-1] / max(whole[-1], 1),
                 in_sample=tokens[0],
+                shorter_in_sample=1 - tokens[0] / max(whole[0], 1),
             )
         )
         progress((done + 1) / len(wanted), f"{size:,} of {total:,} tokens")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from vocadapt.report.table import Column
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.forms import WordForms
 
@@ -19,52 +20,47 @@ Pieces = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class TokenizationStatistics:
-    """Counts of the words of a text by how they are tokenized.
+    """How the words of a text are tokenized, as fractions of running or distinct words.
 
-    All fields except `running` and `tokens` count only words that contain a letter, because numbers
-    and punctuation do not show whether a vocabulary fits a text.
+    All fields except `running`, `tokens` and `fertility` count only words that contain a letter,
+    because numbers and punctuation do not show whether a vocabulary fits a text.
 
     words, distinct: running words, and distinct words.
-    split, split_distinct: running and distinct words with several wordpieces.
-    unknown: running words with [UNK] among their wordpieces.
-    profile: running words with 1, 2, …, and MAX_PROFILE_PIECES or more wordpieces.
-    running, tokens: all running words of the text, and their wordpieces.
+    split, split_distinct: fractions of them with several wordpieces; split_words: running ones.
+    unknown: fraction of the running words with [UNK] among their wordpieces.
+    pieces: fractions of the running words with 1, 2, …, and MAX_PROFILE_PIECES or more wordpieces.
+    running, tokens: all running words of the text, and their wordpieces; fertility: their ratio.
     """
 
     words: int
     distinct: int
-    split: int
-    split_distinct: int
-    unknown: int
-    profile: tuple[int, ...]
+    split_words: int
+    split: float
+    split_distinct: float
+    unknown: float
+    pieces: tuple[float, ...]
     running: int
     tokens: int
+    fertility: float
 
     def shares(self) -> dict[str, float]:
         """Return the fraction of the running words with "1", "2", …, "6+" wordpieces."""
         names = [*map(str, range(1, MAX_PROFILE_PIECES)), f"{MAX_PROFILE_PIECES}+"]
-        total = max(self.words, 1)
-        return {name: count / total for name, count in zip(names, self.profile, strict=True)}
+        return dict(zip(names, self.pieces, strict=True))
 
-    @property
-    def share(self) -> float:
-        """Fraction of the running words that are split."""
-        return self.split / self.words if self.words else 0.0
 
-    @property
-    def share_distinct(self) -> float:
-        """Fraction of the distinct words that are split."""
-        return self.split_distinct / self.distinct if self.distinct else 0.0
-
-    @property
-    def unknown_share(self) -> float:
-        """Fraction of the running words with [UNK] among their wordpieces."""
-        return self.unknown / self.words if self.words else 0.0
-
-    @property
-    def fertility(self) -> float:
-        """Wordpieces per word, over all running words."""
-        return self.tokens / self.running if self.running else 0.0
+STATISTICS = (
+    Column("words", "Words with letters", "Running words with a letter.", "number"),
+    Column(
+        "split", "Split", "Fraction of them that the model splits into several tokens.", "percent"
+    ),
+    Column("distinct", "Distinct words", "Distinct words with a letter.", "number"),
+    Column("split_distinct", "Distinct split", "Fraction of them that are split.", "percent"),
+    Column(
+        "unknown", "Unknown", "Fraction of running words that the model cannot read.", "percent"
+    ),
+    Column("fertility", "Wordpieces per word", "Mean over all running words.", "number"),
+)
 
 
 def tokenize_words(vocabulary: Vocabulary, pretokens: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -97,15 +93,20 @@ def measure_tokenization(
         profile[min(len(pieces[word]), MAX_PROFILE_PIECES) - 1] += count
         if unknown in pieces[word]:
             unknown_words += count
+    words, running = sum(lettered.values()), sum(counts.values())
+    split_words = sum(lettered[word] for word in split)
+    tokens = sum(count * len(pieces[word]) for word, count in counts.items())
     return TokenizationStatistics(
-        words=sum(lettered.values()),
+        words=words,
         distinct=len(lettered),
-        split=sum(lettered[word] for word in split),
-        split_distinct=len(split),
-        unknown=unknown_words,
-        profile=tuple(profile),
-        running=sum(counts.values()),
-        tokens=sum(count * len(pieces[word]) for word, count in counts.items()),
+        split_words=split_words,
+        split=split_words / max(words, 1),
+        split_distinct=len(split) / max(len(lettered), 1),
+        unknown=unknown_words / max(words, 1),
+        pieces=tuple(count / max(words, 1) for count in profile),
+        running=running,
+        tokens=tokens,
+        fertility=tokens / max(running, 1),
     )
 
 
@@ -119,7 +120,7 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class Gain:
-    """Benefit and cost of adding the words that a model lacks and that occur at least `floor`
+    """Benefit and cost of adding the words that a model lacks and that occur at least `min_count`
     times in the lines that words are chosen by; what that saves is measured on held-out lines.
 
     words: number of added words; each of their forms is a token.
@@ -134,7 +135,7 @@ class Gain:
     median: median number of occurrences of the added words; None if there are none.
     """
 
-    floor: int
+    min_count: int
     words: int
     parameters: int | None
     bytes: int | None
@@ -147,6 +148,63 @@ class Gain:
     under_enough: float
     median: float | None
     saved_in_sample: float
+
+
+GAINS = (
+    Column("min_count", "Min count", "Minimum number of occurrences of an added word.", "number"),
+    Column(
+        "words",
+        "Words added",
+        "Number of words that the model lacks and that would be added.",
+        "number",
+    ),
+    Column(
+        "saved",
+        "Tokens saved",
+        "Fraction of the tokens of held-out lines that is saved.",
+        "percent",
+    ),
+    Column(
+        "saved_in_sample",
+        "In sample",
+        "The same fraction for the lines that the words were chosen by.",
+        "percent",
+    ),
+    Column(
+        "fertility",
+        "Wordpieces per word",
+        "Mean number of wordpieces per running word after the addition.",
+        "number",
+    ),
+    Column(
+        "mended",
+        "No longer split",
+        "Fraction of split running words that become a single token.",
+        "percent",
+    ),
+    Column(
+        "mended_task",
+        "No longer split in the task",
+        "Fraction of split entity words of the task that become a single token.",
+        "percent",
+    ),
+    Column(
+        "under_few",
+        f"Under {FEW_OCCURRENCES}",
+        f"Fraction of added words that occur fewer than {FEW_OCCURRENCES} times: their embeddings are"
+        " less precise.",
+        "percent",
+    ),
+    Column(
+        "under_enough",
+        f"Under {ENOUGH_OCCURRENCES}",
+        f"Fraction of added words that occur fewer than {ENOUGH_OCCURRENCES} times.",
+        "percent",
+    ),
+    Column("parameters", "Parameters", "Parameters of the new embeddings.", "number"),
+    Column("bytes", "Size", "Size of the new embeddings in float32.", "size"),
+    Column("model_share", "Of the model", "The same as a fraction of the model.", "percent"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,13 +226,13 @@ def tokenize_text(vocabulary: Vocabulary, counts: Mapping[str, int]) -> Tokenize
 
 def measure_gain(
     added: Sequence[WordForms],
-    floor: int,
+    min_count: int,
     text: TokenizedText,
     task: TokenizedText | None,
     size: ModelSize,
     in_sample: TokenizedText | None = None,
 ) -> Gain:
-    """Measure the benefit and cost of adding these words, which occur at least `floor` times.
+    """Measure the benefit and cost of adding these words, which occur at least `min_count` times.
 
     text: the held-out lines, on which the benefit is measured. in_sample: the lines that the
     words were chosen by; None if these are the same.
@@ -191,7 +249,7 @@ def measure_gain(
     if parameters is not None and size.parameters:
         model_share = parameters / size.parameters
     return Gain(
-        floor=floor,
+        min_count=min_count,
         words=len(added),
         parameters=parameters,
         bytes=None if parameters is None else parameters * FLOAT32_BYTES,
@@ -221,7 +279,7 @@ def compute_saved_fraction(added: Sequence[WordForms], text: TokenizedText) -> f
 
 def _compute_joined_fraction(added: Sequence[WordForms], text: TokenizedText) -> float:
     """Return the fraction of the split running words of a text that are among these words."""
-    if not text.statistics.split:
+    if not text.statistics.split_words:
         return 0.0
     joined = 0
     for word in added:
@@ -230,7 +288,7 @@ def _compute_joined_fraction(added: Sequence[WordForms], text: TokenizedText) ->
         for form, _ in word.forms:
             if len(text.pieces.get(form, ())) > 1:
                 joined += text.counts.get(form, 0)
-    return joined / text.statistics.split
+    return joined / text.statistics.split_words
 
 
 def _compute_fraction_below(occurrences: Sequence[int], floor: int) -> float:

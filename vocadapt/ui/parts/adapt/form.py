@@ -92,7 +92,7 @@ class ChosenRecipe:
     @property
     def is_discouraged(self) -> bool:
         """Whether the advice is not to change the vocabulary."""
-        return self.advice is not None and self.advice.advice.verdict == "keep"
+        return self.advice is not None and self.advice.verdict == "keep"
 
 
 def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
@@ -239,7 +239,7 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
             "Import a text",
         )
         return None
-    found = recommend_recipe(report.advice)
+    found = recommend_recipe(report)
     draw_verdict_box(report)
     if found is None:
         st.markdown("No word of this text can be added to this model.")

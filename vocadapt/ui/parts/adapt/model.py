@@ -182,10 +182,10 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
         return
     if report is None:
         return
-    expected = report.advice.figures.forecast
+    expected = report.expected
     st.markdown(
         f"Measured P@5 **{fraction(numbers['stacked']['reweighted']['p@5'])}**, forecast by the advice"
-        f" **{fraction(expected.p5)}** (95 % interval {fraction(expected.low)} to"
+        f" **{fraction(expected.value)}** (95 % interval {fraction(expected.low)} to"
         f" {fraction(expected.high)})."
     )
 

@@ -150,7 +150,7 @@ def _draw_extension_curve(
         f"{legend}Of all"
         f" {count(last.size)} tokens, {count(last.seldom)} occur fewer than {RARE} times in the"
         f" text. Together they make the tokenization of held-out lines"
-        f" {percent(found.shorter(last))} shorter ({percent(found.shorter_in_sample(last))}"
+        f" {percent(last.shorter)} shorter ({percent(last.shorter_in_sample)}"
         f" {IN_SAMPLE}). Embeddings of rare tokens are hardly trained."
     )
     draw_command(["vocabulary", "extension", "--model", model, "--corpus", str(corpus.folder)])

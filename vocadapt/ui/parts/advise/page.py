@@ -64,10 +64,10 @@ def draw(workspace: Workspace) -> NextPart | None:
         view.draw_split_words(report)
     view.draw_gains(report)
     view.draw_measured_gains()
-    if report.advice.recipes and vectors:
+    if report.recipes and vectors:
         view.draw_recipes(report, vectors)
     view.draw_details(report, corpus, model, task, vectors)
-    return choose_next(workspace, report.advice.verdict, vectors)
+    return choose_next(workspace, report.verdict, vectors)
 
 
 def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) -> NextPart:

@@ -9,7 +9,6 @@ from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.state import count_cache
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import chance, count, fraction
-from vocadapt.vocabulary.advice.advice import NO_PROMISE
 from vocadapt.vocabulary.plan.plan import PlanSettings
 
 
@@ -28,10 +27,9 @@ def draw_verdict_box(report: AdviceReport) -> None:
     """Draw the verdict in a sentence, green if a change of the vocabulary is recommended, orange if
     not; then what new words are good for, how precisely they can be placed, and what is not known.
     """
-    lines = [report.advice.worth, report.advice.precision, NO_PROMISE]
-    about = "\n\n".join(f":small[{format_sentence(line)}]" for line in lines)
-    sentence = f"**{format_sentence(report.advice.sentence)}**\n\n{about}"
-    if report.advice.verdict == "adapt":
+    about = "\n\n".join(f":small[{format_sentence(one.sentence)}]" for one in report.findings)
+    sentence = f"**{format_sentence(report.sentence)}**\n\n{about}"
+    if report.verdict == "adapt":
         st.success(sentence, icon=":material/check_circle:")
     else:
         st.warning(sentence, icon=":material/do_not_disturb_on:")

@@ -18,6 +18,7 @@ from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
+from vocadapt.report.csv_files import write_csv
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import describe_held_out
 from vocadapt.ui.components import intake, mistakes
@@ -29,10 +30,9 @@ from vocadapt.ui.components.blocks import (
     draw_link,
     draw_metrics,
     draw_note,
-    draw_table,
     open_details,
-    tsv,
 )
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.advise.recommendation import describe_words
 from vocadapt.ui.parts.vectors import view as vectors_view
@@ -47,11 +47,9 @@ from vocadapt.ui.text.number_formats import (
     group_digits,
     megabytes,
     percent,
-    signed,
 )
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
-from vocadapt.vocabulary.advice.measured_gains import COLUMNS as MEASURED_COLUMNS
-from vocadapt.vocabulary.advice.measured_gains import MEASURED_GAINS
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_TABLE
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
 from vocadapt.vocabulary.growth.word_tokenizations import (
     FEW_OCCURRENCES,
@@ -60,21 +58,6 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
 )
 
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
-OF_TASK = "no longer split in the task"
-COLUMNS = {
-    "min count": "Minimum number of occurrences of an added word.",
-    "words added": "Number of words that the model lacks and that would be added.",
-    "tokens saved": "Fraction of the tokens of held-out lines that is saved.",
-    "in sample": "The same fraction for the lines that the words were chosen by.",
-    "wordpieces per word": "Mean number of wordpieces per running word after the addition.",
-    "no longer split": "Fraction of split running words that become a single token.",
-    OF_TASK: ("Fraction of split entity words of the task that become a single token."),
-    "under 20": (
-        "Fraction of added words that occur fewer than 20 times: their embeddings are less precise."
-    ),
-    "parameters": "Parameters of the new embeddings.",
-    "size": "Size of the new embeddings in float32.",
-}
 
 
 def pick_task(workspace: Workspace) -> Path | None:
@@ -131,12 +114,12 @@ def _draw_recommendation(
     vectors: Artifact | None,
 ) -> None:
     # 1. What is recommended, and what is certain of it.
-    recipe, suggested = recommend_recipe(report.advice), report.advice.recommended
+    recipe, suggested = recommend_recipe(report), report.recommended
     if recipe is None or suggested is None:
         st.markdown("No word of this text can be added to this model.")
         return
     lead, label = "Recommended: add", "Adapt"
-    if report.advice.verdict == "keep":
+    if report.verdict == "keep":
         lead, label = "If you add words anyway:", "Adapt anyway"
     gain = markup.format_sentence(suggested.about)
     words = describe_words(recipe.vocabulary)
@@ -153,7 +136,7 @@ def _draw_recommendation(
         inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
         work = estimate_adaptation(Spec(AdaptStep(recipe), inputs))
         seconds = estimate_job_seconds(workspace, "adapt", work)
-        certain = describe_certain(report.advice.figures.gain(suggested.min_count), seconds)
+        certain = describe_certain(report.gain(suggested.min_count), seconds)
         label = f"{label}: {certain}"
         if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
             address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
@@ -197,33 +180,32 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
 
 def draw_reasons(report: lab.AdviceReport) -> None:
     """Draw the reasons for the verdict."""
-    for found in report.advice.findings:
-        mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
-        finding, reason = markup.format_sentence(found.says), markup.format_sentence(found.why)
-        st.markdown(f"{mark} {finding} :small[:gray[{reason}]]")
+    for reason in report.reasons:
+        mark = ":orange[:material/block:]" if reason.stops else ":gray[:material/info:]"
+        finding, why = markup.format_sentence(reason.sentence), markup.format_sentence(reason.why)
+        st.markdown(f"{mark} {finding} :small[:gray[{why}]]")
 
 
 def draw_headline(report: lab.AdviceReport) -> None:
     """Draw the main figures: split words, split entity words, new words, expected P@5, tokens saved."""
-    shown = report.advice.figures
-    expected, gain = shown.forecast, shown.gain(FEW_OCCURRENCES)
+    expected, gain = report.expected, report.gain(FEW_OCCURRENCES)
     forecast, interval = "–", "no word can be added"
-    if shown.gain(0).words:
-        forecast = fraction(expected.p5)
+    if report.gain(0).words:
+        forecast = fraction(expected.value)
         interval = (
             f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
         )
     metrics: list[tuple[str | None, ...]] = [
         (
             "Split words",
-            percent(shown.corpus.share),
-            _describe_words(shown.corpus),
+            percent(report.corpus.split),
+            _describe_words(report.corpus),
             ("Fraction of running words with a letter that the model splits into several tokens."),
         ),
         (
             "New words",
             count(gain.words),
-            f"occur {gain.floor} times or more",
+            f"occur {gain.min_count} times or more",
             "Words of the text that the model splits into several tokens, and that could be added.",
         ),
         (
@@ -242,16 +224,16 @@ def draw_headline(report: lab.AdviceReport) -> None:
             percent(gain.saved),
             _describe_saved(gain),
             (
-                f"By {count(gain.words)} words that occur {gain.floor} times or more."
-                f" {group_digits(describe_held_out(shown.held_out_lines, shown.lines))} Wordpieces"
-                f" per word: {fraction(shown.corpus.fertility, 2)} before,"
+                f"By {count(gain.words)} words that occur {gain.min_count} times or more."
+                f" {group_digits(describe_held_out(report.held_out_lines, report.lines))} Wordpieces"
+                f" per word: {fraction(report.corpus.fertility, 2)} before,"
                 f" {fraction(gain.fertility, 2)} after."
             ),
         ),
     ]
-    if shown.task:
+    if report.task:
         about = "Fraction of the words inside entities of the task file that the model splits."
-        figures_of_task = (percent(shown.task.share), _describe_words(shown.task), about)
+        figures_of_task = (percent(report.task.split), _describe_words(report.task), about)
         metrics.insert(1, ("Split entity words", *figures_of_task))
     draw_metrics(*metrics)
 
@@ -261,23 +243,22 @@ def draw_counts(report: lab.AdviceReport, words: int | None) -> None:
 
     words: number of running words of the text; None if unknown.
     """
-    shown = report.advice.figures
     parts = [
-        f"{count(shown.corpus.words)} running words contain a letter",
+        f"{count(report.corpus.words)} running words contain a letter",
         (
-            f"{count(shown.forecast.words)}, with numbers and punctuation marks, occur at least"
-            f" {shown.min_count} times and get a vector"
+            f"{count(report.expected.words)}, with numbers and punctuation marks, occur at least"
+            f" {report.min_count} times and get a vector"
         ),
     ]
     if words is not None:
         parts.insert(0, f"the text has {count(words)} running words, numbers and punctuation marks")
-    candidates = count(shown.forecast.candidates)
+    candidates = count(report.expected.candidates)
     draw_note(f"Counts: {'; '.join(parts)}. Chance is 5 in {candidates} wordpieces.")
 
 
 def _describe_words(statistics: TokenizationStatistics) -> str:
     """Format the number of words behind a fraction, and the fraction of distinct ones."""
-    return f"n = {count(statistics.words)}, distinct {percent(statistics.share_distinct)}"
+    return f"n = {count(statistics.words)}, distinct {percent(statistics.split_distinct)}"
 
 
 def _describe_saved(gain: Gain) -> str:
@@ -288,8 +269,8 @@ def _describe_saved(gain: Gain) -> str:
 def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
     """Draw one card per recipe that is worth a comparison, with a link to the part Adapt."""
     with st.expander("Recipes to compare", icon=":material/compare_arrows:"):
-        columns = st.columns(len(report.advice.recipes))
-        for column, recipe in zip(columns, report.advice.recipes, strict=True):
+        columns = st.columns(len(report.recipes))
+        for column, recipe in zip(columns, report.recipes, strict=True):
             with column, st.container(border=True, height="stretch"):
                 st.markdown(
                     f"**{recipe.name.capitalize()}** · {PRESETS[recipe.preset].title} ·"
@@ -302,12 +283,11 @@ def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
 def draw_length_chart(report: lab.AdviceReport) -> None:
     """Draw the distribution of wordpieces per word for the text and the entities of the task."""
     draw_heading("Wordpieces per word")
-    shown = report.advice.figures
-    fractions = {"words of the text": shown.corpus.shares()}
-    sizes = f"{count(shown.corpus.words)} of the text"
-    if shown.task:
-        fractions["words in the task's entities"] = shown.task.shares()
-        sizes += f", {count(shown.task.words)} entity words"
+    fractions = {"words of the text": report.corpus.shares()}
+    sizes = f"{count(report.corpus.words)} of the text"
+    if report.task:
+        fractions["words in the task's entities"] = report.task.shares()
+        sizes += f", {count(report.task.words)} entity words"
     shares = fractions["words of the text"].items()
     alt = "; ".join(f"{size} tokens: {percent(share)}" for size, share in shares)
     draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces", f"Words of the text: {alt}.")
@@ -316,70 +296,23 @@ def draw_length_chart(report: lab.AdviceReport) -> None:
 
 def draw_split_words(report: lab.AdviceReport) -> None:
     """Draw the most frequent split words."""
-    words = report.advice.split_words
-    draw_heading("Most frequent split words")
-    table: dict[str, list[object]] = {
-        "word": [markup.escape_invisible(word.word) for word in words],
-        "occurrences": [word.count for word in words],
-        "tokens": [len(word.pieces) for word in words],
-        "wordpieces": [markup.escape_invisible(" ".join(word.pieces)) for word in words],
-    }
-    if report.task:
-        table["in entities"] = [word.task_count for word in words]
-    text = st.column_config.TextColumn()
-    draw_table(
-        table,
-        height=330,
-        key="split",
-        column_config={"word": text, "wordpieces": text},
-    )
+    table = report.build_split_words_table()
+    draw_heading(table.title)
+    draw_report(table, "split", height=330)
 
 
 def draw_gains(report: lab.AdviceReport) -> None:
     """Draw the gains and costs of adding words by minimum count."""
-    draw_heading("Gains and costs of adding words")
-    table: dict[str, list[str]] = {name: [] for name in COLUMNS}
-    for gain in report.advice.figures.gains:
-        cells = (
-            count(gain.floor),
-            count(gain.words),
-            percent(gain.saved),
-            percent(gain.saved_in_sample),
-            fraction(gain.fertility, 2),
-            percent(gain.mended),
-            percent(gain.mended_task),
-            percent(gain.under_few),
-            "–" if gain.parameters is None else count(gain.parameters),
-            "–" if gain.bytes is None else megabytes(gain.bytes),
-        )
-        for name, cell in zip(COLUMNS, cells, strict=True):
-            table[name].append(cell)
-    if not report.task:
-        del table[OF_TASK]
-    config = {
-        name: st.column_config.TextColumn(help=COLUMNS[name], alignment="right") for name in table
-    }
-    draw_table(table, key="gains", column_config=config)
+    table = report.build_gains_table()
+    draw_heading(table.title)
+    draw_report(table, "gains")
 
 
 def draw_measured_gains() -> None:
     """Draw the changes on tasks that were measured once."""
-    draw_heading("Measured changes of task scores")
+    draw_heading(MEASURED_TABLE.title)
     st.markdown(MEASURED_SOURCE)
-    rows = [
-        (
-            f"{one.words} million",
-            one.embeddings,
-            fraction(one.p1, 3),
-            signed(one.gain, 3),
-            f"{signed(one.low, 3)} to {signed(one.high, 3)}",
-        )
-        for one in MEASURED_GAINS
-    ]
-    table = {name: list(cells) for name, *cells in zip(MEASURED_COLUMNS, *rows, strict=True)}
-    right = st.column_config.TextColumn(alignment="right")
-    config = dict.fromkeys(MEASURED_COLUMNS[2:], right)
-    draw_table(table, key="measured_gains", column_config=config)
+    draw_report(MEASURED_TABLE, "measured_gains")
 
 
 def draw_details(
@@ -401,23 +334,19 @@ def draw_details(
         else:
             source = str(vectors.folder)
         draw_command(lab.build_recommended_command(model, source), "Adapt as recommended")
-        for recipe in report.advice.recipes:
+        for recipe in report.recipes:
             draw_command(lab.build_adapt_command(recipe, model), recipe.name.capitalize())
-        shown, origin = report.advice.figures, "counted now"
-        if report.kept:
-            origin = "counts from the workspace"
+        origin = "counts from the workspace" if report.counts == "kept" else "counted now"
         st.markdown(
-            f"{count(shown.lines)} of {count(shown.lines_read)} lines, {origin};"
+            f"{count(report.lines)} of {count(report.lines_read)} lines, {origin};"
             f" {duration(report.seconds)}."
         )
-        answer = strict_json.dumps(
-            lab.build_advice_answer(report, [corpus.folder], model), indent=1
-        )
-        words = tsv(
-            ("word", "occurrences", "pieces"),
-            [(w.word, w.count, " ".join(w.pieces)) for w in report.advice.split_words],
-        )
-        draw_downloads({"advice.json": answer, "split-words.tsv": words})
+        answer = lab.add_commands(report, [corpus.folder], model)
+        files = {
+            "advice.json": strict_json.dumps(answer, indent=1),
+            "split-words.csv": write_csv([report.build_split_words_table()]),
+        }
+        draw_downloads(files)
 
 
 def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Leaderboard of the page Initializers: the comparison of a transfer, and the form that starts one."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,15 @@ from vocadapt.analysis.figures import figures
 from vocadapt.analysis.leaderboard.leaderboard import (
     LeaderboardSettings,
     estimate_leaderboard_seconds,
-    list_columns,
 )
 from vocadapt.lab.inputs.corpora import list_texts
 from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.initializers import InitializerComparison, InitializersStep
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.progress import percent
+from vocadapt.report.csv_files import write_csv
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
@@ -27,17 +26,16 @@ from vocadapt.ui.components.blocks import (
     draw_figure,
     draw_heading,
     draw_note,
-    draw_table,
     open_details,
-    tsv,
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, draw_own_settings
 from vocadapt.ui.state import cache
-from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import chance, count, format_estimate, fraction
+from vocadapt.ui.text.markup import format_sentence, plain
+from vocadapt.ui.text.number_formats import count, format_estimate, fraction
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
 
 NO_TEXT = "none"
@@ -58,15 +56,13 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
         pickers.warn_if_stale(board, workspace)
         compared = cache.comparison_of(board)
         _draw_standings(compared)
-        rows = [row.to_dict() for row in compared.board.rows]
+        table = compared.build_table()
         with open_details():
             draw_command(build_artifact_command(board), "The same comparison in a terminal")
             draw_downloads(
                 {
-                    "leaderboard.tsv": lambda: tsv(
-                        tuple(rows[0]), [tuple(row.values()) for row in rows]
-                    ),
-                    "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
+                    "leaderboard.csv": lambda: write_csv([table]),
+                    "leaderboard.json": lambda: strict_json.dumps(compared, indent=1),
                 }
             )
     # 2. The form, folded if there is a comparison.
@@ -163,7 +159,8 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
 def _draw_standings(compared: InitializerComparison) -> None:
     """Draw the verdict, the chart and the table, with sample sizes and chance levels."""
     board = compared.board
-    st.markdown(f"**{plain(board.verdict)}** {plain(board.reading)}")
+    reading = plain(board.reading.sentence) if board.reading else ""
+    st.markdown(f"**{plain(board.verdict.sentence)}** {reading}")
     # 1. The chart; whiskers are two standard errors.
     names = [row.initializer for row in board.rows]
     cosines = [row.centered_cosine for row in board.rows]
@@ -175,40 +172,8 @@ def _draw_standings(compared: InitializerComparison) -> None:
     figure = figures.plot_leaderboard(names, cosines, errors, baselines)
     draw_figure(figure, "board", f"Centered cosine of each initializer: {best_first}.")
     # 2. The table.
-    table = board.build_table()
-    draw_table(
-        table,
-        column_config={
-            column.label: st.column_config.NumberColumn(
-                format=f"%.{column.decimals}f", help=column.about
-            )
-            for column in list_columns(board.rows)
-        },
-        key="standings",
-    )
+    table = compared.build_table()
+    draw_report(table, "standings")
     draw_explanations([row.initializer for row in board.rows if row.initializer in INITIALIZERS])
-    draw_note(
-        f"{count(len(board.hidden))} of {count(board.of)} common tokens held out;"
-        f" their true embeddings among {count(board.candidates)}, chance P@1"
-        f" {chance(board.chance['p@1'])}. {count(board.stems)} were held out with their stems;"
-        f" {percent(board.matched)} of the new tokens have a held-out token of similar count and"
-        f" pieces. Norms and"
-        f" neighbors ({board.k} of each) of {count(board.judged)} of {count(board.added)} new tokens,"
-        f" among {count(board.neighbor_candidates)}. Whiskers: ± 2 standard errors."
-    )
-    draw_note(plain(board.describe_reading()))
-    draw_note(_describe_masked_loss(compared))
-    for name, why in board.skipped.items():
-        st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")
-
-
-def _describe_masked_loss(compared: InitializerComparison) -> str:
-    """State on what the masked loss was computed, or why it is missing."""
-    if compared.masked is None:
-        return f"Masked loss not computed: {plain(compared.why_not)}"
-    before, words = compared.masked["before"], int(compared.masked["words"])
-    lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
-    return (
-        f"Masked loss in nats per character over {count(words)} masked words of {lines};"
-        f" the original model has {fraction(before)}."
-    )
+    for note in (*table.notes, "Whiskers: ± 2 standard errors."):
+        draw_note(format_sentence(note))

@@ -8,15 +8,17 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.text.spreadsheet import format_csv
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.table import Table
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.parts.lens.view import ModelEntry, build_tokenization_line
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.state import count_cache
 from vocadapt.ui.text import markup
-from vocadapt.ui.text.number_formats import count, percent, signed
-from vocadapt.vocabulary.lens import Change, TokenizationFigures
+from vocadapt.ui.text.number_formats import count, percent
+from vocadapt.vocabulary.lens import CHANGES, Change, TokenizationFigures, build_figures_table
 
 SHOWN = 500  # rows of the table of changed words
 
@@ -105,7 +107,7 @@ def draw_changed_words(
         )
     st.download_button(
         "changed-words.csv",
-        lambda: format_changes_csv(changed),
+        lambda: write_csv([Table("", CHANGES, changed)]),
         "changed-words.csv",
         "text/csv",
         on_click="ignore",
@@ -116,56 +118,16 @@ def draw_changed_words(
 
 def select_rows(changed: Sequence[Change]) -> list[int]:
     """Draw changed words as a table; return the rows selected in it."""
-    event = draw_table(
-        {
-            "word": [change.word for change in changed],
-            "occurrences": [change.count for change in changed],
-            "before": [" ".join(change.before) for change in changed],
-            "after": [" ".join(change.after) for change in changed],
-            "wordpieces saved": [change.saved for change in changed],
-        },
-        height=330,
-        key="changed",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={name: st.column_config.TextColumn() for name in ("word", "before", "after")},
+    table = Table("", CHANGES, changed)
+    event = draw_report(
+        table, "changed", height=330, on_select="rerun", selection_mode="single-row"
     )
     return [row for row in event["selection"]["rows"] if row < len(changed)]
 
 
-def format_changes_csv(changed: Sequence[Change]) -> str:
-    """Format every changed word with its count, its two tokenizations and the tokens saved as CSV."""
-    lines = [(c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed]
-    return format_csv([("word", "count", "before", "after", "saved"), *lines])
-
-
 def _draw_table(rows: Sequence[TokenizationFigures]) -> None:
     """Draw a table of tokenization figures, one row per model."""
-    first = rows[0]
-    differences = ["", *(signed(row.fertility - first.fertility) for row in rows[1:])]
-    draw_table(
-        {
-            "model": [row.model for row in rows],
-            "wordpieces per word": [round(row.fertility, 3) for row in rows],
-            "vs. the first": differences,
-            "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
-            "whole words": [100 * row.one_piece for row in rows],
-            "unknown": [percent(row.unknown) for row in rows],
-        },
-        key="fertility",
-        column_config={
-            "model": st.column_config.TextColumn(),
-            **{
-                name: st.column_config.NumberColumn(format="%.3f")
-                for name in ("wordpieces per word", "per distinct word")
-            },
-            "whole words": st.column_config.ProgressColumn(
-                format="%.1f %%", min_value=0, max_value=100, width="small"
-            ),
-            "vs. the first": st.column_config.TextColumn(alignment="right"),
-            "unknown": st.column_config.TextColumn(width="small", alignment="right"),
-        },
-    )
+    draw_report(build_figures_table(rows), "fertility")
     # Cased and uncased models count different numbers of words.
     sizes = dict.fromkeys(
         f"{count(row.words)} words, {count(row.distinct)} of them distinct" for row in rows

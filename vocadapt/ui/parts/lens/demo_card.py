@@ -10,13 +10,14 @@ import streamlit as st
 from vocadapt.analysis.comparison import LEVEL
 from vocadapt.lab import demo
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.report.formats import format_signed
 from vocadapt.system.files import read_json_object
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.parts.lens.view import ModelEntry, build_tokenization_line
 from vocadapt.ui.state import cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, fraction, percent, signed
+from vocadapt.ui.text.number_formats import count, fraction, percent
 
 OPENED = "lens_demo"  # query parameter of the first screen
 ADAPTED, RANDOM = "new-words", "random"  # variants of the study
@@ -121,5 +122,5 @@ def _draw_real_task(real: dict[str, Any]) -> None:
         _, low, high = variants[name]["difference to"][BASELINE]
         st.markdown(
             f"With new words {label}, **{fraction(variants[name]['f1']['pooled'])}**; 95 % interval of the"
-            f" difference {signed(low, 3)} to {signed(high, 3)}, over test sentences alone."
+            f" difference {format_signed(low)} to {format_signed(high)}, over test sentences alone."
         )

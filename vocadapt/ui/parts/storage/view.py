@@ -16,12 +16,13 @@ from vocadapt.lab.housekeeping.trash import (
 )
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.workspace.disk_space import format_size, measure_files
+from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, describe_hidden
+from vocadapt.report.formats import format_size
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.intake import check_uploads

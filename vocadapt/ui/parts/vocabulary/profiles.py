@@ -7,16 +7,13 @@ import streamlit as st
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.ui.components.blocks import draw_figure, draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_figure, draw_note
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.parts.lens.view import ModelEntry
 from vocadapt.ui.state import count_cache
 from vocadapt.ui.text.markup import escape_invisible, plain
-from vocadapt.ui.text.number_formats import count, percent
-from vocadapt.vocabulary.overlap import (
-    count_lengths,
-    list_common_tokens,
-    measure_overlap,
-)
+from vocadapt.ui.text.number_formats import count
+from vocadapt.vocabulary.overlap import VocabularyComparison, compare_vocabularies
 
 MAX_PANELS = 4  # per row
 MAX_TITLE_LENGTH = 28  # characters of a panel's title
@@ -27,17 +24,18 @@ MAX_LISTED = 12  # number of unreachable tokens listed
 
 def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact | None) -> None:
     """Draw the overlap of vocabularies, their statistics, and charts."""
-    _draw_overlap(models)
-    _draw_statistics(models)
+    vocabularies = [entry.model.vocabulary for entry in models]
+    profiles = [count_cache.profile_of(entry.model) for entry in models]
+    compared = compare_vocabularies([entry.label for entry in models], vocabularies, profiles)
+    _draw_statistics(compared)
     left, right = st.container(), st.container()
     if len(models) < 3:
         left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Token length**, in characters")
-        vocabularies = [entry.model.vocabulary for entry in models]
-        drawn = {entry.label: count_cache.profile_of(entry.model).lengths for entry in models}
+        drawn = {one.model: one.lengths for one in compared.vocabularies}
         if len(models) > 1:
-            drawn["in common"] = count_lengths(vocabularies[0], list_common_tokens(vocabularies))
+            drawn["in common"] = compared.lengths_common
         most = [
             f"{label} {max(lengths, key=lambda length: lengths[length], default=0)}"
             for label, lengths in drawn.items()
@@ -56,57 +54,31 @@ def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact
         draw_note(f"By id: the first {MAX_PANELS} of {count(len(models))} models.")
 
 
-def _draw_overlap(models: Sequence[ModelEntry]) -> None:
-    """Draw a table: the fraction of each row's tokens that each column's vocabulary also has."""
-    if len(models) < 2:
+def _draw_statistics(compared: VocabularyComparison) -> None:
+    """Draw the overlap of vocabularies and their figures, with notes on single characters and
+    unreachable tokens.
+    """
+    # 1. The overlap of several vocabularies, and the figures of each.
+    several = len(compared.vocabularies) > 1
+    if several:
+        draw_report(compared.build_overlap_table(), "overlap")
+    else:
         st.markdown("Select a second model above to compare vocabularies.")
-        return
-    found = measure_overlap([entry.model.vocabulary for entry in models])
-    columns: dict[str, list[str]] = {"tokens of": [entry.label for entry in models]}
-    for k, entry in enumerate(models):
-        columns[f"also in {entry.label}"] = [
-            f"{percent(fractions[k])} · {count(commons[k])}"
-            for fractions, commons in zip(found.share, found.common, strict=True)
-        ]
-    draw_table(
-        columns,
-        key="overlap",
-        column_config={name: st.column_config.TextColumn() for name in columns},
-    )
-
-
-def _draw_statistics(models: Sequence[ModelEntry]) -> None:
-    """Draw a table of token counts: by position in a word, single characters, and unreachable."""
-    profiles = [count_cache.profile_of(entry.model) for entry in models]
-    # Leave out positions in a word for which no vocabulary has a token.
-    places = [
-        place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
-    ]
-    draw_table(
-        {
-            "vocabulary": [entry.label for entry in models],
-            "tokens": [len(one.tokens) for one in profiles],
-            **{place: [one.positions[place] for one in profiles] for place in places},
-            "single characters": [len(one.single) for one in profiles],
-            "as continuations": [len(one.single_more) for one in profiles],
-            "unreachable": [len(one.unreachable) for one in profiles],
-        },
-        key="profiles",
-        column_config={"vocabulary": st.column_config.TextColumn()},
-    )
-    shared = len(frozenset.intersection(*(one.single for one in profiles)))
-    if len(models) > 1:
-        draw_note(f"{count(shared)} single characters are tokens in all of these vocabularies.")
-    for entry, one in zip(models, profiles, strict=True):
-        unreachable = one.unreachable_others
-        if unreachable:
-            listed = ": " + " ".join(plain(token) for token in unreachable[:MAX_LISTED])
-            if len(unreachable) > MAX_LISTED:
+    draw_report(compared.build_figures_table(), "profiles")
+    # 2. The notes.
+    if several:
+        shared = count(compared.word_start_common)
+        draw_note(f"{shared} single characters are tokens in all of these vocabularies.")
+    for one in compared.vocabularies:
+        found = one.unreachable
+        n_others = found.tokens - found.unused
+        if n_others:
+            listed = ": " + " ".join(plain(token) for token in found.first[:MAX_LISTED])
+            if n_others > MAX_LISTED:
                 listed = f", {MAX_LISTED} of them{listed}"
             draw_note(
-                f"{plain(entry.label)}: the tokenizer never produces"
-                f" {count(one.unreachable_unused)} placeholders and {count(len(unreachable))} other"
-                f" tokens{listed}"
+                f"{plain(one.model)}: the tokenizer never produces {count(found.unused)} placeholders"
+                f" and {count(n_others)} other tokens{listed}"
             )
 
 
