@@ -8,19 +8,34 @@ comment, as a percentage of the lines with code or a comment. The complexity of 
 plus its branches, loops, exception handlers, cases, conditional expressions and boolean operators;
 nested functions count on their own.
 
-The figures are for information: no test checks them.
+These figures are for information. The figures of the budget have ceilings in .ci/shape.toml, which
+tests/test_shape.py checks; see `measure_budget`.
 """
 
 import argparse
 import ast
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST_LINE = 100
+LONGEST_FUNCTION = 40
+SENTENCE = 3  # words
+EXPERIMENTS = (
+    "vocadapt/lab/experiments/",
+    "vocadapt/published/",
+    "vocadapt/ui/parts/studies/",
+    "vocadapt/ui/parts/search/",
+    "vocadapt/ui/parts/published/",
+    "vocadapt/cli/lab/studies.py",
+    "vocadapt/cli/lab/search.py",
+    "vocadapt/cli/lab/reproduce.py",
+    "vocadapt/analysis/results/study_report.py",
+    "vocadapt/analysis/figures/search.py",
+)
 HIGHEST_COMPLEXITY = 10
 BRANCHES = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.match_case, ast.IfExp)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -149,6 +164,96 @@ def complexity_of(function: ast.AST) -> int:
     return total
 
 
+def measure_budget(root: Path = ROOT) -> dict[str, float]:
+    """Measure what .ci/shape.toml limits.
+
+    statements, lines: of vocadapt/, pages/ and app.py; TOML, JSON and JavaScript below vocadapt/ count as
+    lines. ui_lines; experiments_lines: studies, searches and published tables on all floors; test_lines.
+    long_functions: above 40 lines. long_lines: percentage above 100 characters. tuple_assignments: of
+    several values in one line, per 1,000 lines. tests_with_sentences: percentage of the test functions that
+    assert a text of three words or more.
+    """
+    # 1. Files.
+    sources = [*(root / "vocadapt").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
+    texts = {path: path.read_text(encoding="utf-8") for path in sources}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    data = [
+        path
+        for ending in ("toml", "json", "js")
+        for path in (root / "vocadapt").rglob(f"*.{ending}")
+    ]
+    tests = {
+        path: path.read_text(encoding="utf-8") for path in sorted((root / "tests").rglob("*.py"))
+    }
+
+    # 2. Statements, functions and lines.
+    lines = {path: len(text.splitlines()) for path, text in texts.items()}
+    n_lines = sum(lines.values())
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    n_docstrings = sum(len(list(find_docstrings(tree))) for tree in trees.values())
+    functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
+    assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+    return {
+        "statements": sum(isinstance(node, ast.stmt) for node in nodes) - n_docstrings,
+        "lines": n_lines + sum(map(count_lines, data)),
+        "ui_lines": sum(n for path, n in lines.items() if "vocadapt/ui/" in path.as_posix()),
+        "experiments_lines": sum(n for path, n in lines.items() if is_experiment(path)),
+        "test_lines": sum(len(text.splitlines()) for text in tests.values()),
+        "long_functions": sum(
+            (one.end_lineno or one.lineno) - one.lineno + 1 > LONGEST_FUNCTION for one in functions
+        ),
+        "long_lines": round(
+            100
+            * sum(len(line) > LONGEST_LINE for text in texts.values() for line in text.splitlines())
+            / n_lines,
+            2,
+        ),
+        "tuple_assignments": round(
+            1000
+            * sum(
+                isinstance(one.targets[0], ast.Tuple) and isinstance(one.value, ast.Tuple)
+                for one in assigned
+            )
+            / n_lines,
+            1,
+        ),
+        "tests_with_sentences": round(100 * share_of_sentences(tests.values()), 1),
+    }
+
+
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a text file."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def is_experiment(path: Path) -> bool:
+    """Return whether a file is about studies, searches or published tables."""
+    return any(part in path.as_posix() for part in EXPERIMENTS)
+
+
+def share_of_sentences(sources: Iterable[str]) -> float:
+    """Return the fraction of the test functions that assert a text of three words or more: in an
+    assertion, or as the argument `match`.
+    """
+    tested, with_sentence = 0, 0
+    for source in sources:
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, FUNCTIONS) or not node.name.startswith("test_"):
+                continue
+            tested += 1
+            asserted = [one for one in ast.walk(node) if isinstance(one, ast.Assert)]
+            matched = [one for one in ast.walk(node) if isinstance(one, ast.keyword)]
+            places = [*asserted, *(one for one in matched if one.arg == "match")]
+            texts = [
+                text.value
+                for place in places
+                for text in ast.walk(place)
+                if isinstance(text, ast.Constant) and isinstance(text.value, str)
+            ]
+            with_sentence += any(len(text.split()) >= SENTENCE for text in texts)
+    return with_sentence / max(tested, 1)
+
+
 def measure_rooms() -> dict[str, Shape]:
     """Measure vocadapt and pages, by folder."""
     rooms: dict[str, Shape] = {}
@@ -201,6 +306,8 @@ def main() -> None:
     own = [shape.row(name) for name, shape in rooms.items()]
     print_table([header, whole.row("vocadapt + pages"), target, *own, *model_rows()])
     print("* minbpe 42")
+    for name, value in measure_budget().items():
+        print(f"{name}: {value:,}")
     worst = sorted(whole.complexities.items(), key=lambda item: -item[1])
     for name, value in worst[: options.worst]:
         print(f"{value:>3}  {name}")

@@ -506,7 +506,10 @@ def check_task_kind(workspace: Path, folder: Path) -> None:
     sides = (folder / "low.jsonl", folder / "middle.jsonl")
     answer = run_command("compare", *sides, "--kind", "stars", "--gold", test, "--json")
     kinds = json.loads(answer)["ledger"]["kinds"]
-    assert kinds == {"nearly": {"first": 4, "second": 4}, "far": {"first": 4, "second": 4}}
+    assert kinds == [
+        {"kind": "far", "first": 4, "second": 4},
+        {"kind": "nearly", "first": 4, "second": 4},
+    ]
 
 
 def test_a_task_kind(in_extended_process, finetuned, tmp_path):

@@ -32,6 +32,7 @@ Choices = Mapping[str, Any] | Collection[str]
 SETTING, SHOWN = "setting", "shown"  # keys in the metadata of a dataclass field
 MAX_SEED = 2**32 - 1  # accepted by NumPy, scikit-learn and gensim
 MAX_VALUES = 1_000  # of a list
+SMALL = 0.01  # numbers below are shown in scientific notation
 MAX_COUNT = 10**9  # words, lines or occurrences: more than any text has
 ABOVE_ZERO = 1e-9  # lowest value of a number that must be above 0
 MAX_LEARNING_RATE = 3.4e38  # of float32; a training that diverges is reported

@@ -8,10 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from vocadapt.analysis.errors.ledger import Side, build_ledger
-from vocadapt.analysis.errors.report import LISTED_OUTCOMES, Report, summarize_comparison
+from vocadapt.analysis.errors.ledger import ADDED, BROKEN, FIXED, REMOVED, Side, build_ledger
+from vocadapt.analysis.errors.report import (
+    LISTED_OUTCOMES,
+    Report,
+    find_alarms,
+    summarize_comparison,
+)
 from vocadapt.analysis.errors.slicing import Slicing
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
+from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.report.formats import format_points
 from vocadapt.training.examples.examples import Sentence, Split
 from vocadapt.training.scoring.counts import DEFAULT_RULES
@@ -67,22 +73,22 @@ def test_tags_of_the_page_are_balanced(report):
 
 def test_csv_holds_every_entry_and_no_formula(report):
     rows = list(csv.DictReader(io.StringIO(report.csv())))
-    assert len(rows) == 6 and {row["fate"] for row in rows} <= set(LISTED_OUTCOMES)
-    assert [row["gold"] for row in rows if row["fate"] == "both wrong"] == ["'=1+1"]
+    assert len(rows) == 6 and {row["outcome"] for row in rows} <= set(LISTED_OUTCOMES)
+    assert [row["gold"] for row in rows if row["outcome"] == "both wrong"] == ["'=1+1"]
     assert all(row["note"] == "<b>note</b>" and row["tags"] == "tag" for row in rows)
-    assert next(row for row in rows if row["fate"] == "fixed")["second"] == f"{HOSTILE} (D)"
+    assert next(row for row in rows if row["outcome"] == "fixed")["second"] == f"{HOSTILE} (D)"
 
 
 def test_json_holds_counts_slices_and_entries(report):
-    found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    found = json.loads(dumps(report.build_analysis()))
     assert found["counts"]["fixed"] == 1 and found["entries_left_out"] == {"both right": 1}
     assert len(found["entries"]) == 6
-    assert {one["slice"] for one in found["slices"]} == {
+    assert {one["name"] for one in found["slices"]} == {
         "suffix",
         "rest",
     }
     fixed = found["entries"][0]
-    assert fixed["first"] == {"said": "", "error": "missed"}
+    assert fixed["first"] == {"predicted": "", "error": "missed"}
     assert fixed["event"] == "missed → right"
     assert fixed["vote"] is None
     assert fixed["example"] == 1 and fixed["where"] == "<img/src=x> · sentence 1"
@@ -108,5 +114,17 @@ def test_a_difference_is_reported_in_points_and_a_test_without_a_claim_where_cha
 
 def test_the_page_says_both_scores_their_difference_and_its_interval(report):
     page = report.html()  # of 4 entities both find 2, the first says 2, the second 5: 4/6 and 4/9
-    assert "<b>F1 .667 → .444</b>, −22.2 points (95 % interval " in page
-    assert ": no claim.</p>" in page
+    assert (
+        "<b>F1 .667 → .444</b>, −22.2 points (95 % interval " in page and ": no claim.</p>" in page
+    )
+
+
+def test_false_alarms_explain_a_score_that_rises_although_more_entities_are_broken():
+    counts = {FIXED: 0, BROKEN: 54, REMOVED: 153, ADDED: 20}
+    (finding,) = find_alarms(counts, 0.006)
+    assert finding.code == "fewer-alarms"
+    assert all(number in finding.sentence for number in (" 54 broken", "153 removed", "20 added"))
+    # Not against the entries, or not by false alarms: nothing to explain.
+    assert find_alarms(counts, -0.006) == find_alarms({**counts, REMOVED: 20}, 0.006) == ()
+    (finding,) = find_alarms({FIXED: 9, BROKEN: 2, REMOVED: 0, ADDED: 30}, -0.01)
+    assert finding.code == "more-alarms"

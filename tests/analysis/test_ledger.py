@@ -6,6 +6,7 @@ from vocadapt.analysis.errors.ledger import (
     ADDED,
     KEPT,
     REMOVED,
+    ErrorsOfKind,
     Side,
     build_ledger,
     choose_judging_rules,
@@ -52,11 +53,11 @@ def test_every_gold_unit_has_an_outcome_and_false_alarms_are_separate():
         (KEPT, "helps"),
     ]
     assert found.by_label["C"]["both right"] == 1 and found.by_label["D"]["both right"] == 0
-    assert list(found.kinds.items()) == [
-        ("spurious", {"first": 1, "second": 2}),
-        ("boundary", {"first": 1, "second": 1}),
-        ("missed", {"first": 1, "second": 1}),
-    ]
+    assert found.kinds == (
+        ErrorsOfKind("spurious", 1, 2),
+        ErrorsOfKind("boundary", 1, 1),
+        ErrorsOfKind("missed", 1, 1),
+    )
 
 
 def test_outcomes_are_described_in_words():

@@ -77,9 +77,9 @@ def test_the_list_shows_the_state_of_each_job(ask, workspace, text):
     assert running["target"] == str(workspace.root / "corpora" / "n")
     assert running["command"].startswith("python -m vocadapt")
     lines = ask(as_json=False)[1].splitlines()
-    assert lines[0].split()[:4] == ["id", "state", "step", "target"] and len(lines) == 3
+    assert lines[0].split()[:4] == ["Id", "State", "Step", "Result"] and len(lines) == 3
     assert f"behind {job.id}" in lines[1]
-    assert re.search(r"running\s+count\s+corpora/n\s+\d+%\s+0:00:\d\d", lines[2])
+    assert re.search(r"running\s+count\s+corpora/n\s+[\d.]+ %\s+\d+ s", lines[2])
 
 
 def test_a_job_in_full(ask, workspace, text):

@@ -309,7 +309,7 @@ def test_a_deleted_artifact_comes_back_as_it_was(workspace):
     assert [(one.kind, one.name) for one in list_trash(workspace)] == [
         ("vectors", "trials-vectors")
     ]
-    assert deleted.size > 0
+    assert deleted.bytes > 0
     restore(workspace, deleted)
     assert list_names(workspace) == before and list_stale(workspace) == stale
     assert list_trash(workspace) == []
@@ -326,7 +326,7 @@ def test_a_name_that_was_taken_meanwhile_is_a_message_and_another_one_works(work
 def test_an_emptied_trash_is_empty(workspace):
     deleted = delete_artifact(workspace, workspace.artifact("models", "trials-model"))
     (workspace.root / TRASH / "notes of mine").mkdir()  # not ours: left alone
-    assert empty_trash(workspace) == deleted.size
+    assert empty_trash(workspace) == deleted.bytes
     assert list_trash(workspace) == []
     assert [path.name for path in (workspace.root / TRASH).iterdir()] == ["notes of mine"]
     with pytest.raises(InputError, match="in the trash"):

@@ -13,7 +13,6 @@ from tests.material.apps import join_values, list_texts, markup, read_page
 from tests.material.finetuning import tiny_adapted
 from tests.material.fragments import FragmentRunner, rerun_fragment
 from tests.material.runs import write_runs
-from vocadapt.analysis.errors import ledger
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.slices import save_slice
@@ -23,7 +22,7 @@ from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.parts.errors import comparable, notes
 from vocadapt.ui.parts.errors.comparable import Comparable
-from vocadapt.ui.parts.errors.view import ShownComparison, explain_by_false_alarms
+from vocadapt.ui.parts.errors.view import ShownComparison
 from vocadapt.ui.state import cache
 
 PAGE = "errors"
@@ -258,7 +257,7 @@ def test_slices_saved_elsewhere_appear_with_their_score(open_page, workspace, tm
 
 def test_a_small_slice_carries_a_caution(open_page, workspace):
     body = markup(open_page(PAGE, workspace))
-    assert "9: too few" in body
+    assert "too few units" in body
     assert "fewer than 30 units" in read_page(open_page(PAGE, workspace))
 
 
@@ -515,15 +514,3 @@ def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):
     assert not app.exception and not app.error
     chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
     assert chosen == ["a · seed 1 · base", "b · seed 1 · base"]
-
-
-def test_false_alarms_explain_a_score_that_rises_although_more_entities_are_broken():
-    counts = {ledger.FIXED: 0, ledger.BROKEN: 54, ledger.REMOVED: 153, ledger.ADDED: 20}
-    said = explain_by_false_alarms(counts, 0.006)
-    assert said.startswith("The score rises with 0 fixed and 54 broken")
-    assert "153 removed, 20 added" in said
-    # Not against the entries, or not by false alarms: nothing to explain.
-    assert explain_by_false_alarms(counts, -0.006) == ""
-    assert explain_by_false_alarms({**counts, ledger.REMOVED: 20}, 0.006) == ""
-    fewer = {ledger.FIXED: 9, ledger.BROKEN: 2, ledger.REMOVED: 0, ledger.ADDED: 30}
-    assert explain_by_false_alarms(fewer, -0.01).startswith("The score falls with 9 fixed")

@@ -185,7 +185,7 @@ def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
     app = open_page("jobs", workspace)
     assert sum(button.key.startswith("look_") for button in app.button) == FIRST
     [table] = [one.value for one in app.dataframe]
-    assert len(table) == 21 and set(table["state"]) == {"done"}
+    assert len(table) == 21 and set(table["State"]) == {"done"}
     assert "Shift + Space" in read_page(app)
 
 

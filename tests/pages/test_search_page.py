@@ -117,8 +117,8 @@ def test_a_finished_search_shows_the_best_trial_that_has_all_its_seeds(open_page
     best = next(one.value for one in app.dataframe if "best" in one.value)
     assert list(best["best"]) == ["1e-4", "1"]
     assert list(best["chosen by Fast 2023"]) == ["2e-5", "10"]
-    trials = next(one.value for one in app.dataframe if "trial" in one.value)
-    assert list(trials["trial"]) == [3, 1, 2, 4]
+    trials = next(one.value for one in app.dataframe if "Trial" in one.value)
+    assert list(trials["Trial"]) == [3, 1, 2, 4]
     assert any("no &lt;b&gt;memory" in t or "no \\<b\\>memory" in t for t in list_texts(app))
     assert len(app.get("plotly_chart")) == 2
     assert app.number_input(key="search_more").value == 10
@@ -144,8 +144,8 @@ def test_seeds_are_compared_by_epoch(open_page, own):
     finish(own, make_spec(own, SeedsStep((1, 2))), numbers)
     app = open_page("search", own)
     assert not app.exception and not app.error, [one.value for one in app.text]
-    table = next(one.value for one in app.dataframe if "epoch" in one.value)
-    assert list(table["seed 2"]) == [".400", "–"] and list(table["mean ± sd"])[1] == ".600"
+    table = next(one.value for one in app.dataframe if "Epoch" in one.value)
+    assert list(table["Seed 2"]) == [".400", "–"] and list(table["Mean ± sd"])[1] == ".600"
     assert "**Seed 2 collapsed**" in read_page(app)
     assert "search_continue" not in list_button_keys(app)
 

@@ -58,7 +58,7 @@ def press(app, key):
 def test_everything_is_listed(open_page, seeded):
     app = open_page("storage", seeded)
     assert not app.exception and not app.error
-    assert {"trials-model", "trials-vectors"} <= set(app.dataframe[0].value["name"])
+    assert {"trials-model", "trials-vectors"} <= set(app.dataframe[0].value["Name"])
 
 
 def test_an_artifact_is_renamed(workspace):

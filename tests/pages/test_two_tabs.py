@@ -55,7 +55,7 @@ def test_a_tab_shows_what_another_one_added(open_page, workspace):
     )
     first.run()
     check_calm(first)
-    assert "another" in set(first.dataframe[0].value["folder"])
+    assert "another" in set(first.dataframe[0].value["Folder"])
     picker = open_page("adapt", workspace)
     check_calm(picker)
 

@@ -1,8 +1,21 @@
 """A published cell and our score: their difference, or why they are not comparable."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vocadapt.published.tables import PublishedCell, Value
+from vocadapt.report.formats import NONE
+from vocadapt.report.table import Column, Table
+
+COLUMNS = (
+    Column("row", "Row"),
+    Column("column", "Column"),
+    Column("run", "Run"),
+    Column("published", "Published", format="figure"),
+    Column("ours", "Ours", "Mean ± sd over seeds, in the unit of the table.", "figure"),
+    Column("difference", "Difference", "Ours minus published.", "figure"),
+    Column("note", "Note"),
+)
 
 COMPARED = {  # what must match → its name in a sentence
     "data": "data version",
@@ -111,3 +124,42 @@ def find_obstacle(cell: PublishedCell, ours: Score) -> str:
         if published != own:
             return f"{noun}: {published} published, {own or 'unknown'} ours"
     return ""
+
+
+def build_comparison_table(compared: Iterable[tuple[PublishedCell, str, Comparison]]) -> Table:
+    """Return published values and ours as a table.
+
+    compared: cell, name of our run ("" for none), comparison.
+    """
+    rows = [
+        {
+            "row": cell.row,
+            "column": cell.column,
+            "run": run,
+            "published": cell.format_value() or NONE,
+            "ours": _format_ours(one, cell.decimals),
+            "difference": _format_difference(one),
+            "note": one.why or one.remark,
+        }
+        for cell, run, one in compared
+    ]
+    return Table("", COLUMNS, rows)
+
+
+def _format_ours(compared: Comparison, decimals: int) -> str:
+    """Format our value as the table prints values, with its standard deviation over seeds."""
+    if compared.ours is None or isinstance(compared.ours, str):
+        return compared.ours or NONE
+    text = f"{compared.ours:.{decimals}f}"
+    if compared.sd is not None:
+        text += f" ± {compared.sd:.{decimals}f}"
+    return text
+
+
+def _format_difference(compared: Comparison) -> str:
+    """Format ours minus published, or for texts whether they are equal; "" if not comparable."""
+    if compared.equal is not None and compared.is_comparable:
+        return "equal" if compared.equal else "different"
+    if compared.difference is None or not compared.is_comparable:
+        return ""
+    return f"{compared.difference:+.2f}".replace("-", "−")

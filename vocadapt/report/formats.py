@@ -5,10 +5,11 @@ FORMATS names them for the columns of tables.
 
 import math
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
-from vocadapt.progress import percent
+from vocadapt.progress import duration, percent
 from vocadapt.text.display import format_number
 
 MIN_EXACT_P = 0.001  # smaller p-values are written as "< .001"
@@ -91,8 +92,29 @@ def format_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def format_seconds(seconds: float | None) -> str:
+    """Format a duration: 4 s, 2 min, 1 h 20 min; – for none."""
+    return NONE if seconds is None else duration(seconds)
+
+
+def format_time(time: str | float | None) -> str:
+    """Format a time to the minute: one of ISO 8601 as it is, seconds since 1970 as local time."""
+    if not time:
+        return ""
+    if isinstance(time, str):
+        return time[:16].replace("T", " ")
+    return f"{datetime.fromtimestamp(time):%Y-%m-%d %H:%M}"
+
+
+def format_line(text: str) -> str:
+    """Format a text that may have several lines as one line."""
+    return " ".join(text.split())
+
+
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": format_text,
+    "line": format_line,
+    "figure": format_text,  # numbers that are already written, aligned as numbers
     "number": format_number,  # three significant digits, whole numbers in groups
     "fraction": format_fraction,
     "four digits": partial(format_fraction, digits=4),  # scores close to 1
@@ -101,5 +123,8 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "chance": format_chance,
     "points": format_points,
     "p": format_p_value,
+    "seconds": format_seconds,
     "size": format_size,
+    "time": format_time,
 }
+TEXTS = ("text", "line", "time")  # the formats of columns that are aligned to the left

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vocadapt.report.formats import FORMATS, NONE
+from vocadapt.report.formats import FORMATS, NONE, TEXTS
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Column:
     @property
     def is_text(self) -> bool:
         """Whether it holds texts, which are aligned to the left."""
-        return self.format == "text"
+        return self.format in TEXTS
 
     def write(self, row: Any) -> str:
         """Return the cell of a row for readers: .834 ± .012; the first value alone without a second."""

@@ -10,6 +10,7 @@ from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
+from vocadapt.report.table import Table
 from vocadapt.text.display import escape_invisible
 from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.training.tasks.kinds.judgment import Mark
@@ -97,20 +98,15 @@ def render_counts(counts: Sequence[tuple[int, str, str]], chosen: int = -1) -> s
     return f'<div class="ve-counts">{"".join(cards)}</div>'
 
 
-def render_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    chosen: int = -1,
-    firsts: Sequence[str] = (),
-) -> str:
-    """Render a table of texts; all columns but the first are right-aligned.
+def render_table(table: Table, chosen: int = -1, firsts: Sequence[str] = ()) -> str:
+    """Render a table; all columns but the first are right-aligned.
 
     chosen: index of the highlighted row. firsts: HTML of the first cell of each row, if not its
     text.
     """
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    head = "".join(f"<th>{escape(column.label)}</th>" for column in table.shown)
     body = []
-    for place, row in enumerate(rows):
+    for place, row in enumerate(table.write_cells()):
         rendered = list(map(escape, row))
         if firsts:
             rendered[0] = firsts[place]

@@ -104,6 +104,15 @@ class Entry:
         return f"{before} → {after}"
 
 
+@dataclass(frozen=True)
+class ErrorsOfKind:
+    """Numbers of errors of a kind on both sides."""
+
+    kind: str
+    first: int
+    second: int
+
+
 @dataclass(frozen=True, eq=False)
 class Ledger:
     """All entries of two sets of predictions for one split, in the split's order.
@@ -139,13 +148,13 @@ class Ledger:
         return {label: count_by_outcome(entries[label]) for label in sorted(entries)}
 
     @cached_property
-    def kinds(self) -> dict[str, dict[str, int]]:
-        """Errors of each kind on both sides, most frequent first: {kind: {"first": n, …}}."""
+    def kinds(self) -> tuple[ErrorsOfKind, ...]:
+        """Errors of each kind on both sides, most frequent first."""
         before = Counter(entry.first.error for entry in self.entries if entry.first.error)
         after = Counter(entry.second.error for entry in self.entries if entry.second.error)
         # Ties are ordered by name, which makes the output deterministic.
         ordered = sorted({*before, *after}, key=lambda kind: (-before[kind] - after[kind], kind))
-        return {kind: {"first": before[kind], "second": after[kind]} for kind in ordered}
+        return tuple(ErrorsOfKind(kind, before[kind], after[kind]) for kind in ordered)
 
     def with_outcome(self, *outcomes: str) -> tuple[Entry, ...]:
         """Return the entries with one of these outcomes."""
@@ -301,10 +310,6 @@ class OutcomeCounts:
 
     unit: str
     counts: dict[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"unit": self.unit, **self.counts}
 
 
 def count_outcomes(

@@ -4,7 +4,7 @@ A report states everything that it omits.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
@@ -29,8 +29,12 @@ from vocadapt.analysis.errors.ledger import (
     RIGHT,
     WRONG,
     Entry,
+    ErrorsOfKind,
 )
 from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
+from vocadapt.analysis.errors.slicing import COLUMNS as SLICES
+from vocadapt.analysis.errors.votes import Vote
+from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import Progress, count, silent
 from vocadapt.report.formats import (
     MIN_EXACT_P,
@@ -39,6 +43,7 @@ from vocadapt.report.formats import (
     format_p_value,
     format_points,
 )
+from vocadapt.report.table import Column, Finding, Table
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.spreadsheet import format_csv
 from vocadapt.training.examples.examples import Example
@@ -55,6 +60,66 @@ OUTCOME_NOTES = {
     WRONG: "wrong before and now",
     RIGHT: "right before and now",
 }
+
+
+@dataclass(frozen=True)
+class ListedClaim:
+    """What was predicted, and its kind of error ("" for none)."""
+
+    predicted: str
+    error: str
+
+
+@dataclass(frozen=True)
+class ListedVote:
+    """A disagreement of the tokenizations, and which of them the pooled prediction overrules."""
+
+    at: str
+    predicted: Mapping[str, str]
+    margins: Mapping[str, float]
+    outvoted: tuple[str, ...]
+    line: str
+
+
+@dataclass(frozen=True)
+class ListedEntry:
+    """A unit that is not right on both sides."""
+
+    id: str
+    where: str
+    example: int
+    outcome: str
+    event: str
+    label: str
+    gold: str
+    first: ListedClaim
+    second: ListedClaim
+    tokenizations: Mapping[str, ListedClaim]
+    vote: ListedVote | None
+    words: tuple[TokenizedWord, ...]
+    made_of: tuple[str, ...]
+    note: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ErrorAnalysis:
+    """Counts of outcomes, slices, scores by tokenization (`by_tokenization`), and the entries."""
+
+    first: str
+    second: str
+    kind: str
+    slice: str
+    definition: str
+    counts: Mapping[str, int]
+    by_label: Mapping[str, Mapping[str, int]]
+    kinds: tuple[ErrorsOfKind, ...]
+    slices: tuple[SliceScore, ...]
+    by_tokenization: Mapping[str, Mapping[str, float]]
+    by_tokenization_of: str
+    findings: tuple[Finding, ...]
+    entries: tuple[ListedEntry, ...]
+    entries_left_out: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,43 +152,48 @@ class Report:
         """Name of the score and its definition."""
         return f"{self.slicing.scorer.name}: {self.slicing.definition}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values: counts, slices, scores by tokenization, and all entries except those that
-        are right on both sides.
+    def build_analysis(self) -> ErrorAnalysis:
+        """Return counts, slices, scores by tokenization, and all entries except those that are right
+        on both sides.
         """
         ledger, listed = self.slicing.ledger, self.entries
         scores = self.slicing.by_tokenization(self.slice)
-        return {
-            "first": self.names[0],
-            "second": self.names[1],
-            "kind": ledger.kind.name,
-            "slice": self.slice,
-            "definition": self.definition,
-            "counts": ledger.counts,
-            "by_label": ledger.by_label,
-            "kinds": ledger.kinds,
-            "slices": [one.to_dict() for one in self.slicing.scores()],
-            "by_tokenization": {name: dict(score.values) for name, score in scores.items()},
-            "by_tokenization_of": self.slicing.title(self.slice),
-            "entries": [self._entry(entry) for entry in listed],
-            "entries_left_out": {RIGHT: len(self.slicing.entries(self.slice)) - len(listed)},
-        }
+        return ErrorAnalysis(
+            first=self.names[0],
+            second=self.names[1],
+            kind=ledger.kind.name,
+            slice=self.slice,
+            definition=self.definition,
+            counts=ledger.counts,
+            by_label=ledger.by_label,
+            kinds=ledger.kinds,
+            slices=tuple(self.slicing.scores()),
+            by_tokenization={name: dict(score.values) for name, score in scores.items()},
+            by_tokenization_of=self.slicing.title(self.slice),
+            findings=find_alarms(ledger.counts, self.test.difference),
+            entries=tuple(map(self._describe_entry, listed)),
+            entries_left_out={RIGHT: len(self.slicing.entries(self.slice)) - len(listed)},
+        )
 
     def csv(self) -> str:
         """The entries as CSV, one line each."""
-        # Start from the JSON values, and flatten nested values to one text per cell.
+        # Nested values are flattened to one text per cell.
         rows: list[Sequence[Any]] = [COLUMNS]
-        for entry in map(self._entry, self.entries):
-            row = dict(entry)
-            for side in ("first", "second"):
-                row[side], row[f"{side} error"] = entry[side]["said"], entry[side]["error"]
-            for tokenization, claim in entry["tokenizations"].items():
-                row[label_tokenization(tokenization)] = claim["said"]
-            words = [f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]]
-            row["outvoted"] = (entry["vote"] or {"line": ""})["line"]
-            row["words"] = " | ".join(words)
-            row["made of"] = " | ".join(entry["made_of"])
-            row["tags"] = ", ".join(entry["tags"])
+        for entry in map(self._describe_entry, self.entries):
+            words = [f"{' '.join(one.before)} → {' '.join(one.after)}" for one in entry.words]
+            row = {
+                **vars(entry),
+                "first": entry.first.predicted,
+                "first error": entry.first.error,
+                "second": entry.second.predicted,
+                "second error": entry.second.error,
+                "outvoted": entry.vote.line if entry.vote else "",
+                "words": " | ".join(words),
+                "made of": " | ".join(entry.made_of),
+                "tags": ", ".join(entry.tags),
+            }
+            for tokenization, claim in entry.tokenizations.items():
+                row[label_tokenization(tokenization)] = claim.predicted
             rows.append([row.get(name, "") for name in COLUMNS])
         return format_csv(rows)
 
@@ -169,31 +239,25 @@ class Report:
         ]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
         scores, difference = summarize_comparison(self.test, self.slicing.metric)
+        findings = find_alarms(counts, self.test.difference)
+        why = "".join(f"<p>{escape(finding.sentence)}</p>" for finding in findings)
         return (
-            f"{error_html.render_counts(cards)}<p><b>{escape(scores)}</b>, {escape(difference)}.</p>"
+            f"{error_html.render_counts(cards)}<p><b>{escape(scores)}</b>, {escape(difference)}.</p>{why}"
             f"<p>{escape(self.definition)}.</p><p>{escape(alarms)}</p>"
         )
 
     def _render_tables(self) -> str:
         parts = [
             "<h2>Where the change comes from</h2>",
-            error_html.render_table(SLICE_HEADER, format_slices(self.slicing.scores())),
+            error_html.render_table(Table("", SLICES, self.slicing.scores())),
         ]
         # Empty if neither run has two tokenizations.
         if scores := self.slicing.by_tokenization(self.slice):
             title = f"Scores by tokenization: {self.slicing.title(self.slice)}"
-            parts += [
-                f"<h2>{escape(title)}</h2>",
-                error_html.render_table(("", *scores), format_tokenization_scores(scores)),
-            ]
-        kinds = [
-            (kind, f"{n['first']:,}", f"{n['second']:,}")
-            for kind, n in self.slicing.ledger.kinds.items()
-        ]
-        parts += [
-            "<h2>Kinds of errors</h2>",
-            error_html.render_table(("kind", "baseline", "compared"), kinds),
-        ]
+            table = build_tokenization_table(title, scores)
+            parts += [f"<h2>{escape(title)}</h2>", error_html.render_table(table)]
+        kinds = error_html.render_table(Table("", KINDS, self.slicing.ledger.kinds))
+        parts += ["<h2>Kinds of errors</h2>", kinds]
         return "".join(parts)
 
     def _render_words(self, progress: Progress) -> str:
@@ -230,52 +294,56 @@ class Report:
             text += f" Not searched: corpus, {self.why_no_corpus}."
         return text
 
-    def _entry(self, entry: Entry) -> dict[str, Any]:
-        """Return an entry as JSON values."""
+    def _describe_entry(self, entry: Entry) -> ListedEntry:
+        """Return an entry as a value."""
         ledger = self.slicing.ledger
         words = words_of_entry(ledger, entry, self.slicing.words)
         note, tags = self.notes.get(entry.id, ("", ()))
         gold = "" if entry.alarm else entry.unit.text or entry.unit.label
-        vote_values = {}
-        if vote := ledger.vote(entry):
-            vote_values = {
-                "at": vote.at,
-                "said": dict(vote.predicted),
-                "margins": dict(vote.margins),
-                "outvoted": list(vote.outvoted),
-                "line": vote.line,
-            }
-        return {
-            "id": entry.id,
-            "where": ledger.title_of(entry),
-            "example": entry.place + 1,
-            "fate": entry.outcome,
-            "event": entry.event,
-            "label": entry.unit.label,
-            "gold": gold,
-            "first": _claim_to_dict(entry.first),
-            "second": _claim_to_dict(entry.second),
-            "tokenizations": {
-                name: _claim_to_dict(one) for name, one in entry.by_tokenization.items()
-            },
-            "vote": vote_values or None,
-            "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
-            "made_of": list(describe_new_tokens(words, self.slicing.words)),
-            "note": note,
-            "tags": list(tags),
-        }
+        claims = {name: _describe_claim(one) for name, one in entry.by_tokenization.items()}
+        return ListedEntry(
+            id=entry.id,
+            where=ledger.title_of(entry),
+            example=entry.place + 1,
+            outcome=entry.outcome,
+            event=entry.event,
+            label=entry.unit.label,
+            gold=gold,
+            first=_describe_claim(entry.first),
+            second=_describe_claim(entry.second),
+            tokenizations=claims,
+            vote=_describe_vote(ledger.vote(entry)),
+            words=tuple(word for word in words if word.changed or len(words) <= MAX_WORDS),
+            made_of=tuple(describe_new_tokens(words, self.slicing.words)),
+            note=note,
+            tags=tuple(tags),
+        )
 
 
-def _claim_to_dict(claim: Claim) -> dict[str, str]:
-    return {"said": format_claim(claim), "error": claim.error}
+def _describe_vote(vote: Vote | None) -> ListedVote | None:
+    if vote is None:
+        return None
+    return ListedVote(vote.at, vote.predicted, vote.margins, vote.outvoted, vote.line)
 
 
-SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")
+def _describe_claim(claim: Claim) -> ListedClaim:
+    return ListedClaim(format_claim(claim), claim.error)
+
+
+MAX_WORDS = 12  # of an entry; of one with more, only the changed words are listed
+KINDS = (
+    Column("kind", "Kind of error"),
+    Column("first", "Baseline", "Number of errors.", "number"),
+    Column("second", "Compared", "Number of errors.", "number"),
+)
+OUTCOME_COLUMNS = tuple(
+    Column(name, name.capitalize(), OUTCOME_NOTES[name], "number") for name in OUTCOMES
+)
 COLUMNS = (
     "id",
     "where",
     "example",
-    "fate",
+    "outcome",
     "event",
     "label",
     "gold",
@@ -323,24 +391,39 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
     return f"{metric} {format_fraction(test.a)} → {format_fraction(test.b)}", difference
 
 
-def format_slices(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
-    """Format slice scores as the cells of a table; a small number of units is marked."""
-    rows: list[tuple[str, ...]] = []
-    for one in slices:
-        n = count(one.n)
-        if one.is_small:
-            n += ": too few"
-        points = format_points(one.difference) or "–"
-        rows.append((one.title, n, points, f"{count(one.fixed)} : {count(one.broken)}"))
-    return rows
+def find_alarms(counts: Mapping[str, int], difference: float) -> tuple[Finding, ...]:
+    """Explain why a score rises although more entries are broken than fixed, or the opposite, by the
+    false alarms removed and added; () if there is nothing to explain or they do not explain it.
+
+    counts: entries by outcome. difference: score of the compared run minus that of the baseline.
+    """
+    gained = counts[FIXED] - counts[BROKEN]
+    fewer_alarms = counts[REMOVED] - counts[ADDED]
+    is_against = gained * difference < 0
+    if not is_against or fewer_alarms * difference <= 0:
+        return ()
+    code, direction, change = "fewer-alarms", "rises", "fewer"
+    if difference < 0:
+        code, direction, change = "more-alarms", "falls", "more"
+    sentence = (
+        f"The score {direction} with {count(counts[FIXED])} fixed and {count(counts[BROKEN])} broken,"
+        f" because there are {change} false alarms:"
+        f" {count(counts[REMOVED])} removed, {count(counts[ADDED])} added."
+    )
+    return (Finding(code, sentence),)
 
 
-def format_tokenization_scores(by_tokenization: Mapping[str, Score]) -> list[tuple[str, ...]]:
-    """Format every metric under each tokenization."""
-    scores = [score.values for score in by_tokenization.values()]
-    rows = []
-    for name in (scores or [{}])[0]:
-        rows.append(
-            (format_metric_name(name), *(format_fraction(values[name]) for values in scores))
-        )
-    return rows
+def build_tokenization_table(title: str, by_tokenization: Mapping[str, Score]) -> Table:
+    """Return every metric under each tokenization as a table."""
+    metrics = dict.fromkeys(name for one in by_tokenization.values() for name in one.values)
+    rows = [
+        {
+            "metric": format_metric_name(metric),
+            **{name: one.values[metric] for name, one in by_tokenization.items()},
+        }
+        for metric in metrics
+    ]
+    columns = [
+        Column(name, label_tokenization(name), format="fraction") for name in by_tokenization
+    ]
+    return Table(title, (Column("metric", "Metric"), *columns), rows)

@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from vocadapt.analysis.errors.ledger import BROKEN, FIXED, OUTCOMES, Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
 from vocadapt.errors import InputError
 from vocadapt.report.formats import format_metric_name
+from vocadapt.report.table import Column
 from vocadapt.settings import check_settings, setting
 from vocadapt.training.examples.examples import Prediction
 from vocadapt.training.scoring.counts import Items, Rules, Score, Scorer, Tally, count_items
@@ -22,6 +22,14 @@ from vocadapt.training.tasks.kinds.judgment import Unit
 
 ALL, REST = "all", "rest"
 MIN_UNITS = 30  # units of a slice; the difference of a smaller one is not to be relied on
+
+COLUMNS = (
+    Column("title", "Slice", "Gold units with this property."),
+    Column("n", "Units", "Number of gold units.", "number"),
+    Column("difference", "Δ points", "Score of the compared side minus baseline.", "points"),
+    Column("fixed", "Fixed : broken", "Gold units.", "number", beside="broken", between=" : "),
+    Column("remark", "Remark"),
+)
 
 
 @dataclass(frozen=True)
@@ -163,7 +171,8 @@ class OwnSlice:
 class SliceScore:
     """One slice of a ledger: number of gold units, scores of both sides, units fixed and broken.
 
-    `first` and `second` are fractions, None if there is nothing to score.
+    `first` and `second` are fractions, None if there is nothing to score; `difference` is that of the
+    second side.
     """
 
     name: str
@@ -171,6 +180,7 @@ class SliceScore:
     n: int
     first: float | None
     second: float | None
+    difference: float | None
     fixed: int
     broken: int
 
@@ -180,24 +190,9 @@ class SliceScore:
         return 0 < self.n < MIN_UNITS
 
     @property
-    def difference(self) -> float | None:
-        """Score of the second side minus score of the first."""
-        if self.first is None or self.second is None:
-            return None
-        return self.second - self.first
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "slice": self.name,
-            "title": self.title,
-            "n": self.n,
-            "first": self.first,
-            "second": self.second,
-            "difference": self.difference,
-            "fixed": self.fixed,
-            "broken": self.broken,
-        }
+    def remark(self) -> str:
+        """Remark on a small slice."""
+        return "too few units" if self.is_small else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,14 +345,16 @@ class Slicing:
         for side in (self.ledger.first, self.ledger.second):
             score = self._score_predictions(name, side.predictions)
             values.append(None if score is None else score.value)
+        first, second = values
         return SliceScore(
-            name,
-            self.title(name),
-            len(outcomes),
-            values[0],
-            values[1],
-            outcomes.count(FIXED),
-            outcomes.count(BROKEN),
+            name=name,
+            title=self.title(name),
+            n=len(outcomes),
+            first=first,
+            second=second,
+            difference=None if first is None or second is None else second - first,
+            fixed=outcomes.count(FIXED),
+            broken=outcomes.count(BROKEN),
         )
 
     def _score_predictions(self, name: str, predictions: Sequence[Prediction]) -> Score | None:

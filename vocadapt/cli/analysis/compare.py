@@ -4,15 +4,22 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast
 
 from vocadapt.analysis.errors.ledger import ALARMS, OutcomeCounts, count_outcomes
-from vocadapt.analysis.errors.report import Report, format_tokenization_scores
+from vocadapt.analysis.errors.report import (
+    KINDS,
+    OUTCOME_COLUMNS,
+    ErrorAnalysis,
+    Report,
+    build_tokenization_table,
+    summarize_comparison,
+)
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings
-from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
+from vocadapt.analysis.errors.slicing import COLUMNS as SLICE_COLUMNS
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
-from vocadapt.cli.tables import format_number, format_table
+from vocadapt.cli.tables import format_number
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
@@ -21,107 +28,31 @@ from vocadapt.lab.steps.command_lines import PROGRAM
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
 from vocadapt.lab.workspace.notes import load_notes
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.report.formats import format_points
+from vocadapt.report.table import Column, Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.training.finetune.tokenizations import CHOICES
 from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.uncertainty import Comparison, Draws
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
-Outcomes = TypedDict(
-    "Outcomes",
-    {"unit": str, "fixed": int, "broken": int, "both wrong": int, "both right": int},
-)
 
-
-class ErrorsOfKind(TypedDict):
-    """Numbers of errors of a kind on both sides."""
-
-    first: int
-    second: int
-
-
-class SliceAnswer(TypedDict):
-    """A slice of n units: both scores, their difference, fixed and broken units."""
-
-    slice: str
-    title: str
-    n: int
-    first: float | None
-    second: float | None
-    difference: float | None
-    fixed: int
-    broken: int
-
-
-class Claim(TypedDict):
-    """What was predicted, and its kind of error ("" for none)."""
-
-    said: str
-    error: str
-
-
-class VoteAnswer(TypedDict):
-    """A disagreement of the tokenizations, and which of them the pooled prediction overrules."""
-
-    at: str
-    said: dict[str, str]
-    margins: dict[str, float]
-    outvoted: list[str]
-    line: str
-
-
-class EntryAnswer(TypedDict):
-    """A unit that is not right on both sides."""
-
-    id: str
-    where: str
-    example: int
-    fate: str
-    event: str
-    label: str
-    gold: str
-    first: Claim
-    second: Claim
-    tokenizations: dict[str, Claim]
-    vote: VoteAnswer | None
-    words: list[TokenizedWord]
-    made_of: list[str]
-    note: str
-    tags: list[str]
-
-
-class LedgerAnswer(TypedDict):
-    """Counts of outcomes, slices, scores by tokenization (`by_tokenization`), and the entries."""
-
-    first: str
-    second: str
-    kind: str
-    slice: str
-    definition: str
-    counts: dict[str, int]
-    by_label: dict[str, dict[str, int]]
-    kinds: dict[str, ErrorsOfKind]
-    slices: list[SliceAnswer]
-    by_tokenization: dict[str, dict[str, float]]
-    by_tokenization_of: str
-    entries: list[EntryAnswer]
-    entries_left_out: dict[str, int]
-
-
-class CompareAnswer(TypedDict):
-    """Two runs or predictions: paired test (b minus a), outcomes, ledger of errors, written files."""
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Two runs or predictions: paired test (b minus a), outcomes, ledger of errors, and the written
+    files.
+    """
 
     a: str
     b: str
-    tokenizations: list[str]
+    tokenizations: tuple[str, ...]
     test: Comparison
-    fates: list[Outcomes]
-    ledger: LedgerAnswer
-    html: NotRequired[str]
-    csv: NotRequired[str]
+    outcomes: tuple[OutcomeCounts, ...]
+    ledger: ErrorAnalysis
+    html: Path | None
+    csv: Path | None
 
 
-def _compare(options: Options) -> Answer[CompareAnswer]:
+def _compare(options: Options) -> Answer[ComparedRuns]:
     # 1. The runs to compare, and the output files.
     settings = read_settings(options, SliceSettings)
     chosen = options.slice
@@ -167,16 +98,18 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
             content = report.csv()
         with open_file_draft(file) as draft:
             draft.write_text(content, encoding="utf-8", errors="replace")
-    answer = {
-        "a": found.spec.first,
-        "b": found.spec.second,
-        "tokenizations": list(found.tokenizations),
-        "test": found.test,
-        "fates": [each.to_dict() for each in counted],
-        "ledger": report.to_dict(),
-        **{name: str(file) for name, file in files.items()},
-    }
-    return Answer(cast(CompareAnswer, answer), _render(found, counted, report))
+    analysis = report.build_analysis()
+    answer = ComparedRuns(
+        a=found.spec.first,
+        b=found.spec.second,
+        tokenizations=found.tokenizations,
+        test=found.test,
+        outcomes=counted,
+        ledger=analysis,
+        html=files.get("html"),
+        csv=files.get("csv"),
+    )
+    return Answer(answer, _render(found, counted, report, analysis))
 
 
 def _read_pair(options: Options) -> PairSpec:
@@ -230,62 +163,45 @@ def _choose_files(options: Options) -> dict[str, Path]:
     return files
 
 
-def _render(found: RunPair, counted: Sequence[OutcomeCounts], report: Report) -> str:
+def _render(
+    found: RunPair, counted: Sequence[OutcomeCounts], report: Report, analysis: ErrorAnalysis
+) -> str:
     # 1. The test, and the outcomes in each unit.
-    ledger = report.slicing.ledger
+    units = [{"unit": each.unit, **each.counts} for each in counted]
     parts = [
         _describe_test(found.test, found.tokenizations),
         f"{report.definition}.",
-        format_table(
-            ("unit", *counted[0].counts), [(each.unit, *each.counts.values()) for each in counted]
-        ),
+        *(finding.sentence for finding in analysis.findings),
+        write_terminal(Table("", (Column("unit", "Unit"), *OUTCOME_COLUMNS), units)),
     ]
 
     # 2. Kinds of errors, and slices.
-    if any(ledger.counts[name] for name in ALARMS):
-        parts.append(", ".join(f"{name} {ledger.counts[name]:,}" for name in ALARMS))
-    kinds = [(kind, own["first"], own["second"]) for kind, own in ledger.kinds.items()]
-    if kinds:
-        parts.append(format_table(("kind of error", "first", "second"), kinds))
-    rows = []
-    for one in report.slicing.scores():
-        rows.append(
-            (
-                one.title,
-                one.n,
-                format_points(one.difference) or "–",
-                f"{one.fixed:,} : {one.broken:,}",
-            )
-        )
-    parts.append(format_table(("slice", "n", "Δ points", "fixed : broken"), rows))
+    if any(analysis.counts[name] for name in ALARMS):
+        parts.append(", ".join(f"{name} {analysis.counts[name]:,}" for name in ALARMS))
+    if analysis.kinds:
+        parts.append(write_terminal(Table("", KINDS, analysis.kinds)))
+    parts.append(write_terminal(Table("", SLICE_COLUMNS, analysis.slices)))
 
     # 3. The chosen slice.
     if by_tokenization := report.slicing.by_tokenization(report.slice):
-        title = f"which tokenization was right: {report.slicing.title(report.slice)}"
-        parts.append(
-            format_table((title, *by_tokenization), format_tokenization_scores(by_tokenization))
-        )
+        title = f"Scores by tokenization: {analysis.by_tokenization_of}"
+        parts.append(write_terminal(build_tokenization_table(title, by_tokenization)))
     if report.slice != ALL:
         title = report.slicing.scores([report.slice])[0].title
-        parts.append(f"Listed: {len(report.entries):,} entries of the slice {title!r}.")
+        parts.append(f"Listed: {len(analysis.entries):,} entries of the slice {title!r}.")
     return "\n\n".join(parts)
 
 
 def _describe_test(test: Comparison, tokenizations: tuple[str, str]) -> str:
-    mcnemar = (
-        "" if test.p_mcnemar is None else f", exact McNemar p = {format_number(test.p_mcnemar)}"
-    )
-    sides = []
-    for score, tokenization in zip((test.a, test.b), tokenizations, strict=True):
-        side = format_number(score)
-        if tokenization:
-            side += f" ({tokenization})"
-        sides.append(side)
+    scores, difference = summarize_comparison(test, f"{test.scorer}:")
+    if any(tokenizations):
+        scores += f" ({' → '.join(tokenizations)})"
+    mcnemar = ""
+    if test.p_mcnemar is not None:
+        mcnemar = f"; exact McNemar p = {format_number(test.p_mcnemar)}"
     return (
-        f"{test.scorer}: {' → '.join(sides)}, difference"
-        f" {test.difference:+.4f} ({test.interval.describe('{:+.4f}'.format)})\n"
-        f"approximate randomization over {test.units:,} units, {test.rounds:,} resamples:"
-        f" p = {format_number(test.p_randomisation)}{mcnemar}"
+        f"{scores}, {difference}\n"
+        f"approximate randomization over {test.units:,} units, {test.rounds:,} resamples{mcnemar}"
     )
 
 

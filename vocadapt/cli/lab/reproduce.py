@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -19,25 +18,32 @@ from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.published.imports import import_values
 from vocadapt.lab.experiments.published.materials import Materials
-from vocadapt.lab.experiments.published.plan import TablePlan, plan_table
-from vocadapt.lab.experiments.published.reproduce import Reproduction, reproduce
+from vocadapt.lab.experiments.published.plan import COLUMNS as PLAN_COLUMNS
+from vocadapt.lab.experiments.published.plan import PlannedTable, TablePlan, plan_table
+from vocadapt.lab.experiments.published.reproduce import (
+    COLUMNS,
+    ReproducedTable,
+    Reproduction,
+    reproduce,
+)
 from vocadapt.lab.experiments.published.trainings import SCALES, STUDY
 from vocadapt.lab.experiments.studies.places import check_place
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import part
-from vocadapt.published.comparison import Comparison
+from vocadapt.published.comparison import build_comparison_table
 from vocadapt.published.coverage import compute_gaps
 from vocadapt.published.reader import find_table, load_tables
 from vocadapt.published.tables import PublishedTable
+from vocadapt.report.table import Table
+from vocadapt.report.terminal import write_terminal
 
 ALL = "all"
 MANY_CELLS = 40  # a table with more is long
-COLUMNS = ("row", "column", "published", "ours", "difference", "note")
-PLAN_COLUMNS = ("table", "cells", "published", "computable", "hours", "is computed by")
 
 
-class ImportAnswer(TypedDict):
+@dataclass(frozen=True)
+class ImportAnswer:
     """Published values that were imported for a table, of those that are known to it."""
 
     table: str
@@ -47,68 +53,21 @@ class ImportAnswer(TypedDict):
     label: str
 
 
-class TablePlanAnswer(TypedDict):
-    """Which cells of a table can be computed here, what the others need, and hours of training."""
-
-    table: str
-    title: str
-    source: str
-    where: str
-    cells: int
-    published: int
-    computable: int
-    method: str
-    study: Any
-    hours: float
-    trainings: int
-    refusal: str
-    needs: list[str]
-    command: str
-
-
-class PlansAnswer(TypedDict):
+@dataclass(frozen=True)
+class PlansAnswer:
     """The published tables."""
 
-    tables: list[TablePlanAnswer]
+    tables: tuple[PlannedTable, ...]
 
 
-class CellAnswer(TypedDict):
-    """A cell: published value, ours, their difference, and why not if they cannot be compared."""
-
-    row: str
-    column: str
-    published: float | str | None
-    ours: float | str | None
-    difference: float | None
-    equal: bool | None
-    sd: float | None
-    n: int
-    why: str
-    imported: str
-    remark: str
-    comparable: bool
-
-
-class TableAnswer(TablePlanAnswer):
-    """A table that was reproduced."""
-
-    state: str
-    computed: int
-    comparable: int
-    failed: int
-    collapsed: int
-    script: str
-    seconds: float
-    rows: list[CellAnswer]
-
-
-class ReproduceAnswer(TypedDict):
+@dataclass(frozen=True)
+class ReproduceAnswer:
     """The tables that were reproduced."""
 
     scale: str
-    out: str
+    out: Path
     seconds: float
-    tables: list[TableAnswer]
+    tables: tuple[ReproducedTable, ...]
 
 
 def _reproduce(
@@ -162,9 +121,9 @@ def _import(options: Options) -> Answer[ImportAnswer]:
     (name,) = options.tables
     workspace = Workspace(Path(options.workspace))
     values = import_values(name, Path(options.imported), workspace, options.who or "")
-    answer = {"table": name, "imported": len(values.values), "known": values.known}
-    whole = {**answer, "sha256": values.sha256, "label": values.label}
-    return Answer(cast(ImportAnswer, whole), format_facts(answer))
+    answer = ImportAnswer(name, len(values.values), values.known, values.sha256, values.label)
+    facts = {"table": name, "imported": answer.imported, "known": answer.known}
+    return Answer(answer, format_facts(facts))
 
 
 def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAnswer]:
@@ -174,63 +133,25 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAns
         plan_table(table, materials, SCALES[options.scale], root, place.workers)
         for table in load_tables().values()
     ]
-    rows = [
-        (
-            plan.table.id,
-            plan.cells,
-            plan.published,
-            plan.computable,
-            _format_hours(plan),
-            plan.about,
-        )
-        for plan in plans
-    ]
+    described = tuple(plan.describe() for plan in plans)
     missing = [
         f"{plan.table.id}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs
     ]
     text = "\n\n".join(
         [
-            format_table(PLAN_COLUMNS, rows),
+            write_terminal(Table("", PLAN_COLUMNS, described)),
             "Why the other cells are not computed (first reason; reproduce TABLE lists all):\n"
             + "\n".join(missing),
             f"Hours of training at scale {options.scale}: {SCALES[options.scale].about}."
             " python -m vocadapt reproduce TABLE runs one, and shows published, ours, difference.",
         ]
     )
-    described = [_describe_plan(plan) for plan in plans]
-    return Answer({"tables": cast(list[TablePlanAnswer], described)}, text)
-
-
-def _format_hours(plan: TablePlan) -> str:
-    if not plan.hours:
-        return "–"
-    mark = ", not started" if plan.refusal else ""
-    return f"{plan.hours:.2f}{mark}"
+    return Answer(PlansAnswer(described), text)
 
 
 def _count_more(plan: TablePlan) -> str:
     more = len(plan.needs) - 1
     return f"; and {more:,} more" if more else ""
-
-
-def _describe_plan(plan: TablePlan) -> dict[str, Any]:
-    table = plan.table
-    return {
-        "table": table.id,
-        "title": table.title,
-        "source": table.source.citation,
-        "where": table.where,
-        "cells": plan.cells,
-        "published": plan.published,
-        "computable": plan.computable,
-        "method": plan.about,
-        "study": table.study,
-        "hours": plan.hours,
-        "trainings": plan.trainings,
-        "refusal": plan.refusal,
-        "needs": list(plan.needs),
-        "command": plan.command,
-    }
 
 
 def _run(
@@ -244,35 +165,12 @@ def _run(
         )
         scale = SCALES[options.scale]
         done.append(reproduce(table, materials, scale, root, place, progress))
-    answer = {
-        "scale": options.scale,
-        "out": str(root),
-        "seconds": sum(one.seconds for one in done),
-        "tables": [_describe(one) for one in done],
-    }
+    described = tuple(one.describe() for one in done)
+    text = write_terminal(Table("", COLUMNS, described))
     if len(done) == 1:
         text = _render(done[0])
-    else:
-        text = _summarize(done)
-    return Answer(cast(ReproduceAnswer, answer), text, int(any(one.failed for one in done)))
-
-
-def _describe(one: Reproduction) -> dict[str, Any]:
-    cells = [
-        {"row": row, "column": column, **asdict(compared), "comparable": compared.is_comparable}
-        for (row, column), compared in one.comparisons.items()
-    ]
-    return {
-        **_describe_plan(one.plan),
-        "state": one.why or "computed",
-        "computed": one.computed,
-        "comparable": one.comparable,
-        "failed": one.failed,
-        "collapsed": one.collapsed,
-        "script": one.script,
-        "seconds": one.seconds,
-        "rows": cells,
-    }
+    answer = ReproduceAnswer(options.scale, root, sum(one.seconds for one in done), described)
+    return Answer(answer, text, int(any(one.failed for one in done)))
 
 
 def _render(one: Reproduction) -> str:
@@ -293,11 +191,7 @@ def _render(one: Reproduction) -> str:
     if len(shown) > MANY_CELLS:
         shown = {place: own for place, own in shown.items() if own.ours is not None}
         others.update(own.why for own in one.comparisons.values() if own.ours is None)
-    rows = []
-    for (row, column), own in shown.items():
-        cell = table.grid[row, column]
-        published, note = cell.format_value() or "–", own.why or own.remark
-        rows.append((row, column, published, _format(own.ours), _format_change(own), note))
+    compared = build_comparison_table((table.grid[place], "", own) for place, own in shown.items())
     units = dict.fromkeys(cell.facts.unit for cell in table.cells)
     notes = [f"Units of published and ours: {', '.join(units)}."]
     notes += [f"Note: {note}." for note in table.notes]
@@ -305,7 +199,7 @@ def _render(one: Reproduction) -> str:
         notes.append(f"Note: {one.collapsed:,} cells have collapsed runs.")
     notes += _format_gaps(one)
     missing = [f"{number:,} cells {reason}" for reason, number in others.most_common()]
-    parts = [head, format_table(COLUMNS, rows), "\n".join(notes), "\n".join(missing)]
+    parts = [head, write_terminal(compared), "\n".join(notes), "\n".join(missing)]
     return "\n\n".join(filter(None, [*parts, format_facts(facts)]))
 
 
@@ -333,34 +227,6 @@ def _format_published(table: PublishedTable) -> str:
         cells = [table.grid.get((row, column)) for column in table.column_names]
         rows.append((row, *("" if cell is None else cell.format_value() or "–" for cell in cells)))
     return format_table(("", *table.column_names), rows)
-
-
-def _summarize(done: Sequence[Reproduction]) -> str:
-    rows = [
-        (
-            one.table.id,
-            one.computed,
-            len(one.comparisons),
-            one.comparable,
-            f"{one.seconds:.1f}",
-            one.why or "computed",
-        )
-        for one in done
-    ]
-    header = ("table", "computed", "of", "comparable", "seconds", "state")
-    return format_table(header, rows)
-
-
-def _format(value: float | str | None) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    return value or "–"
-
-
-def _format_change(compared: Comparison) -> str:
-    if compared.equal is not None:
-        return "equal" if compared.equal else "different"
-    return "" if compared.difference is None else f"{compared.difference:+.2f}"
 
 
 REPRODUCE = Command(

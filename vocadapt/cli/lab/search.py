@@ -23,7 +23,7 @@ from vocadapt.cli.options import (
     model_options,
     run_and_report,
 )
-from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.cli.tables import format_facts, format_number
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
@@ -36,11 +36,18 @@ from vocadapt.lab.experiments.search.step import (
     SeedsStep,
     format_settings,
 )
+from vocadapt.lab.experiments.search.tables import (
+    IMPORTANCE,
+    build_seed_table,
+    build_trial_table,
+)
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.inputs.tasks import find_task
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.table import Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
@@ -49,6 +56,7 @@ from vocadapt.training.finetune.settings import (
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
 
+ABOUT_IMPORTANCE = "Fraction of the variance of the dev scores; fANOVA, trials done."
 SHOWN_TRIALS = 20  # rows of the table of trials; the JSON holds all
 # Settings of a fine-tuning that are not options of a search: seeds are an axis of each trial.
 OTHER = ("finetune", "kind", "seeds", "weights")
@@ -99,16 +107,15 @@ def _search(options: Options) -> Answer[SearchAnswer]:
         f"{numbers['trials']:,} trials: {counts}; {numbers['settings']:,}{of} tried;"
         f" space: {numbers['space_source']}"
     )
-    rows = [(key, f"{value:.0%}") for key, value in numbers["importance"].items()]
+    rows = [{"setting": key, "importance": value} for key, value in numbers["importance"].items()]
     importance = "Importance of each setting: too few trials are done."
     if rows:
-        table = format_table(("setting", "importance"), rows)
-        importance = f"{table}\n(fraction of the variance of the dev scores; fANOVA, trials done)"
-    trials = [_describe_trial(row) for row in _select_shown(numbers["rows"])]
-    shown = format_table(("trial", "state", "mean", "sd", "n", "settings"), trials)
+        importance = write_terminal(Table("", IMPORTANCE, rows, (ABOUT_IMPORTANCE,)))
+    trials = build_trial_table(numbers["rows"], numbers["metric"])
     note = ""
-    if len(trials) < len(numbers["rows"]):
-        note = f"The {len(trials)} best of {len(numbers['rows']):,} trials; --json lists all.\n\n"
+    if len(trials.rows) > SHOWN_TRIALS:
+        note = f"The {SHOWN_TRIALS} best of {len(trials.rows):,} trials; --json lists all.\n\n"
+    shown = write_terminal(trials.take(SHOWN_TRIALS))
     parts = ["\n".join(lines), importance, f"{note}{shown}", numbers["thesis"], numbers["note"]]
     if numbers["command"]:
         parts.append(numbers["command"])
@@ -126,17 +133,12 @@ def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
     )
     answer = _run(settings, inputs, options)
     numbers = answer.json["numbers"]
-    heads = ("epoch", *(f"seed {seed}" for seed in numbers["seeds"]), "mean", "sd", "n")
-    rows = [
-        (row["epoch"], *row["scores"], row["mean"], row["sd"], row["n"]) for row in numbers["rows"]
-    ]
-    lines = [format_table(heads, rows)]
+    lines = [write_terminal(build_seed_table(numbers))]
     for seed in numbers["collapsed"]:
         lines.append(f"Seed {seed} collapsed: never better than the majority baseline on dev.")
     for failure in numbers["failures"]:
         lines.append(f"{failure['name']} failed: {failure['problem']}")
-    about = f"{numbers['metric']} on dev of {numbers['task']} after each epoch."
-    text = "\n\n".join([about, "\n".join(lines), answer.text])
+    text = "\n\n".join(["\n".join(lines), answer.text])
     return replace(answer, text=text, exit=int(bool(numbers["failures"])))
 
 
@@ -164,19 +166,6 @@ def _read_training(options: Options) -> tuple[FinetuneStep, dict[str, Any]]:
         inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
     given.pop("seeds", None)
     return FinetuneStep(tuning, **given), inputs
-
-
-def _select_shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the trials to show, best first; those without all seeds come last."""
-    ordered = sorted(rows, key=lambda row: (row["state"] != "done", -(row["mean"] or 0.0)))
-    return ordered[:SHOWN_TRIALS]
-
-
-def _describe_trial(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    about = format_settings(row["settings"])
-    if row["problem"]:
-        about = f"{about}: {row['problem']}"
-    return row["trial"], row["state"], row["mean"], row["sd"], row["n"], about
 
 
 def _format_mean(best: Mapping[str, Any]) -> str:

@@ -1,12 +1,11 @@
 """workspace rename, note, delete, trash, restore, empty-trash, copy, export, open."""
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option
-from vocadapt.cli.lab.artifact_list import format_time
-from vocadapt.cli.tables import format_table
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import (
@@ -18,6 +17,8 @@ from vocadapt.lab.housekeeping.copies import (
 )
 from vocadapt.lab.housekeeping.renames import find_id, list_dependents, rename
 from vocadapt.lab.housekeeping.trash import (
+    COLUMNS,
+    Deleted,
     delete_artifact,
     delete_job,
     empty_trash,
@@ -33,81 +34,83 @@ from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.records import list_outside_paths
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, is_name
 from vocadapt.report.formats import format_size
+from vocadapt.report.table import Table
+from vocadapt.report.terminal import write_terminal
 
 KIND_OF_SINGULAR = {singular: kind for kind, singular in ARTIFACTS.items()}  # model: models
 
 
-class RenameAnswer(TypedDict):
-    """The artifact or job under its new name, and the artifacts that were updated."""
+@dataclass(frozen=True)
+class RenameAnswer:
+    """An artifact or job, its new name, and the artifacts that were updated."""
 
     artifact: str
     name: str
-    updated: list[str]
+    updated: tuple[str, ...]
 
 
-class NoteAnswer(TypedDict):
-    """The item and its note ("" if it was removed)."""
+@dataclass(frozen=True)
+class NoteAnswer:
+    """An item and its note ("" if it was removed)."""
 
     item: str
     note: str
 
 
-class DeleteAnswer(TypedDict):
-    """The id in the trash, its size, and the artifacts that were made from it."""
+@dataclass(frozen=True)
+class DeleteAnswer:
+    """The id in the trash, the size, and the artifacts that were made from it."""
 
     id: str
     bytes: int
-    dependents: list[str]
+    dependents: tuple[str, ...]
 
 
-class TrashRow(TypedDict):
-    """Something in the trash: kind/name, time (UTC), size for people."""
-
-    id: str
-    item: str
-    deleted: str
-    size: str
-
-
-class TrashAnswer(TypedDict):
+@dataclass(frozen=True)
+class TrashAnswer:
     """The trash of a workspace."""
 
-    trash: list[TrashRow]
+    trash: tuple[Deleted, ...]
 
 
-class RestoreAnswer(TypedDict):
+@dataclass(frozen=True)
+class RestoreAnswer:
     """The item that was taken back."""
 
     item: str
 
 
-class EmptyAnswer(TypedDict):
+@dataclass(frozen=True)
+class EmptyAnswer:
     """How much was deleted for good."""
 
     bytes: int
     items: int
 
 
-class CopyAnswer(TypedDict):
+@dataclass(frozen=True)
+class CopyAnswer:
     """The folder of the new workspace, and the folders of the user's own that were left out."""
 
-    workspace: str
-    left_out: list[str]
+    workspace: Path
+    left_out: tuple[str, ...]
 
 
-class OpenAnswer(TypedDict):
-    """The folder of the new workspace, and the paths outside of it that its artifacts name."""
-
-    workspace: str
-    outside: list[str]
-
-
-class ExportAnswer(TypedDict):
+@dataclass(frozen=True)
+class ExportAnswer:
     """The zip file, the number of files in it, and the folders of the user's own that were left out."""
 
-    file: str
+    file: Path
     files: int
-    left_out: list[str]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OpenAnswer:
+    """The folder of the new workspace, and the paths outside of it that its artifacts name."""
+
+    workspace: Path
+    outside: tuple[Path, ...]
 
 
 def _open(options: Options) -> Workspace:
@@ -143,9 +146,7 @@ def _format_command(*arguments: object) -> str:
 def _rename(options: Options) -> Answer[RenameAnswer]:
     workspace = _open(options)
     item = _find(workspace, options.artifact)
-    updated: list[str] = []
-    if isinstance(item, Artifact):
-        updated = list(map(find_id, list_dependents(workspace, item)))
+    updated = _list_dependents(workspace, item)
     name = rename(workspace, item, options.name)
     # A job keeps its id: links and commands use it.
     id, shown = find_id(item), f"shown as {name}"
@@ -156,7 +157,7 @@ def _rename(options: Options) -> Answer[RenameAnswer]:
     text = f"{find_id(item)} is now {shown}."
     if updated:
         text += f" Made from it, and updated: {', '.join(updated)}."
-    return Answer({"artifact": id, "name": name, "updated": updated}, text)
+    return Answer(RenameAnswer(id, name, updated), text)
 
 
 def _note(options: Options) -> Answer[NoteAnswer]:
@@ -166,56 +167,50 @@ def _note(options: Options) -> Answer[NoteAnswer]:
     note, text = options.text.strip(), "The note is removed."
     if note:
         text = f"Noted on {id}."
-    return Answer({"item": id, "note": note}, text)
+    return Answer(NoteAnswer(id, note), text)
 
 
 def _delete(options: Options) -> Answer[DeleteAnswer]:
     workspace = _open(options)
     item = _find(workspace, options.artifact)
-    id, dependents = find_id(item), list[str]()
+    id, dependents = find_id(item), _list_dependents(workspace, item)
+    # What depends on the artifact is named before anything is deleted.
+    if dependents and not options.yes:
+        raise InputError(
+            f"Made from {id}: {', '.join(dependents)}. Without it they are out of"
+            " date, and some cannot be opened any more.",
+            "Add --yes to delete it all the same.",
+        )
     if isinstance(item, Job):
         deleted = delete_job(workspace, item)
     else:
-        # What depends on the artifact is named before anything is deleted.
-        dependents = list(map(find_id, list_dependents(workspace, item)))
-        if dependents and not options.yes:
-            raise InputError(
-                f"Made from {id}: {', '.join(dependents)}. Without it they are out of"
-                " date, and some cannot be opened any more.",
-                "Add --yes to delete it all the same.",
-            )
         deleted = delete_artifact(workspace, item)
     command = _format_command("workspace", "restore", deleted.id, "--workspace", workspace.root)
-    size = format_size(deleted.size)
+    size = format_size(deleted.bytes)
     text = f"{id} is in the trash as {deleted.id} ({size}). Take it back: {command}"
-    return Answer({"id": deleted.id, "bytes": deleted.size, "dependents": dependents}, text)
+    return Answer(DeleteAnswer(deleted.id, deleted.bytes, dependents), text)
+
+
+def _list_dependents(workspace: Workspace, item: Artifact | Job) -> tuple[str, ...]:
+    """Return the ids of the artifacts that were made from an artifact; () for a job."""
+    if isinstance(item, Job):
+        return ()
+    return tuple(map(find_id, list_dependents(workspace, item)))
 
 
 def _trash(options: Options) -> Answer[TrashAnswer]:
-    workspace = _open(options)
-    entries = list_trash(workspace)
-    header = ("id", "item", "deleted", "size")
-    rows = [
-        (
-            one.id,
-            f"{one.kind}/{one.name}",
-            format_time(one.deleted),
-            format_size(one.size),
-        )
-        for one in entries
-    ]
+    entries = tuple(list_trash(_open(options)))
     text = "The trash is empty."
-    if rows:
-        text = format_table(header, rows)
-    trash = [dict(zip(header, row, strict=True)) for row in rows]
-    return Answer({"trash": cast(list[TrashRow], trash)}, text)
+    if entries:
+        text = write_terminal(Table("", COLUMNS, entries))
+    return Answer(TrashAnswer(entries), text)
 
 
 def _restore(options: Options) -> Answer[RestoreAnswer]:
     workspace = _open(options)
     folder = restore(workspace, find_deleted(workspace, options.id), options.name or "")
     item = f"{folder.parent.name}/{folder.name}"
-    return Answer({"item": item}, f"{item} is back.")
+    return Answer(RestoreAnswer(item), f"{item} is back.")
 
 
 def _empty(options: Options) -> Answer[EmptyAnswer]:
@@ -225,16 +220,16 @@ def _empty(options: Options) -> Answer[EmptyAnswer]:
     if count:
         items = f"{count} item{'s' * (count > 1)}"
         text = f"Permanently deleted {items} from the trash ({format_size(freed)})."
-    return Answer({"bytes": freed, "items": count}, text)
+    return Answer(EmptyAnswer(freed, count), text)
 
 
 def _copy(options: Options) -> Answer[CopyAnswer]:
     workspace = _open(options)
     copy = copy_workspace(workspace, Path(options.out), options.progress)
     command = _format_command("app", "--workspace", copy.root)
-    own, left_out = _list_left_out(workspace)
-    text = f"Copied to {copy.root}, without {left_out}. Open it: {command}"
-    return Answer({"workspace": str(copy.root), "left_out": own}, text)
+    own = tuple(list_own_folders(workspace))
+    text = f"Copied to {copy.root}, without {_describe_left_out(own)}. Open it: {command}"
+    return Answer(CopyAnswer(copy.root, own), text)
 
 
 def _export(options: Options) -> Answer[ExportAnswer]:
@@ -243,31 +238,31 @@ def _export(options: Options) -> Answer[ExportAnswer]:
     files = export_workspace(workspace, target)
     size = format_size(target.stat().st_size)
     command = _format_command("workspace", "open", target, "--out", "DIR")
-    own, left_out = _list_left_out(workspace)
-    text = f"{files:,} files written to {target} ({size}), without {left_out}. Open it elsewhere: {command}"
-    return Answer({"file": str(target), "files": files, "left_out": own}, text)
+    own = tuple(list_own_folders(workspace))
+    text = (
+        f"{files:,} files written to {target} ({size}), without {_describe_left_out(own)}."
+        f" Open it elsewhere: {command}"
+    )
+    return Answer(ExportAnswer(target, files, own), text)
 
 
-def _list_left_out(workspace: Workspace) -> tuple[list[str], str]:
-    """Return the folders of the user's own that a copy leaves out, and all that it leaves out in
-    words.
-    """
-    own = list_own_folders(workspace)
+def _describe_left_out(own: Sequence[str]) -> str:
+    """Describe what a copy leaves out. own: folders of the user's own."""
     if not own:
-        return own, "jobs, uploads and trash"
-    return own, f"jobs, uploads, trash, and what vocadapt did not write: {', '.join(own)}"
+        return "jobs, uploads and trash"
+    return f"jobs, uploads, trash, and what vocadapt did not write: {', '.join(own)}"
 
 
 def _unpack(options: Options) -> Answer[OpenAnswer]:
     opened = open_export(Path(options.file), Path(options.out))
     command = _format_command("app", "--workspace", opened.root)
     text = f"Unpacked to {opened.root}. Open it: {command}"
-    outside = list(map(str, list_outside_paths(opened.root, list_files(opened))))
+    outside = tuple(list_outside_paths(opened.root, list_files(opened)))
     if outside:
-        listed = "\n".join(outside)
+        listed = "\n".join(map(str, outside))
         paths = f"{len(outside):,} path{'s' * (len(outside) != 1)}"
         text += f"\nIts artifacts name {paths} outside of it:\n{listed}"
-    return Answer({"workspace": str(opened.root), "outside": outside}, text)
+    return Answer(OpenAnswer(opened.root, outside), text)
 
 
 ITEM = option(

@@ -4,8 +4,9 @@ tasks list, card, download: the benchmarks of the papers.
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -38,13 +39,15 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import get_preset
+from vocadapt.report.table import Column, Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.training.examples.examples import name_fold
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, CardFile, cards, find_card
+from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, find_card
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.training.trained_parameters import describe_old_embeddings
@@ -303,66 +306,47 @@ ZERO_SHOT = Command(
 )
 
 
-class CardAnswer(TypedDict):
-    """The card of a benchmark; null for what is not known or does not apply."""
-
-    name: str
-    family: str
-    kind: str
-    about: str | None
-    version: str | None
-    labels: list[str] | None
-    sizes: Annotated[dict[str, dict[str, int]] | None, "of each split, by unit"]
-    scorer: str | None
-    negative: list[str] | None
-    metric: str | None
-    license: str | None
-    access: str
-    where: str | None
-    base: str | None
-    files: dict[str, CardFile] | None
-    folds: int | None
-    groups: list[str] | None
-    notes: list[str] | None
-    source: str | None
+COLUMNS = (
+    Column("name", "Name"),
+    Column("kind", "Kind"),
+    Column("scorer", "Score"),
+    Column("sizes", "Sizes", "Of each split.", "figure"),
+    Column("access", "Files", "free: tasks download fetches them."),
+)
 
 
-class DownloadAnswer(TypedDict):
+@dataclass(frozen=True)
+class DownloadAnswer:
     """The task that was written: examples of each split (of the first fold, if it has folds), and the
-    SHA-256 of each downloaded file.
+    SHA-256 of each downloaded file; folds and their examples are null without folds.
     """
 
-    out: str
+    out: Path
     seconds: float
-    manifest: str
+    manifest: Path
     task: str
     kind: str
     examples: dict[str, int]
-    folds: NotRequired[int]
-    by_fold: NotRequired[dict[str, list[int]]]
+    folds: int | None
+    by_fold: dict[str, list[int]] | None
     sha256: dict[str, str]
     findings: list[str]
 
 
-def _list(options: Options) -> Answer[list[CardAnswer]]:
+def _list(options: Options) -> Answer[list[Card]]:
     wanted = getattr(options, "kind", None)
-    shown, rows = [], []
-    for card in cards().values():
-        if wanted not in (None, card.kind):
-            continue
-        shown.append(card.to_dict())
-        access = "free"
-        if not card.free:
-            access = card.access
-        rows.append((card.name, card.kind, card.scorer, _format_sizes(card), access))
+    shown = [card for card in cards().values() if wanted in (None, card.kind)]
+    rows = []
+    for card in shown:
+        access = "free" if card.free else card.access
+        rows.append({**vars(card), "sizes": _format_sizes(card), "access": access})
     note = (
         "tasks card NAME shows its card; tasks download NAME --out DIR downloads a free benchmark."
     )
-    table = format_table(("name", "kind", "score", "sizes", "files"), rows)
-    return Answer(cast(list[CardAnswer], shown), f"{table}\n\n{note}")
+    return Answer(shown, write_terminal(Table("", COLUMNS, rows, (note,))))
 
 
-def _show_card(options: Options) -> Answer[CardAnswer]:
+def _show_card(options: Options) -> Answer[Card]:
     card = find_card(options.benchmark)
     # Some benchmarks may not be redistributed; the card describes how to get them.
     files = "available with tasks download"
@@ -388,7 +372,7 @@ def _show_card(options: Options) -> Answer[CardAnswer]:
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
     }
     return Answer(
-        cast(CardAnswer, card.to_dict()),
+        card,
         format_facts({name: value or UNKNOWN for name, value in values.items()}),
     )
 
@@ -412,7 +396,11 @@ def _download(options: Options) -> Answer[DownloadAnswer]:
         options.benchmark, folder, options.source, options.overwrite, options.progress
     )
     numbers = manifest.numbers
-    place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
+    place: dict[str, Any] = {
+        "out": folder,
+        "seconds": manifest.seconds,
+        "manifest": folder / MANIFEST,
+    }
     # The sizes of a task with folds are those of its first fold.
     facts: dict[str, Any] = {"task": task.name}
     for split, size in numbers["examples"].items():
@@ -423,10 +411,17 @@ def _download(options: Options) -> Answer[DownloadAnswer]:
                 " all of them)"
             )
     facts |= {f"note {i}": note for i, note in enumerate(numbers["findings"], start=1)}
-    return Answer(
-        cast(DownloadAnswer, {**place, "task": task.name, "kind": task.kind, **numbers}),
-        format_facts({**facts, **place}),
+    answer = DownloadAnswer(
+        **place,
+        task=task.name,
+        kind=task.kind,
+        examples=numbers["examples"],
+        folds=numbers.get("folds"),
+        by_fold=numbers.get("by_fold"),
+        sha256=numbers["sha256"],
+        findings=numbers["findings"],
     )
+    return Answer(answer, format_facts({**facts, **place}))
 
 
 BENCHMARK = option(

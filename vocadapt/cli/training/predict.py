@@ -1,23 +1,24 @@
 """predict, answer: predict with a fine-tuned run on other text, or answer questions with it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast
+from typing import Any
 
 from vocadapt.cli.command import Answer, Command, Options, option, setting_options
-from vocadapt.cli.tables import format_facts, format_number, format_table
+from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.evaluation import EvaluateSettings
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
+from vocadapt.report.table import Column, Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.text.formats.text_file import open_text_file
-from vocadapt.training.encoding.question_encoding import Part
 from vocadapt.training.examples.context_windows import AnswerSettings
 from vocadapt.training.examples.examples import Split
 from vocadapt.training.finetune.run_files import load_run
 from vocadapt.training.finetune.tokenizations import CHOICES, POOLED, select_tokenization
-from vocadapt.training.prediction.answering import AnswerSpan, QuestionAnswers, answer
+from vocadapt.training.prediction.answering import QuestionAnswers, answer
 from vocadapt.training.prediction.plain_text import (
     add_blank_lines,
     has_words,
@@ -32,40 +33,50 @@ NONE = (
 WORD_RULE = setting_options(EvaluateSettings, "word_rule")
 
 
-class PredictAnswer(TypedDict):
+COLUMNS = (
+    Column("tokenization", "Tokenization"),
+    Column("answer", "Answer"),
+    Column("score", "Score", "Start logit plus end logit.", "number"),
+    Column("probability", "Probability", "Among the best answers of the context.", "number"),
+    Column("characters", "Characters", "Where the context has it.", "figure"),
+    Column("window", "Window", "The window of the context that scores its first word."),
+)
+
+
+@dataclass(frozen=True)
+class PredictAnswer:
     """The file that was written: predictions for `examples` of `of` lines, and the tokenization
-    that made them.
+    that made them; the word rule of question answering.
     """
 
-    out: str
+    out: Path
     examples: int
     of: int
     tokenization: str
     kind: str
-    word_rule: NotRequired[str]
+    word_rule: str | None
 
 
-class QuestionAnswer(TypedDict):
+@dataclass(frozen=True)
+class MainAnswer(QuestionAnswers):
     """A question, its best answer under the main tokenization (null if none; start and end in
     characters of the context), and the answers and windows of every tokenization.
     """
 
-    question: str
     answer: str | None
     score: float | None
     start: int | None
     end: int | None
-    best: dict[str, list[AnswerSpan]]
-    windows: dict[str, Part]
 
 
-class AnswerAnswer(TypedDict):
+@dataclass(frozen=True)
+class AnswersAnswer:
     """The answers to questions on a text, and the main tokenization."""
 
     model: str
     tokenization: str
     word_rule: str
-    answers: list[QuestionAnswer]
+    answers: tuple[MainAnswer, ...]
 
 
 def _predict(options: Options) -> Answer[PredictAnswer]:
@@ -98,19 +109,16 @@ def _predict(options: Options) -> Answer[PredictAnswer]:
     with open_file_draft(out) as draft:
         draft.write_text("".join(shown), encoding="utf-8")
     # 3. What was written.
-    figures: PredictAnswer = {
-        "out": str(out),
-        "examples": len(examples),
-        "of": len(split),
-        "tokenization": tokenization,
-        "kind": run.kind.name,
-    }
+    word_rule = None
     if run.kind.has_word_rule:
-        figures["word_rule"] = options.word_rule or run.word_rule
-    return Answer(figures, format_facts(figures))
+        word_rule = options.word_rule or run.word_rule
+    figures = PredictAnswer(out, len(examples), len(split), tokenization, run.kind.name, word_rule)
+    return Answer(
+        figures, format_facts({name: one for name, one in vars(figures).items() if one is not None})
+    )
 
 
-def _answer(options: Options) -> Answer[AnswerAnswer]:
+def _answer(options: Options) -> Answer[AnswersAnswer]:
     # 1. Answer under every tokenization.
     run = load_run(Path(options.model))
     with open_text_file(Path(options.context)) as source:
@@ -123,54 +131,46 @@ def _answer(options: Options) -> Answer[AnswerAnswer]:
     main = select_tokenization(shown, options.tokenization)
     if options.tokenization:
         shown = [main]
-    header = ("tokenization", "answer", "score", "probability", "characters", "window")
     # 3. A table for each question.
     texts = []
     for one in found:
         rows = [row for name in shown for row in _build_rows(one, name)]
-        texts.append(f"{one.question}\n{format_table(header, rows)}")
-    answers = {
-        "model": options.model,
-        "tokenization": main,
-        "word_rule": options.word_rule or run.word_rule,
-        "answers": [_answer_to_json(one, main, shown) for one in found],
-    }
-    return Answer(cast(AnswerAnswer, answers), "\n\n".join(texts))
+        texts.append(write_terminal(Table(one.question, COLUMNS, rows)))
+    answers = tuple(_choose_main(one, main, shown) for one in found)
+    answer_set = AnswersAnswer(options.model, main, options.word_rule or run.word_rule, answers)
+    return Answer(answer_set, "\n\n".join(texts))
 
 
-def _answer_to_json(found: QuestionAnswers, main: str, shown: Sequence[str]) -> dict[str, object]:
-    """Convert to JSON: the best answer under the main tokenization (null if none), and all answers."""
-    values = found.to_dict()
-    windows = values["windows"]
+def _choose_main(found: QuestionAnswers, main: str, shown: Sequence[str]) -> MainAnswer:
+    """Return the best answer under the main tokenization (None if none), and those that are shown."""
+    windows = found.windows
     if main != POOLED:  # pooled logits use the windows of all tokenizations
         windows = {name: window for name, window in windows.items() if name in shown}
-    best: dict[str, object] = dict.fromkeys(("text", "score", "start", "end"))
-    if values["best"][main]:
-        best = values["best"][main][0]
-    return {
-        "question": found.question,
-        "answer": best["text"],
-        **{key: best[key] for key in ("score", "start", "end")},
-        **values,
-        "best": {name: values["best"][name] for name in shown},
-        "windows": windows,
-    }
+    best: dict[str, Any] = dict.fromkeys(("answer", "score", "start", "end"))
+    for one in found.best[main][:1]:
+        best = {"answer": one.text, "score": one.score, "start": one.start, "end": one.end}
+    return MainAnswer(
+        question=found.question,
+        best={name: found.best[name] for name in shown},
+        windows=windows,
+        **best,
+    )
 
 
-def _build_rows(found: QuestionAnswers, tokenization: str) -> Iterator[tuple[object, ...]]:
+def _build_rows(found: QuestionAnswers, tokenization: str) -> Iterator[dict[str, object]]:
     part = found.windows.get(tokenization)
     window = f"{part.window} of {part.of}: {part.start}–{part.end}" if part else ""
     if not found.best[tokenization]:
-        yield tokenization, NONE, None, None, "", ""
+        yield {"tokenization": tokenization, "answer": NONE}
     for one in found.best[tokenization]:
-        yield (
-            tokenization,
-            " ".join(one.text.split()),
-            one.score,
-            format_number(one.probability),
-            f"{one.start}–{one.end}",
-            window,
-        )
+        yield {
+            "tokenization": tokenization,
+            "answer": " ".join(one.text.split()),
+            "score": one.score,
+            "probability": one.probability,
+            "characters": f"{one.start}–{one.end}",
+            "window": window,
+        }
         window = ""  # shown with the best answer only
 
 

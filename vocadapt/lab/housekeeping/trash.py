@@ -33,21 +33,35 @@ from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note
 from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, list_kinds
+from vocadapt.report.table import Column
 
 NOTE = "note.json"
 DELETING, RESTORING = "deleting", "restoring"  # records of moves that are not finished
 TIME = "%Y%m%d-%H%M%S-%f"
+COLUMNS = (
+    Column("id", "Id"),
+    Column("item", "Item"),
+    Column("deleted", "Deleted", "Time of deletion (UTC).", "time"),
+    Column("bytes", "Size", "Size on the disk.", "size"),
+)
 
 
 @dataclass(frozen=True)
 class Deleted:
-    """A deleted artifact or job: its id in the trash, kind, name, time of deletion and bytes."""
+    """A deleted artifact or job: its id in the trash, kind, name, time of deletion (ISO 8601) and
+    bytes.
+    """
 
     id: str
     kind: str
     name: str
     deleted: str
-    size: int
+    bytes: int
+
+    @property
+    def item(self) -> str:
+        """Kind and name."""
+        return f"{self.kind}/{self.name}"
 
     def find_folder(self, workspace: Workspace) -> Path:
         """Return its folder in the trash."""
@@ -150,7 +164,7 @@ def empty_trash(workspace: Workspace) -> int:
     with convert_write_errors(workspace.root):
         for entry in entries:
             _remove(workspace.root / TRASH / entry.id)
-    return sum(entry.size for entry in entries)
+    return sum(entry.bytes for entry in entries)
 
 
 def _discard(workspace: Workspace, kind: str, folder: Path) -> Deleted:

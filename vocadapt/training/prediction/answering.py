@@ -6,8 +6,7 @@ found[0].best["pooled"][0].text  # best["pooled"] is empty if there is no answer
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,10 +56,6 @@ class QuestionAnswers:
     question: str
     best: Mapping[str, tuple[AnswerSpan, ...]]
     windows: Mapping[str, Part]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self)
 
 
 def answer(

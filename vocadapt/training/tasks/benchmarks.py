@@ -12,7 +12,7 @@ import shutil
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -85,12 +85,6 @@ class Card:
     def family(self) -> str:
         """The collection it belongs to."""
         return self.name.partition("/")[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; None for unknown facts."""
-        return {name: value or None for name, value in asdict(self).items()} | {
-            "family": self.family
-        }
 
 
 @cache

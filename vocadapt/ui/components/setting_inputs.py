@@ -10,13 +10,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Change, find_setting
-from vocadapt.settings import Setting, get_setting_groups, get_settings, show_value
+from vocadapt.settings import SMALL, Setting, get_setting_groups, get_settings, show_value
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.text.number_formats import count
 
 T = TypeVar("T")
 
-SMALL = 0.01  # numbers below are shown in scientific notation
 LABELS = "setting_labels"  # session key: labels of the drawn inputs, for error messages
 KEYS = "setting_keys"  # session key: (class, setting) → key of its drawn input
 

@@ -62,7 +62,7 @@ def _align(column: Column) -> Literal["left", "right"]:
 
 
 def draw_row_picker(
-    rows: Sequence[Mapping[str, str]],
+    table: Table,
     ids: Sequence[str],
     key: str,
     purpose: str,
@@ -87,7 +87,7 @@ def draw_row_picker(
         if on_pick and place is not None:
             on_pick(place)
 
-    st.dataframe(rows, hide_index=True, on_select=call, selection_mode="single-row", key=key)
+    draw_report(table, on_select=call, selection_mode="single-row", key=key)
     return find_selected()
 
 

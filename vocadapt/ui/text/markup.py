@@ -10,6 +10,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import EntryCard
+from vocadapt.report.table import Table
 from vocadapt.text.display import escape_invisible as escape_invisible  # re-exported
 from vocadapt.ui.text.bars import BarScale, build_scale
 from vocadapt.ui.text.markup_style import FILL, HEAT_OPACITY, INK, STYLE
@@ -364,22 +365,21 @@ def draw_entry_card(view: EntryCard, note: str = "") -> None:
 
 
 def draw_plain_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    table: Table,
     chosen: int = -1,
     values: Sequence[str] = (),
     links: Links | None = None,
 ) -> None:
-    """Draw a table of texts, one row selected; all columns but the first are right-aligned.
+    """Draw a table as text, one row selected; all columns but the first are right-aligned.
 
     values, links: the first cell of each row is a link that selects its value.
     """
     firsts = []
     if links is not None:
-        pairs = zip(values, rows, strict=True)
+        pairs = zip(values, table.write_cells(), strict=True)
         firsts = [links.render(value, "va-name-link", row[0]) for value, row in pairs]
-    table = error_html.render_table(header, rows, chosen, firsts)
-    _write(f'{error_html.STYLE}<div class="va-wide">{table}</div>')
+    rendered = error_html.render_table(table, chosen, firsts)
+    _write(f'{error_html.STYLE}<div class="va-wide">{rendered}</div>')
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,45 @@ from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.places import count_workers
 from vocadapt.published.base_models import shorten_name
 from vocadapt.published.tables import PublishedCell, PublishedTable
+from vocadapt.report.table import Column
 
 HOUR = 3600
+
+
+COLUMNS = (
+    Column("table", "Table"),
+    Column("cells", "Cells", format="number"),
+    Column("published", "Published", "Cells whose published value is at hand.", "number"),
+    Column("computable", "Computable", "Cells that this machine can compute.", "number"),
+    Column("hours", "Hours", "Hours of training.", "number"),
+    Column("remark", "Remark"),
+    Column("method", "Is computed by"),
+)
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """Which cells of a table can be computed here, what the others need, and hours of training."""
+
+    table: str
+    title: str
+    source: str
+    where: str
+    cells: int
+    published: int
+    computable: int
+    method: str
+    study: str
+    hours: float
+    trainings: int
+    refusal: str
+    needs: tuple[str, ...]
+    command: str
+
+    @property
+    def remark(self) -> str:
+        """Whether its training would take too long."""
+        return "not started" if self.hours and self.refusal else ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +91,26 @@ class TablePlan:
     def command(self) -> str:
         """The command that reproduces it."""
         return f"python -m vocadapt reproduce {self.table.id}"
+
+    def describe(self) -> PlannedTable:
+        """Return the plan with facts on its table, without the cells."""
+        table = self.table
+        return PlannedTable(
+            table=table.id,
+            title=table.title,
+            source=table.source.citation,
+            where=table.where,
+            cells=self.cells,
+            published=self.published,
+            computable=self.computable,
+            method=self.about,
+            study=table.study,
+            hours=self.hours,
+            trainings=self.trainings,
+            refusal=self.refusal,
+            needs=self.needs,
+            command=self.command,
+        )
 
 
 def plan_table(

@@ -10,7 +10,7 @@ from typing import Any
 from vocadapt.lab.experiments.published.imports import fill_imported
 from vocadapt.lab.experiments.published.materials import Materials
 from vocadapt.lab.experiments.published.measures import MEASURES, Place
-from vocadapt.lab.experiments.published.plan import TablePlan, plan_table
+from vocadapt.lab.experiments.published.plan import PlannedTable, TablePlan, plan_table
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     Scale,
@@ -27,6 +27,39 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.published.comparison import Comparison, Score, compare
 from vocadapt.published.means import list_groups
 from vocadapt.published.tables import PublishedCell, PublishedTable
+from vocadapt.report.table import Column
+
+COLUMNS = (
+    Column("table", "Table"),
+    Column("computed", "Computed", "Cells with a value of ours.", "number"),
+    Column("cells", "Cells", format="number"),
+    Column("comparable", "Comparable", "Cells that are comparable with ours.", "number"),
+    Column("seconds", "Time", format="seconds"),
+    Column("state", "State"),
+)
+
+
+@dataclass(frozen=True)
+class ReproducedCell(Comparison):
+    """A cell: published value, ours, their difference, and why not if they cannot be compared."""
+
+    row: str = ""
+    column: str = ""
+    comparable: bool = False
+
+
+@dataclass(frozen=True)
+class ReproducedTable(PlannedTable):
+    """A table that was reproduced."""
+
+    state: str
+    computed: int
+    comparable: int
+    failed: int
+    collapsed: int
+    script: str
+    seconds: float
+    rows: tuple[ReproducedCell, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +94,24 @@ class Reproduction:
     def comparable(self) -> int:
         """Number of cells that are comparable with ours."""
         return sum(one.is_comparable for one in self.comparisons.values())
+
+    def describe(self) -> ReproducedTable:
+        """Return the figures and the compared cells."""
+        rows = tuple(
+            ReproducedCell(**vars(one), row=row, column=column, comparable=one.is_comparable)
+            for (row, column), one in self.comparisons.items()
+        )
+        return ReproducedTable(
+            **vars(self.plan.describe()),
+            state=self.why or "computed",
+            computed=self.computed,
+            comparable=self.comparable,
+            failed=self.failed,
+            collapsed=self.collapsed,
+            script=self.script,
+            seconds=self.seconds,
+            rows=rows,
+        )
 
 
 def reproduce(

@@ -8,8 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import words_of_entry
 from vocadapt.analysis.errors.keywords import find_in_examples
-from vocadapt.analysis.errors.ledger import OUTCOMES
-from vocadapt.analysis.errors.report import Report
+from vocadapt.analysis.errors.report import KINDS, OUTCOME_COLUMNS, Report
 from vocadapt.analysis.errors.slicing import ALL, OWN, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
@@ -17,6 +16,7 @@ from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.notes import Note, list_tags, load_notes, save_note
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.table import Column, Table
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.ui.components import keyword_in_context, mistakes
@@ -140,26 +140,21 @@ def draw_details(workspace: Workspace, shown: ShownComparison, slicing: Slicing)
         # 1. Types of errors and of entities, as tables.
         left, right = st.columns(2)
         left.markdown("Error types")
-        kinds = [
-            (kind, count(n["first"]), count(n["second"]))
-            for kind, n in compared.ledger.kinds.items()
-        ]
         with left:
-            markup.draw_plain_table(("kind", "baseline", "compared"), kinds)
+            markup.draw_plain_table(Table("", KINDS, compared.ledger.kinds))
         right.markdown("By type")
         rows = [
-            (label or "–", *(count(counts[outcome]) for outcome in OUTCOMES))
-            for label, counts in compared.ledger.by_label.items()
+            {"type": label or "–", **counts} for label, counts in compared.ledger.by_label.items()
         ]
         with right:
-            markup.draw_plain_table(("type", *OUTCOMES), rows)
+            markup.draw_plain_table(Table("", (Column("type", "Type"), *OUTCOME_COLUMNS), rows))
         # 2. The report, built only when it is downloaded.
         report = partial(build_report, workspace, shown, slicing, name, command)
         draw_downloads(
             {
                 "errors.html": lambda: report().html(),
                 "errors.csv": lambda: report().csv(),
-                "errors.json": lambda: dumps(report().to_dict(), indent=1),
+                "errors.json": lambda: dumps(report().build_analysis(), indent=1),
             }
         )
 

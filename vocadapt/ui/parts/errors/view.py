@@ -8,26 +8,18 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
-from vocadapt.analysis.errors.ledger import (
-    ADDED,
-    BROKEN,
-    FIXED,
-    REMOVED,
-    Entry,
-    count_by_outcome,
-)
+from vocadapt.analysis.errors.ledger import Entry, count_by_outcome
 from vocadapt.analysis.errors.report import (
-    SLICE_HEADER,
-    format_slices,
-    format_tokenization_scores,
+    build_tokenization_table,
+    find_alarms,
     summarize_comparison,
 )
-from vocadapt.analysis.errors.slicing import ALL, MIN_UNITS, SliceSettings, Slicing
+from vocadapt.analysis.errors.slicing import ALL, COLUMNS, MIN_UNITS, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.table import Table
 from vocadapt.settings import get_settings
-from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.ui.components import word_links
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_task_remark
 from vocadapt.ui.components.glossary import explain
@@ -119,33 +111,11 @@ def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[En
         basis = ""
     definition = f"{plain(slicing.scorer.name)}: {plain(slicing.definition)}."
     st.markdown(f"{basis}**{scores}**, {difference}.", help=definition)
-    counts = count_by_outcome(shown.compared.ledger.entries)
-    if why := explain_by_false_alarms(counts, shown.compared.test.difference):
-        st.markdown(why)
+    for finding in find_alarms(shown.compared.ledger.counts, shown.compared.test.difference):
+        st.markdown(finding.sentence)
     for about in {run.about for run in shown.compared.runs if run and run.about}:
         draw_task_remark(about)
     return outcome
-
-
-def explain_by_false_alarms(counts: Mapping[str, int], difference: float) -> str:
-    """Explain why a score rises although more entries are broken than fixed, or the opposite, by the
-    false alarms removed and added; "" if there is nothing to explain or they do not explain it.
-
-    counts: entries by outcome. difference: score of the compared run minus that of the baseline.
-    """
-    gained = counts[FIXED] - counts[BROKEN]
-    fewer_alarms = counts[REMOVED] - counts[ADDED]
-    is_against = gained * difference < 0
-    if not is_against or fewer_alarms * difference <= 0:
-        return ""
-    direction, change = "rises", "fewer"
-    if difference < 0:
-        direction, change = "falls", "more"
-    return (
-        f"The score {direction} with {count(counts[FIXED])} fixed and {count(counts[BROKEN])} broken,"
-        f" because there are {change} false alarms:"
-        f" {count(counts[REMOVED])} removed, {count(counts[ADDED])} added."
-    )
 
 
 def draw_cards(
@@ -183,9 +153,8 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     names = [one.name for one in scores]
     if filters.read_slice() in names:
         chosen = names.index(filters.read_slice())
-    header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     links = word_links.build_links(filters.SLICE)
-    markup.draw_plain_table(header, format_slices(scores), chosen, names, links)
+    markup.draw_plain_table(Table("", COLUMNS, scores), chosen, names, links)
     word_links.listen(filters.SLICE, filters.select_slice)
     small = [one.title for one in scores if one.is_small]
     if small:
@@ -216,9 +185,7 @@ def draw_scores_by_tokenization(slicing: Slicing) -> None:
         draw_heading("Score by tokenization")
         if name != ALL:
             draw_note(f"Entries of this slice only: {plain(slicing.title(name))}.")
-        markup.draw_plain_table(
-            ("", *map(label_tokenization, found)), format_tokenization_scores(found)
-        )
+        markup.draw_plain_table(build_tokenization_table("", found))
 
 
 def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:

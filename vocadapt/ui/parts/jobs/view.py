@@ -14,9 +14,11 @@ import streamlit as st
 
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.listing import NAME, RAN, STATE
 from vocadapt.lab.jobs.status import METRICS, Status
 from vocadapt.lab.steps.step import Role, Spec, Step
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.table import Column, Table
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -98,17 +100,32 @@ def _draw_table(
     """Draw all jobs as a table that can be searched and sorted; a selected row is shown above."""
     draw_heading(f"All {count(len(jobs))} jobs", anchor=False)
     ids = [job.id for job in jobs]
-    rows = [
-        {
-            "state": statuses[job.id].title,
-            "step": job.spec.declaration.about,
-            "name": names[job.id],
-            "updated": f"{datetime.fromtimestamp(statuses[job.id].updated):%Y-%m-%d %H:%M}",
-            "duration": duration(statuses[job.id].seconds) if statuses[job.id].started else "–",
-        }
-        for job in jobs
-    ]
-    draw_row_picker(rows, ids, "jobs_table", "show it above", lambda place: _select(ids[place]))
+    rows = []
+    for job in jobs:
+        status = statuses[job.id]
+        rows.append(
+            {
+                "title": status.title,
+                "about": job.spec.declaration.about,
+                "name": names[job.id],
+                "updated": status.updated,
+                "seconds": status.seconds if status.started else None,
+            }
+        )
+    columns = (
+        STATE,
+        Column("about", "Step"),
+        NAME,
+        Column("updated", "Updated", format="time"),
+        RAN,
+    )
+    draw_row_picker(
+        Table("", columns, rows),
+        ids,
+        "jobs_table",
+        "show it above",
+        lambda place: _select(ids[place]),
+    )
 
 
 def _draw_counts(statuses: Collection[Status]) -> None:

@@ -1,16 +1,16 @@
 """Our scores beside those of a published table: difference, or why they are not comparable."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
 from vocadapt.lab.results.published_scores import match_scores, read_own_scores
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.published.comparison import Comparison, compare
-from vocadapt.published.tables import PublishedCell, PublishedTable, Value
+from vocadapt.published.comparison import Comparison, build_comparison_table, compare
+from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.training.tasks.benchmarks import cards
-from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note, draw_table
+from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.state import cache
 from vocadapt.ui.text.number_formats import count
 
@@ -42,39 +42,7 @@ def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
 
 def draw_compared(compared: Sequence[tuple[PublishedCell, str, Comparison]]) -> None:
     """Draw published and own values. compared: cell, name of our run ("" for none), comparison."""
-    names = ("row", "column", "run", "published", "ours", "difference", "note")
-    lines: dict[str, list[Any]] = {name: [] for name in names}
-    for cell, run, one in compared[:MAX_SHOWN]:
-        shown = (cell.row, cell.column, run, cell.format_value() or "–", format_ours(one, cell))
-        values = (*shown, format_difference(one), one.why or one.remark)
-        for name, value in zip(lines, values, strict=True):
-            lines[name].append(value)
-    if not any(lines["run"]):
-        del lines["run"]
-    draw_table(lines)
+    draw_report(build_comparison_table(compared[:MAX_SHOWN]))
     if len(compared) > MAX_SHOWN:
         draw_note(f"{count(MAX_SHOWN)} of {count(len(compared))} comparisons are shown.")
     st.caption("Ours: mean ± sd over seeds, in the unit of the table.")
-
-
-def format_ours(compared: Comparison, cell: PublishedCell) -> str:
-    """Return our value as the table prints values, with its standard deviation over seeds."""
-    text = _format_value(compared.ours, cell.decimals)
-    if compared.sd is not None:
-        text += f" ± {compared.sd:.{cell.decimals}f}"
-    return text
-
-
-def format_difference(compared: Comparison) -> str:
-    """Return ours minus published, or for texts whether they are equal; "" if not comparable."""
-    if compared.equal is not None and compared.is_comparable:
-        return "equal" if compared.equal else "different"
-    if compared.difference is None or not compared.is_comparable:
-        return ""
-    return f"{compared.difference:+.2f}".replace("-", "−")
-
-
-def _format_value(value: Value | None, decimals: int) -> str:
-    if value is None:
-        return "–"
-    return value if isinstance(value, str) else f"{value:.{decimals}f}"

@@ -24,6 +24,7 @@ from vocadapt.lab.experiments.search.space import (
     parse_space,
 )
 from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
+from vocadapt.lab.experiments.search.tables import format_value
 from vocadapt.lab.experiments.search.trials import TrialMaker, prepare_trials
 from vocadapt.lab.experiments.studies.places import count_workers
 from vocadapt.lab.experiments.studies.study import StudyStep
@@ -43,7 +44,6 @@ from vocadapt.ui.components.setting_inputs import draw_setting, register_input
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.finetune.view import parse_seeds
-from vocadapt.ui.parts.search.view import format_value
 from vocadapt.ui.state import paths
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, format_estimate_bold

@@ -13,13 +13,18 @@ from vocadapt.lab.experiments.search.saved import read_trials
 from vocadapt.lab.experiments.search.search import MIN_TRIALS_FOR_IMPORTANCE, STATES
 from vocadapt.lab.experiments.search.space import declare_searched, find_thesis_choices
 from vocadapt.lab.experiments.search.step import FIGURES, format_settings
+from vocadapt.lab.experiments.search.tables import (
+    build_seed_table,
+    build_trial_table,
+    format_value,
+)
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.report.formats import format_fraction, format_metric_name
 from vocadapt.ui.components import blocks, mistakes
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_metrics, draw_note
-from vocadapt.ui.components.setting_inputs import SMALL
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.text.markup import escape_invisible, plain
 from vocadapt.ui.text.number_formats import count, percent
@@ -59,11 +64,8 @@ def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
         _draw_importance(numbers.get("importance") or {})
     # 3. All trials.
     draw_heading("Trials")
-    _draw_table(rows, metric)
-    draw_note(
-        "Best first. Mean and standard deviation over the seeds of a trial, on dev. Done:"
-        f" {STATES['done']}. Pruned: {STATES['pruned']}. Failed: {STATES['failed']}."
-    )
+    draw_report(build_trial_table(rows, metric), key="search_table")
+    draw_note("Best first. Mean and standard deviation over the seeds of a trial, on dev.")
     for row in rows:
         if row.get("problem"):
             problem = plain(mistakes.format_message(row["problem"]))
@@ -133,16 +135,6 @@ def _draw_best(rows: Sequence[Row], metric: str) -> None:
     )
 
 
-def format_value(value: Any) -> str:
-    """Format the value of a setting: 2e-5, 0.1, 512, all."""
-    if not isinstance(value, float):
-        return str(value)
-    if not 0 < abs(value) < SMALL:
-        return f"{value:.3g}"
-    mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
-
-
 def _draw_scores(rows: Sequence[Row], metric: str) -> None:
     """Draw the score of each trial that has ended, as a figure."""
     marks = [
@@ -181,31 +173,6 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
     )
 
 
-def _draw_table(rows: Sequence[Row], metric: str) -> None:
-    """Draw all trials, the best first; those without all seeds come last."""
-    ordered = sorted(rows, key=lambda row: (row["state"] != "done", -(row["mean"] or 0.0)))
-    declared = declare_searched()
-    columns: dict[str, list[object]] = {
-        "trial": [row["trial"] for row in ordered],
-        "state": [row["state"] for row in ordered],
-        f"{metric}, mean ± sd": [_format_mean(row) for row in ordered],
-        "seeds": [row["n"] for row in ordered],
-    }
-    for key in dict.fromkeys(key for row in ordered for key in row["settings"]):
-        values = [row["settings"].get(key) for row in ordered]
-        columns[declared[key].label] = [
-            "–" if value is None else format_value(value) for value in values
-        ]
-    blocks.draw_table(columns, key="search_table")
-
-
-def _format_mean(row: Row) -> str:
-    text = format_fraction(row["mean"])
-    if row["sd"] is not None:
-        text += f" ± {format_fraction(row['sd'])}"
-    return text
-
-
 def draw_seeds(search: Artifact, spec: Spec) -> None:
     """Draw the dev score after each epoch, for each seed, as a figure and a table."""
     numbers = search.manifest.numbers
@@ -226,11 +193,7 @@ def draw_seeds(search: Artifact, spec: Spec) -> None:
         "search_figure_seeds",
         alt=f"{metric} on dev after the last epoch: {last}.",
     )
-    table: dict[str, list[object]] = {"epoch": [row["epoch"] for row in rows]}
-    for place, name in enumerate(curves):
-        table[name] = [format_fraction(row["scores"][place]) for row in rows]
-    table["mean ± sd"] = [_format_mean(row) for row in rows]
-    blocks.draw_table(table, key="search_epochs")
+    draw_report(build_seed_table(numbers), key="search_epochs")
     best = ", ".join(
         f"seed {seed} after {count(epoch)}"
         for seed, epoch in zip(seeds, numbers["best_epoch"], strict=True)

@@ -19,10 +19,12 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
+from vocadapt.lab.workspace.listing import COLUMNS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, describe_hidden
 from vocadapt.report.formats import format_size
+from vocadapt.report.table import Column, Table
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.intake import check_uploads
@@ -30,7 +32,7 @@ from vocadapt.ui.components.tables import draw_row_picker
 from vocadapt.ui.state import address, paths
 from vocadapt.ui.state.names import display_name, list_display_names
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, megabytes
+from vocadapt.ui.text.number_formats import count
 
 MESSAGE = "storage_message"  # session key: the message shown after the rerun
 
@@ -43,7 +45,7 @@ class Item:
     display_name: str
     source: Artifact | Job
     created: str
-    size: int
+    bytes: int
     note: str
 
     @property
@@ -66,9 +68,10 @@ def list_items(workspace: Workspace) -> list[Item]:
     names_of_kind = {kind: list_display_names(workspace, kind) for kind in ARTIFACTS}
     for kind, names in names_of_kind.items():
         for artifact in workspace.artifacts(kind):
-            created = artifact.manifest.created[:16].replace("T", " ")
             labels[f"{kind}/{artifact.name}"] = names.get(artifact.name, artifact.name)
-            found.append((f"{kind}/{artifact.name}", artifact, artifact.folder, created))
+            found.append(
+                (f"{kind}/{artifact.name}", artifact, artifact.folder, artifact.manifest.created)
+            )
     for job in queue.list_jobs(workspace):
         if not job.status().alive:
             name = job.target.name
@@ -122,21 +125,18 @@ def warn_of_hidden(workspace: Workspace) -> None:
 
 def draw_items(items: list[Item]) -> Item | None:
     """Draw the table of artifacts and jobs; return the selected one."""
-    total = megabytes(sum(item.size for item in items))
+    total = format_size(sum(item.bytes for item in items))
     draw_note(f"{count(len(items))} items, {total}.")
-    rows = [
-        {
-            "kind": item.kind,
-            "name": item.display_name,
-            "folder": item.name,
-            "created": item.created,
-            "size": megabytes(item.size),
-            "note": " ".join(item.note.split()),
-        }
-        for item in items
-    ]
+    columns = (
+        Column("kind", "Kind"),
+        Column("display_name", "Name"),
+        Column("name", "Folder", "Name of its folder in the workspace."),
+        *COLUMNS,
+    )
     ids = [item.id for item in items]
-    place = draw_row_picker(rows, ids, "storage_items", "rename, annotate or delete it")
+    place = draw_row_picker(
+        Table("", columns, items), ids, "storage_items", "rename, annotate or delete it"
+    )
     return None if place is None else items[place]
 
 
@@ -216,10 +216,10 @@ def draw_trash(workspace: Workspace, entries: list[Deleted]) -> None:
     for entry in entries:
         words, button = st.columns([3, 1], vertical_alignment="center")
         kind = ARTIFACTS.get(entry.kind, "job")
-        words.markdown(f"{plain(entry.name)} · {kind} · {megabytes(entry.size)}")
+        words.markdown(f"{plain(entry.name)} · {kind} · {format_size(entry.bytes)}")
         if button.button("Restore", key=f"storage_restore_{entry.id}", width="stretch"):
             _restore(workspace, entry)
-    total = megabytes(sum(entry.size for entry in entries))
+    total = format_size(sum(entry.bytes for entry in entries))
     with st.popover(f"Empty the trash · {total}", icon=":material/delete_forever:"):
         st.markdown(f"{count(len(entries))} items will be deleted permanently.")
         if st.button("Delete permanently", type="primary", key="storage_empty"):
@@ -235,7 +235,7 @@ def draw_uploads(workspace: Workspace, files: list[Path]) -> None:
     draw_note("Files that were uploaded, but not imported. They are deleted after a day.")
     for file in files:
         words, button = st.columns([3, 1], vertical_alignment="center")
-        words.markdown(f"{plain(file.name)} · {megabytes(measure_files([str(file)]))}")
+        words.markdown(f"{plain(file.name)} · {format_size(measure_files([str(file)]))}")
         inside = file.relative_to(workspace.root)
         if button.button("Delete", key=f"storage_upload_{inside}", width="stretch"):
             with convert_write_errors(file):
