@@ -143,7 +143,7 @@ class VocabularyComparison:
     def build_overlap_table(self) -> Table:
         """Return the common tokens of each pair of vocabularies, and their fraction."""
         names = [one.model for one in self.vocabularies]
-        columns = [Column(name, f"also in {name}") for name in names]
+        columns = [Column(name, f"also in {name}", format="number") for name in names]
         rows = []
         for name, fractions, counts in zip(names, self.share, self.common, strict=True):
             pairs = zip(names, fractions, counts, strict=True)

@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.report.table import Column, Table, read_value
 from vocadapt.text.display import escape_invisible
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.text.number_formats import count, fraction
+from vocadapt.ui.text.number_formats import count, fraction, group_digits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +47,10 @@ def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
     for row in table.rows:
         for column in shown:
             cell = read_value(row, column.name)
-            if column.format != "number" or isinstance(cell, float):
+            if column.format != "number" or isinstance(cell, float | str):
                 cell = escape_invisible(column.write(row))
+                if not column.is_text:
+                    cell = group_digits(cell)
             columns[column.label].append(cell)
     config = {
         column.label: st.column_config.Column(help=column.help or None, alignment=_align(column))
