@@ -259,7 +259,8 @@ def list_changes(
         else:  # the same parts of the word, whatever their marks are
             is_same = _list_bodies(before, old) == _list_bodies(after, new)
         if not is_same:
-            word, saved = splitter.read_pretoken(pretoken).strip(), (len(old) - len(new)) * count
+            word = splitter.read_pretoken(pretoken).strip()
+            saved = (len(old) - len(new)) * count
             changed.append(Change(word, count, old, new, saved))
     return sorted(changed, key=lambda change: (-abs(change.saved), -change.count, change.word))
 

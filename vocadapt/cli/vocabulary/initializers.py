@@ -3,6 +3,7 @@
 import time
 from argparse import _ActionsContainer
 from dataclasses import dataclass, replace
+from typing import Any
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli.command import (
@@ -84,11 +85,12 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     folder = choose_destination(options, spec.kind)
     if folder is None:
         compared = compare_for_step(spec.open_inputs(), spec.settings, options.progress)
-        written = {"seconds": time.perf_counter() - start}
+        written: dict[str, Any] = {"seconds": time.perf_counter() - start}
         ending = ""
     else:
         made = run_step(spec.absolute(), folder, options.progress, options.overwrite)
-        compared, written = load_comparison(folder), build_answer(made).json
+        compared = load_comparison(folder)
+        written = build_answer(made).json
         ending = f"\nWritten to {folder}."
     findings = compared.board.findings
     answer = CompareAnswer(**vars(compared), findings=findings, **written)

@@ -3,7 +3,7 @@
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -141,7 +141,8 @@ def advise_on(
         )
 
     # 2. The advice that follows from them.
-    words, task_file = None, None
+    words: Mapping[str, int] | None = None
+    task_file: TaskFile | None = None
     if entities:
         words = entities.counts
         task_file = TaskFile(entities.entities, entities.sentences, entities.tokens)

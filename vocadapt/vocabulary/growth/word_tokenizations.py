@@ -93,7 +93,8 @@ def measure_tokenization(
         profile[min(len(pieces[word]), MAX_PROFILE_PIECES) - 1] += count
         if unknown in pieces[word]:
             unknown_words += count
-    words, running = sum(lettered.values()), sum(counts.values())
+    words = sum(lettered.values())
+    running = sum(counts.values())
     split_words = sum(lettered[word] for word in split)
     tokens = sum(count * len(pieces[word]) for word, count in counts.items())
     return TokenizationStatistics(
