@@ -36,7 +36,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.word_counts import WordCountsStep
 from vocadapt.lab.workspace.drafts import open_draft
 from vocadapt.lab.workspace.locks import hold_lock, is_locked
-from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
+from vocadapt.lab.workspace.manifest import ARTIFACTS, FORMAT, Input, Manifest
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -577,10 +577,8 @@ def test_an_empty_workspace_is_not_copied(tmp_path, capsys):
 def write_export(path, record):
     """An exported workspace with one corpus, whose record names these files."""
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(
-            "corpora/text/manifest.json",
-            '{"kind": "corpora", "name": "text", "settings": {}, "inputs": {}}',
-        )
+        manifest = {"kind": "corpora", "name": "text", "settings": {}, "inputs": {}}
+        archive.writestr("corpora/text/manifest.json", json.dumps({**manifest, "format": FORMAT}))
         archive.writestr("corpora/text/corpus.json", json.dumps(record))
 
 
