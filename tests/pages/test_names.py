@@ -161,7 +161,7 @@ def test_pages_show_the_display_names_of_runs_and_keep_the_folders_in_the_addres
     assert baseline.options == ["ner · demo-bert · base", f"ner · {SHOWN} · base"]
     assert baseline.value == "ner-demo-bert · base"
     tables = [one.value for one in app.dataframe]
-    shown = {name for table in tables if "run" in table for name in table["run"]}
+    shown = {name for table in tables if "Run" in table for name in table["Run"]}
     assert shown == {"ner · demo-bert", f"ner · {SHOWN}"}
     assert app.multiselect(key="curves").value == [
         f"ner · {SHOWN} · seed 1",
