@@ -598,6 +598,24 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert float(seconds) < 1
 
 
+def test_light_commands_import_no_large_library(tmp_path):
+    """All of them in one process: a library that one of them imports stays in sys.modules."""
+    commands = [["--help"], ["--schema"], ["presets"], ["tasks", "list"]]
+    for name in COMMANDS:
+        commands += [[*name.split(), "--help"], [*name.split(), "--schema"]]
+    for kind in ("workspace", "jobs"):
+        commands.append([kind, "list", "--workspace", str(tmp_path)])
+    code = (
+        f"import contextlib, sys; from vocadapt.cli import main\nfor command in {commands!r}:\n"
+        "    with contextlib.suppress(SystemExit): main(command)\n"
+        "print({'defusedxml', 'pandas', 'pyarrow', 'torch', 'transformers'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 def test_the_list_of_artifacts_loads_no_step(tmp_path):
     code = (
         "import sys; from vocadapt.cli import main;"
