@@ -3,7 +3,8 @@ models store in two files: vocab.json and merges.txt, or encoder.json and vocab.
 
 The files contain neither the regular expression that splits a text nor the special tokens around
 it: both depend on the class of the tokenizer, or the type of the model. LAYOUTS has those of
-RoBERTa and GPT-2; transformers must convert all others.
+RoBERTa and GPT-2; transformers must convert all others. It is not called here, for it ignores the
+declared ids of added tokens: it numbers them after the last entry of the vocabulary.
 """
 
 from collections.abc import Iterator, Mapping

@@ -3,7 +3,9 @@ folder from it.
 
 Such a file has pieces with scores, and the character map of a normalizer. The ids of special tokens
 and the template depend on the model that uses the file. They are built as in the converters of
-transformers (`convert_slow_tokenizer`); the tests compare the two.
+transformers (`convert_slow_tokenizer`); the tests compare the two. The converters are not called:
+their normalizer and pre-tokenizer are not those of the published tokenizer.json of XLM-R, and <mask>
+is no special token of theirs.
 
 XLM-R has <s> <pad> </s> <unk> first, instead of the first three pieces of its file, so its ids
 are 1 higher than those of the file, and <mask> last. The other models have the ids of the file.
