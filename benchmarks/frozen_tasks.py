@@ -43,7 +43,11 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.joined_states import PieceJoiner
-from vocadapt.vocabulary.initializers.initialize import InitializerSettings, initialize
+from vocadapt.vocabulary.initializers.initialize import (
+    INITIALIZERS,
+    InitializerSettings,
+    initialize,
+)
 from vocadapt.vocabulary.initializers.materials import Materials
 from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import split_addable_words
@@ -249,7 +253,9 @@ class Bench:
         materials = Materials(
             plan, self.model.space, domain, alignment, None, None, silent, PieceJoiner(self.model)
         )
-        settings = InitializerSettings(arm.method, seed=seed)
+        settings = InitializerSettings(arm.method)
+        if "seed" in INITIALIZERS[arm.method].settings:
+            settings = replace(settings, seed=seed)
         if settings.own is not None and hasattr(settings.own, "seed"):
             own = replace(settings.own, seed=seed)
             settings = replace(settings, options={arm.method: own})

@@ -2,9 +2,10 @@
 the keys of a variant in a study.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, read_given
@@ -16,6 +17,7 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+from vocadapt.vocabulary.initializers.materials import read_options
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 
@@ -97,8 +99,7 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         initializer = NEW_WORDS.initializer
         vectors = NEW_WORDS.vectors
     plan = replace(
-        recipe.vocabulary,
-        kind=kind,
+        recipe.vocabulary.choose(kind),
         remove_by=remove_by or "last",
         add_by=add_by or "target",
         removed=removed,
@@ -153,7 +154,7 @@ def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | No
     choose its tokens by heuristics.
     """
     plan, remove_by, add_by = recipe.vocabulary, given.get("remove_by"), given.get("add_by")
-    if "vectors" in recipe.kind.needs or plan.kind == "transfer":
+    if recipe.kind.needs:  # words of vectors, a text or another vocabulary decide
         raise InputError(
             f"The recipe {recipe.name} does not choose its tokens by heuristics.",
             "Leave the preset out.",
@@ -173,30 +174,12 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
     """
     # 1. The settings that were given.
     plan = replace(recipe.vocabulary, **read_given(given, PlanSettings, PLAN))
-    initializer = replace(recipe.initializer, **read_given(given, InitializerSettings, ("method",)))
+    initializer = recipe.initializer.choose(given.get("initializer") or recipe.initializer.method)
     module = replace(recipe.module, **read_given(given, ModuleSettings, ("gate",)))
     recipe = replace(recipe, vocabulary=plan, initializer=initializer, module=module)
 
     # 2. Refuse settings that would have no effect.
     for setting, was_given, is_used, problem in (
-        (
-            "count_marks",
-            given.get("count_marks"),
-            "count_marks" in recipe.kind.settings,
-            "removes no tokens, and marks count only in their length.",
-        ),
-        (
-            "max_added",
-            given.get("max_added"),
-            "max_added" in recipe.kind.settings,
-            "determines itself how many tokens are added.",
-        ),
-        (
-            "min_count",
-            given.get("min_count"),
-            "min_count" in recipe.kind.settings,
-            "adds no words of word vectors.",
-        ),
         ("initializer", given.get("initializer"), recipe.makes_embeddings, "adds no tokens."),
         (
             "",  # two settings have the name "method"
@@ -213,7 +196,8 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
 
     # 3. Settings of the initializer and of the alignment.
     used = [initializer.method] if recipe.makes_embeddings else []
-    recipe = replace(recipe, initializer=read_initializer_settings(given, initializer, used))
+    own = read_initializer_settings(given, initializer.options, used)
+    recipe = replace(recipe, initializer=replace(initializer, options=own))
     alignment = read_given(given, AlignmentSettings)
     if alignment and not given.get("method"):
         raise InputError(
@@ -248,26 +232,20 @@ def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
 
 
 def read_initializer_settings(
-    given: Given, initializer: InitializerSettings, used: Collection[str]
-) -> InitializerSettings:
-    """Return the settings with those that were given for single initializers.
+    given: Given, options: Mapping[str, Any], used: Collection[str]
+) -> dict[str, Any]:
+    """Return the own settings of initializers, by name, with those that were given.
 
     used: names of the initializers that will run. Raises InputError for a setting of another one.
     """
-    # Options of other initializers are refused, because they would have no effect.
-    own = dict(initializer.options)
-    for name, declared in INITIALIZERS.items():
-        if declared.settings is None:
+    own = dict(options)
+    for name, initializer in INITIALIZERS.items():
+        if initializer.own is None:
             continue
-        changes = read_given(given, declared.settings, prefix=f"{name}-")
-        if changes and name not in used:
-            raise InputError(
-                f"Settings of {name} were given, but this initializer is not used.",
-                f"Choose the initializer {name}, or leave its settings out.",
-            )
+        changes = read_given(given, initializer.own, prefix=f"{name}-")
         if changes:
-            own[name] = replace(own.get(name) or declared.settings(), **changes)
-    return replace(initializer, options=own)
+            own[name] = replace(own.get(name) or initializer.own(), **changes)
+    return read_options(own, used)
 
 
 def check_budget(given: Given) -> None:

@@ -6,6 +6,9 @@
         sample: float = setting(1e-3, "threshold of …", low=0, high=1, flag="--subsample")
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
+Settings of several methods of which one is chosen, such as the methods of alignment: each method
+names those that it uses, and `MethodSettings` refuses the others.
+
 The readers: `check_settings` validates values (`CheckedSettings` calls it); `build_settings` reads
 JSON and TOML; `cli/command.py` builds the options of a command, and `lab/steps/command_lines.py`
 the command line of given settings; `ui/components/setting_inputs.py` builds the inputs of a page.
@@ -22,11 +25,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
 
 T = TypeVar("T")
+S = TypeVar("S", bound="MethodSettings")
 Choices = Mapping[str, Any] | Collection[str]
 
 SETTING, SHOWN = "setting", "shown"  # keys in the metadata of a dataclass field
@@ -280,6 +284,69 @@ class CheckedSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+
+class MethodSettings(CheckedSettings):
+    """Base class of the settings of several methods, one of which is chosen.
+
+    Each method of the registry names in `settings` those that it uses. A setting that some methods
+    name applies only to them: with any other method, it must have its default value. A setting that
+    no method names applies to all.
+
+    chooser: name of the setting that chooses the method; its choices are the registry.
+    """
+
+    chooser: ClassVar[str] = "method"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        declared, method = get_settings(self), getattr(self, self.chooser)
+        noun = declared[self.chooser].noun
+        for name in self.find_ineffective(method):
+            users = [one for one in self._methods() if name not in self.list_unused(one)]
+            raise InputError(
+                f"{declared[name].label} ({name}): {show_value(getattr(self, name))} has no effect"
+                f" with the {noun} {method}.",
+                f"Leave it at its default, or choose the {noun} {' or '.join(users)}.",
+                name,
+            )
+
+    @property
+    def unused_settings(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect with the chosen method."""
+        return self.list_unused(getattr(self, self.chooser))
+
+    @classmethod
+    def _methods(cls) -> Mapping[str, Any]:
+        methods = get_settings(cls)[cls.chooser].choices
+        assert isinstance(methods, Mapping)
+        return methods
+
+    @classmethod
+    def list_unused(cls, method: str) -> tuple[str, ...]:
+        """Return the names of the settings that other methods use, and this one does not."""
+        named = {name for one in cls._methods().values() for name in getattr(one, "settings", ())}
+        # A choice that is no method, such as auto, leaves all settings open.
+        used = getattr(cls._methods()[method], "settings", named)
+        return tuple(name for name in get_settings(cls) if name in named and name not in used)
+
+    def find_ineffective(self, method: str) -> list[str]:
+        """Return the names of the settings that a method does not use, but that are not at their
+        defaults.
+        """
+        declared = get_settings(self)
+        return [
+            name
+            for name in self.list_unused(method)
+            if getattr(self, name) != declared[name].default
+        ]
+
+    def choose(self: S, method: str) -> S:
+        """Return the settings with another method; those that it does not use get their defaults."""
+        declared = get_settings(self)
+        declared[self.chooser].check(method)
+        dropped = {name: declared[name].default for name in self.find_ineffective(method)}
+        return replace(self, **{self.chooser: method, **dropped})  # type: ignore[type-var]
 
 
 def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:

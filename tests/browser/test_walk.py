@@ -10,8 +10,11 @@ import pytest
 from tests.material.browser import JOB, drawn, go, open_expander, type_path
 from tests.material.lab import NEW, write_text
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 
 pytestmark = pytest.mark.browser
+
+PROCRUSTES = AlignmentSettings("procrustes").digest
 
 
 def open_tab(page, name):
@@ -127,7 +130,7 @@ def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(
-        f"{serve(root)}/vectors?vectors_tab=Alignment&alignment_word={NEW[2]}&alignment_method=Procrustes&alignment_k=5&alignment_csls=true"
+        f"{serve(root)}/vectors?vectors_tab=Alignment&alignment_word={NEW[2]}&alignment_method={PROCRUSTES}&alignment_k=5&alignment_csls=true"
     )
     from playwright.sync_api import expect
 

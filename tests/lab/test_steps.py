@@ -468,7 +468,7 @@ SPECS = [
     Spec(
         AlignmentStep(
             AlignmentSettings(
-                "ridge", True, True, 0.5, "reliability", AnchorFilter(True, True, True, 4), 8
+                "mlp", True, True, 0.5, "reliability", AnchorFilter(True, True, True, 4), 8
             ),
             5,
             True,
@@ -525,8 +525,20 @@ SPECS = [
     Spec(
         ProjectionStep(
             TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
-            ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8),
+            ProjectionSettings(
+                "umap",
+                iterations=300,
+                neighbors=6,
+                min_dist=0.3,
+                metric="euclidean",
+                pca=20,
+                seed=8,
+            ),
         ),
+        {"space": "m"},
+    ),
+    Spec(
+        ProjectionStep(projection=ProjectionSettings("tsne", 9.5, 4.0, 300, 70.0, seed=8)),
         {"space": "m"},
     ),
 ]

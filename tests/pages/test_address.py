@@ -25,6 +25,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.shell.server import ROOT
 from vocadapt.ui.state.names import build_address_filter, models_of
@@ -60,12 +61,13 @@ def test_no_file_binds_a_key_that_the_test_above_cannot_read():
     assert literal == bound - 1  # the tabs of a page are bound under a key that pages.py declares
 
 
+PROCRUSTES = AlignmentSettings("procrustes").digest
 SETTINGS = {  # what is set on each page before the others are visited
     "vectors": {"vectors_word": "aspirin"},
     "alignment": {
         "alignment_word": "aspirin",
         "alignment_k": "5",
-        "alignment_method": "Procrustes",
+        "alignment_method": PROCRUSTES,
     },
     "lens": {"lens_text": "aspirin for the heart"},
     "vocabulary": {"vocabulary_heuristic": "random"},

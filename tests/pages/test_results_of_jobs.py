@@ -16,6 +16,7 @@ from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.jobs import results
 from vocadapt.ui.jobs.results import PLACES
@@ -117,7 +118,7 @@ def test_the_result_of_an_alignment_is_shown(open_page, seeded, seeded_copy):
     app = open_page(part, seeded_copy, **query)
     assert not app.exception
     assert {box.key: box.value for box in app.main.selectbox}["alignment_method"] == (
-        "Least squares"
+        AlignmentSettings().digest
     )
     assert query["alignment_vectors"] == "trials-vectors"
 

@@ -225,8 +225,9 @@ def test_a_setting_that_only_some_trainers_use_chooses_among_them(given):
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"skip_gram": True}, {"alpha": 0.1}])
 def test_a_setting_that_the_trainer_does_not_use_is_refused(given):
-    with pytest.raises(InputError, match=f"counts does not use {next(iter(given))}"):
+    with pytest.raises(InputError) as refused:
         Word2VecSettings(trainer="counts", **given)
+    assert refused.value.setting in given
 
 
 def test_epochs_are_chosen_for_a_trainer_that_has_them():
@@ -234,7 +235,7 @@ def test_epochs_are_chosen_for_a_trainer_that_has_them():
     for trainer in TRAINERS:
         chosen = choose_training(text, Word2VecSettings(trainer=trainer)).settings
         assert chosen.trainer == trainer
-        assert (chosen.epochs > 0) == ("epochs" not in TRAINERS[trainer].unused)
+        assert (chosen.epochs > 0) == ("epochs" in TRAINERS[trainer].settings)
     assert Word2VecSettings().trainer == AUTO
 
 

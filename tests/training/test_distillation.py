@@ -322,12 +322,10 @@ def test_the_bar_of_a_leaderboard_never_goes_back(model, sentences):
     materials = Materials(
         plan, model.space, target=target, distiller=Distiller(model, sentences, True)
     )
-    rows = InitializerSettings(options={"distilled": SETTINGS})
-    compare_initializers(
-        materials,
-        LeaderboardSettings(("syntactic", "distilled"), held_out=4, rows=rows),
-        progress=bar,
+    settings = LeaderboardSettings(
+        ("syntactic", "distilled"), held_out=4, options={"distilled": SETTINGS}
     )
+    compare_initializers(materials, settings, progress=bar)
     assert bar.share_of_distilling() > 0.5
     assert any(message.startswith("distilled: step") for _, message in bar.seen)
 

@@ -32,14 +32,19 @@ def test_append_adds_what_the_model_lacks_and_what_can_be_produced() -> None:
     assert made.added[1].count == 5
 
 
-@pytest.mark.parametrize("kind", ["append", "replace", "extend"])
-def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: str) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [PlanSettings("append"), PlanSettings("replace"), PlanSettings("extend", add_by="words")],
+    ids=lambda settings: settings.kind,
+)
+def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(
+    settings: PlanSettings,
+) -> None:
     """BERT's normalizer puts spaces around it: a WordPiece entry is produced, an exact-word token
     never is.
     """
     counts = np.arange(len(WORDS), 0, -1)
     space = EmbeddingSpace(WORDS, np.ones((len(WORDS), 2), np.float32), counts)
-    settings = PlanSettings(kind, add_by="words")
 
     def added(mode: str) -> VocabularyPlan:
         sources = PlanSources(space, None, dict(zip(WORDS, counts.tolist(), strict=True)), mode)
@@ -49,7 +54,7 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
     assert entries.added_tokens == ("tachycardia", "hypertension", "与", "euthymia")
     assert exact.added_tokens == ("tachycardia", "hypertension", "euthymia")
     assert exact.left_out[SPACED] == ("与",)
-    assert added("").added_tokens == (entries if kind == "extend" else exact).added_tokens
+    assert added("").added_tokens == (entries if settings.kind == "extend" else exact).added_tokens
     tokenizer = adapt_tokenizer(build_tokenizer(VOCABULARY.tokens), entries, "insertion")
     assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]
 
@@ -103,7 +108,7 @@ def test_a_target_with_another_continuation_mark_is_refused(kind: PlanKind) -> N
     target = WordPieceVocabulary(
         (*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@"
     )
-    settings = PlanSettings(kind, add_by="target") if kind != "transfer" else PlanSettings(kind)
+    settings = PlanSettings(kind)
     with pytest.raises(
         InputError,
         match="marks the continuation of a word by '@@', and the model the continuation of a word by '##'",

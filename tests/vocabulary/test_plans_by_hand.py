@@ -30,7 +30,7 @@ from vocadapt.vocabulary.plan.augmentation import (
     reverse_reduction,
 )
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
-from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.planning import (
     OVER_LIMIT,
     TOO_RARE,
@@ -92,9 +92,9 @@ BERT = Splitter.bert()
 
 
 def make_plan(kind: str, sources: PlanSources | None = None, **options: Any) -> VocabularyPlan:
-    return plan_vocabulary(
-        OWN, BERT, sources or PlanSources(), PlanSettings(kind, fill_reserved=False, **options)
-    )
+    if "fill_reserved" in KINDS[kind].settings:
+        options["fill_reserved"] = False
+    return plan_vocabulary(OWN, BERT, sources or PlanSources(), PlanSettings(kind, **options))
 
 
 def make_vectors(*words: str, counts: tuple[int, ...] | None = None) -> PlanSources:
@@ -233,13 +233,6 @@ def test_moved_tokens_have_new_and_old_ids() -> None:
 def test_a_trim_has_one_size(options: dict[str, float], problem: str) -> None:
     with pytest.raises(InputError, match=problem) as refused:
         PlanSettings("trim", **options)  # type: ignore[arg-type]
-    assert refused.value.setting == "cover" and refused.value.remedy
-
-
-@pytest.mark.parametrize("options", [{"cover": 0.5}, {"keep": 3}])
-def test_only_a_trim_has_a_size(options: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="does not apply to a plan of the kind append") as refused:
-        PlanSettings("append", **options)  # type: ignore[arg-type]
     assert refused.value.setting == "cover" and refused.value.remedy
 
 
@@ -446,7 +439,7 @@ def test_a_trim_by_hand() -> None:
         ("reduce", {"remove_by": "freq", "removed": 1.0}, set()),
         ("combined", {"remove_by": "cost", "add_by": "target"}, {"counts", "target"}),
         ("combined", {"remove_by": "last", "add_by": "target"}, {"target"}),
-        ("extend", {"remove_by": "freq", "add_by": "words"}, {"counts"}),
+        ("extend", {"add_by": "words"}, {"counts"}),
         ("extend", {"add_by": "joined"}, {"counts"}),  # the network is the model's own
         ("extend", {"add_by": "target-freq"}, {"counts", "target"}),
         ("transfer", {}, set()),

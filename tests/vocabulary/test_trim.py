@@ -373,11 +373,6 @@ def test_invalid_settings(options: dict[str, float], problem: str) -> None:
         PlanSettings("trim", **options)
 
 
-def test_other_plans_have_no_coverage() -> None:
-    with pytest.raises(InputError, match="does not apply to a plan"):
-        PlanSettings("reduce", cover=0.5)
-
-
 # Token maps
 
 

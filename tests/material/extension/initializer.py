@@ -28,6 +28,6 @@ register_initializer(
         "the same number in every dimension",
         "c",
         "tests of extensions",
-        settings=ConstantSettings,
+        own=ConstantSettings,
     ),
 )

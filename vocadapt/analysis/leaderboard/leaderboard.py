@@ -18,7 +18,7 @@ a masked-language-model head and there is a held-out text, the loss per characte
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -58,7 +58,11 @@ from vocadapt.vocabulary.initializers.initialize import (
     initialize,
     match_norms,
 )
-from vocadapt.vocabulary.initializers.materials import JoinSettings, list_trained_tokens
+from vocadapt.vocabulary.initializers.materials import (
+    JoinSettings,
+    list_trained_tokens,
+    read_options,
+)
 from vocadapt.vocabulary.plan.plan import AddedWord
 
 BASELINES = {  # initializers that use no information about a token
@@ -86,8 +90,8 @@ Loss = Callable[[NewEmbeddings], float]
 class LeaderboardSettings(CheckedSettings):
     """Settings of the comparison of initializers.
 
-    `norm_matched`: also evaluate each one with its embeddings rescaled. `initializer`: settings of the
-    initializers.
+    `norm_matched`: also evaluate each one with its embeddings rescaled. `options`: the own settings
+    of initializers, by name.
     """
 
     methods: tuple[str, ...] = setting(
@@ -118,10 +122,20 @@ class LeaderboardSettings(CheckedSettings):
         "also evaluate with embeddings scaled to the median norm of the old ones",
         label="Norm-matched",
     )
-    initializer: InitializerSettings = field(
-        default_factory=InitializerSettings, metadata=show_only("neighbors", "options")
+    donors: int = setting(
+        0,
+        "neighbors used by semantic and wechsel",
+        high=10_000,
+        empty="3 and 10",
+        label="Neighbors",
+        flag="--neighbors",
     )
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings, metadata=show_only())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "options", read_options(self.options, self.methods_to_compare))
 
     @property
     def methods_to_compare(self) -> tuple[str, ...]:
@@ -129,6 +143,16 @@ class LeaderboardSettings(CheckedSettings):
         return self.methods or tuple(
             name for name, known in INITIALIZERS.items() if known.needs not in TRAINED
         )
+
+    def choose_initializer(self, method: str) -> InitializerSettings:
+        """Return the settings of one initializer, of those that are compared."""
+        given = {"seed": self.seed, "neighbors": self.donors}
+        changes: dict[str, Any] = {
+            name: value for name, value in given.items() if name in INITIALIZERS[method].settings
+        }
+        if method in self.options:
+            changes["options"] = {method: self.options[method]}
+        return InitializerSettings(method, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,7 +464,7 @@ def compare_initializers(
 
     # 2. Evaluate each initializer; skip those that fail.
     for method in costs:
-        initializer = replace(settings.initializer, method=method, norm_matched=False)
+        initializer = settings.choose_initializer(method)
         share = part(shares[method], 0.0, 1.0, method)
         try:
             for standing, by_token in judge.evaluate(initializer, share):
@@ -518,7 +542,7 @@ def estimate_leaderboard_seconds(
     if "omp" in chosen:
         seconds += pursuit
     if "joined" in chosen:
-        own = settings.initializer.options.get("joined", JoinSettings())
+        own = settings.options.get("joined", JoinSettings())
         seconds += _estimate_joined_seconds(materials, own, rows)
     if "stacked" in chosen:
         seconds += 3 * len(materials.model) * STACKED_SECONDS

@@ -64,13 +64,11 @@ class CompareAnswer(InitializerComparison):
 def _compare(options: Options) -> Answer[CompareAnswer]:
     start = time.perf_counter()
 
-    # 1. The step: seed and settings of the initializers that are compared.
+    # 1. The step, with the settings of the initializers that are compared.
     step = read_settings(options, InitializersStep)
     board = step.leaderboard
-    initializer = read_initializer_settings(
-        vars(options), replace(board.initializer, seed=board.seed), board.methods_to_compare
-    )
-    step = replace(step, leaderboard=replace(board, initializer=initializer))
+    own = read_initializer_settings(vars(options), board.options, board.methods_to_compare)
+    step = replace(step, leaderboard=replace(board, options=own))
     inputs = {
         "model": options.model,
         "vectors": options.vectors,
@@ -101,8 +99,8 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
 def add_initializer_settings(parser: _ActionsContainer) -> None:
     """Add an option for each setting that only one initializer has: --NAME-SETTING."""
     for name, initializer in INITIALIZERS.items():
-        if initializer.settings is not None:
-            setting_options(initializer.settings, prefix=f"{name}-")(parser)
+        if initializer.own is not None:
+            setting_options(initializer.own, prefix=f"{name}-")(parser)
 
 
 COMPARE = Command(

@@ -352,8 +352,7 @@ def _describe_best(found: dict[str, Any], among: int) -> str:
 
 
 def _name_alignment(found: dict[str, Any]) -> str:
-    used = [name for name in ("unit", "center") if found["settings"][name]]
-    return " ".join([found["method"], *used])
+    return describe_method(build_settings(AlignmentSettings, found["settings"]))
 
 
 def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:

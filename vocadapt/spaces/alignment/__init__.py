@@ -5,6 +5,6 @@ settings), `alignment` (fit, apply, save), `cross_validation` (quality on held-o
 methods compared on the same folds), `choose` (the best fast method),
 `frequency_bands` (quality for frequent, middle and rare words), `display_name`, `cross_space` (the four
 neighbor lists of a word, within and across two spaces).
-The algorithms: `least_squares`, `kernel_ridge`, `multi_step`, `rcsls`, `mlp`, `self_learning`; and
+The algorithms: `least_squares`, `kernel_ridge`, `rcsls`, `mlp`, `self_learning`; and
 `vector_length` (the norm of a mapped vector from the frequency of its word).
 """

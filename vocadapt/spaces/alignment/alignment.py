@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter, Anchors, find_anchors
 from vocadapt.spaces.alignment.methods import (
     FREQUENCY,
@@ -147,12 +148,11 @@ class Alignment(Summarized):
                 )
         metadata = read_json_object(folder / "alignment.json")
         tensors = load_file(check_file(folder / "alignment.safetensors"))
-        settings = metadata["settings"]
-        settings["anchors"] = AnchorFilter(**settings["anchors"])
+        settings = build_settings(AlignmentSettings, metadata["settings"], str(folder))
         named = [name for name in tensors if name.startswith(MORE)]
         more = {name.removeprefix(MORE): tensors.pop(name) for name in named}
         return cls(
-            AlignmentSettings(**settings),
+            settings,
             scale=metadata["scale"],
             anchors=metadata["anchors"],
             more=more,

@@ -17,8 +17,6 @@ def describe_method(settings: AlignmentSettings) -> str:
         f"anchors from {anchors.min_count} occurrences": anchors.min_count,
         f"seed {settings.seed}": settings.seed != default.seed,
         f"length {settings.vector_length}": settings.vector_length != default.vector_length,
-        f"whitening {settings.whitening:g}": settings.whitening != default.whitening,
-        f"re-weighting {settings.reweighting:g}": settings.reweighting != default.reweighting,
         f"{settings.mlp_epochs} epochs": settings.mlp_epochs != default.mlp_epochs,
         f"{settings.induction_rounds} rounds": (
             settings.induction_rounds != default.induction_rounds

@@ -1,4 +1,4 @@
-"""Least squares with a ridge penalty, solved by Cholesky or an SVD."""
+"""Linear maps: least squares with a ridge penalty, by Cholesky or an SVD, and the best rotation."""
 
 import numpy as np
 
@@ -30,6 +30,16 @@ def solve_least_squares(x: FloatArray, y: FloatArray, ridge: float = 0.0) -> Flo
 
     # 3. Solve for the scaled W, and undo the scaling.
     return np.asarray(cho_solve((factor, True), (x.T @ y) / scale[:, None]) / scale[:, None])
+
+
+def solve_procrustes(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy).
+
+    x: (n, d), y: (n, e), float64. W = U·Vᵀ of the singular value decomposition of xᵀy (Schönemann
+    1966).
+    """
+    left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
+    return np.asarray(left @ right)
 
 
 def _factorize(gram: FloatArray, scale: FloatArray) -> FloatArray | None:

@@ -4,20 +4,21 @@ A method is a function from prepared anchors to a matrix, or to named arrays and
 that applies them. Each algorithm has its own module.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.settings import MAX_SEED, MethodSettings, setting, walk_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.kernel_ridge import apply_kernel_alignment, solve_kernel_ridge
-from vocadapt.spaces.alignment.least_squares import solve_least_squares
+from vocadapt.spaces.alignment.least_squares import solve_least_squares, solve_procrustes
 from vocadapt.spaces.alignment.mlp import apply_mlp, fit_mlp
-from vocadapt.spaces.alignment.multi_step import fit_multi_step
 from vocadapt.spaces.alignment.rcsls import fit_rcsls
 from vocadapt.spaces.alignment.self_learning import fit_self_learning
 from vocadapt.spaces.space import FloatArray, Matrix, normalize_rows
@@ -38,8 +39,10 @@ LENGTHS = {
 
 
 @dataclass(frozen=True)
-class AlignmentSettings(CheckedSettings):
+class AlignmentSettings(MethodSettings):
     """Settings of an alignment; the defaults are those of Poerner et al. 2020.
+
+    Each method names those that only some methods use (`AlignmentMethod.settings`).
 
     Both spaces are centered by the means of their anchors; `apply` reverts normalizing and
     centering.
@@ -64,29 +67,17 @@ class AlignmentSettings(CheckedSettings):
     )
     anchors: AnchorFilter = field(default_factory=AnchorFilter)
     seed: int = setting(
-        1, "random seed of the methods random, mlp and self-learning", high=MAX_SEED
+        1, "random seed of the methods random, mlp, ensemble and self-learning", high=MAX_SEED
     )
     vector_length: str = setting(
         "method", "length of mapped vectors", choices=LENGTHS, label="Vector length"
     )
-    whitening: float = setting(
-        1.0,
-        "strength of the whitening of multi-step: from none at 0 to full at 1",
-        high=1,
-        label="Whitening",
-    )
-    reweighting: float = setting(
-        0.7,
-        "exponent of the singular values in the re-weighting of multi-step",
-        high=4,
-        label="Re-weighting",
-    )
     mlp_epochs: int = setting(
-        40, "passes over the anchors in the method mlp", high=10_000, label="MLP epochs"
+        40, "passes over the anchors in mlp and ensemble", high=10_000, label="MLP epochs"
     )
     induction_rounds: int = setting(
         10,
-        "number of rounds of dictionary induction in self-learning and mutual-neighbors",
+        "number of rounds of dictionary induction in self-learning",
         high=1_000,
         label="Induction rounds",
     )
@@ -98,15 +89,15 @@ class AlignmentSettings(CheckedSettings):
         label="Induction cutoff",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.ridge and not METHODS[self.method].penalty:
-            takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
-            raise InputError(
-                f"The method {self.method} takes no ridge penalty, got {self.ridge:g}.",
-                f"Set it to 0, or choose the method {takers}.",
-                "ridge",
-            )
+    @property
+    def digest(self) -> str:
+        """Digest of the settings that are not at their defaults: it identifies the alignment in the
+        addresses of pages.
+        """
+        walked = walk_settings(self)
+        changed = {one.name: one.kind(value) for one, value in walked if value != one.default}
+        text = json.dumps(changed, sort_keys=True)
+        return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +118,10 @@ class AnchorPairs:
 
     def weighted(self) -> tuple[FloatArray, FloatArray]:
         """Return x and y with each row multiplied by the square root of its weight."""
-        return weight_rows(self.x, self.y, self.weights)
-
-
-def weight_rows(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return x (n, d) and y (n, e) with each row multiplied by the square root of its weight,
-    float64.
-    """
-    if (weights == 1).all():
-        return x, y
-    roots = np.sqrt(weights)[:, None]
-    return x * roots, y * roots
+        if (self.weights == 1).all():
+            return self.x, self.y
+        roots = np.sqrt(self.weights)[:, None]
+        return self.x * roots, self.y * roots
 
 
 Arrays = Mapping[str, NDArray[np.floating]]
@@ -147,22 +131,23 @@ Arrays = Mapping[str, NDArray[np.floating]]
 class AlignmentMethod:
     """An alignment method: its function, a sentence about it and its source.
 
-    kernel: the alignment keeps the anchors as landmarks. penalty: it takes a ridge penalty. full:
-    it needs at least as many anchors as dimensions. equal_dimensions: it needs spaces of equal
-    dimensions. baseline: comparisons of all methods do not repeat it with normalized, centered
-    vectors, and do not recommend it. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing, with
-    the arrays that `fit` returned; None multiplies by the matrix. weighting: the weights of anchors
-    if the settings name none and counts are known. length: the default length of mapped vectors, a
-    key of LENGTHS. induces: it also uses words that are not anchors. iterative: it takes many times
-    longer than a linear system. cost: the time of its evaluation relative to least squares, measured
+    settings: names of the settings (`AlignmentSettings`) that it uses, of those that not all methods
+    use. kernel: the alignment keeps the anchors as landmarks. full: it needs at least as many anchors
+    as dimensions. equal_dimensions: it needs spaces of equal dimensions. baseline: comparisons of all
+    methods do not repeat it with normalized, centered vectors, and do not recommend it. apply: maps
+    rows (n, d), with the norms (n,) of their vectors before normalizing, with the arrays that `fit`
+    returned; None multiplies by the matrix. weighting: the weights of anchors if the settings name
+    none and counts are known. length: the default length of mapped vectors, a key of LENGTHS.
+    induces: it also uses words that are not anchors. iterative: it takes many times longer than a
+    linear system. cost: the time of its evaluation relative to least squares, measured
     on 10,369 anchors.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating] | Arrays]
     about: str
     source: str
+    settings: tuple[str, ...] = ()
     kernel: bool = False
-    penalty: bool = False
     full: bool = False
     equal_dimensions: bool = False
     baseline: bool = False
@@ -190,13 +175,7 @@ def _fit_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
 
 
 def _fit_procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
-    """Return the W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy).
-
-    W = U·Vᵀ of the singular value decomposition of xᵀy (Schönemann 1966).
-    """
-    x, y = pairs.weighted()
-    left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
-    return np.asarray(left @ right)
+    return solve_procrustes(*pairs.weighted())
 
 
 def _fit_kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Arrays:
@@ -230,10 +209,6 @@ def _draw_random(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     return matrix
 
 
-def _fit_multi_step(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
-    return fit_multi_step(*pairs.weighted(), settings.whitening, settings.reweighting)
-
-
 def _fit_rcsls(pairs: AnchorPairs, settings: AlignmentSettings) -> Matrix:
     start = solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
     return fit_rcsls(pairs.x, pairs.y, pairs.weights, start)
@@ -254,7 +229,7 @@ def _fit_mlp(pairs: AnchorPairs, settings: AlignmentSettings) -> dict[str, Matri
 def _fit_ensemble(pairs: AnchorPairs, settings: AlignmentSettings) -> Arrays:
     coefficients = solve_kernel_ridge(pairs.x, pairs.y, pairs.weights, DEFAULT_KERNEL_RIDGE)
     return {
-        **_fit_mlp(pairs, replace(settings, ridge=0.0)),
+        **_fit_mlp(pairs, settings),
         "coefficients": coefficients,
         "landmarks": pairs.x,
     }
@@ -280,22 +255,6 @@ def _fit_self_learning(pairs: AnchorPairs, settings: AlignmentSettings) -> Float
     )
 
 
-def _refine_with_mutual_neighbors(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
-    def fit(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-        return solve_least_squares(*weight_rows(x, y, weights), settings.ridge or DEFAULT_RIDGE)
-
-    return fit_self_learning(
-        pairs.x,
-        pairs.y,
-        pairs.other_x,
-        pairs.other_y,
-        settings.induction_rounds,
-        settings.seed,
-        fit,
-        first_kept=1.0,
-    )
-
-
 def _weigh_reliability(counts: FloatArray) -> FloatArray:
     return np.asarray(counts / (counts + HALF_RELIABLE))
 
@@ -310,46 +269,42 @@ METHODS: dict[str, AlignmentMethod] = {
         _fit_least_squares,
         "the matrix that maps the anchors as close as possible to their wordpieces",
         "Poerner et al. 2020",
+        settings=("weights",),
         full=True,
     ),
     "ridge": AlignmentMethod(
         _fit_ridge,
         "least squares with a penalty on large weights, for few or noisy anchors",
         "Hoerl and Kennard 1970",
-        penalty=True,
+        settings=("ridge", "weights"),
     ),
     "procrustes": AlignmentMethod(
         _fit_procrustes,
         "the best rotation, which preserves the distances between words",
         "Schönemann 1966",
+        settings=("weights",),
     ),
     "kernel-ridge": AlignmentMethod(
         _fit_kernel_ridge,
         "a nonlinear map: each anchor influences the vectors near it",
         "Saunders et al. 1998",
+        settings=("ridge", "weights"),
         kernel=True,
-        penalty=True,
         apply=_apply_kernel_ridge,
     ),
     "weighted-least-squares": AlignmentMethod(
         _fit_ridge,
         "ridge regression in which rare anchors, whose vectors are noisy, count less",
         "Aitken 1935",
-        penalty=True,
+        settings=("ridge", "weights"),
         weighting="reliability",
-        length=FREQUENCY,
-    ),
-    "multi-step": AlignmentMethod(
-        _fit_multi_step,
-        "whitens both spaces, rotates, re-weights the directions and de-whitens",
-        "Artetxe et al. 2018 (AAAI)",
         length=FREQUENCY,
     ),
     "rcsls": AlignmentMethod(
         _fit_rcsls,
         "the matrix that maximizes the retrieval criterion CSLS on the anchors",
         "Joulin et al. 2018",
-        penalty=True,
+        settings=("ridge", "weights"),
         weighting="reliability",
         length=FREQUENCY,
         iterative=True,
@@ -359,7 +314,7 @@ METHODS: dict[str, AlignmentMethod] = {
         _fit_mlp,
         "a linear map plus a small multilayer perceptron, trained to retrieve the own wordpiece",
         "van den Oord et al. 2018 (loss)",
-        penalty=True,
+        settings=("ridge", "weights", "seed", "mlp_epochs"),
         apply=apply_mlp,
         weighting="reliability",
         length=FREQUENCY,
@@ -370,6 +325,7 @@ METHODS: dict[str, AlignmentMethod] = {
         _fit_ensemble,
         "the mean direction of mlp and kernel ridge: the most accurate, and the slowest",
         "Breiman 1996 (averaging)",
+        settings=("weights", "seed", "mlp_epochs"),
         kernel=True,
         apply=_apply_ensemble,
         weighting="reliability",
@@ -381,17 +337,7 @@ METHODS: dict[str, AlignmentMethod] = {
         _fit_self_learning,
         "for few anchors: a rotation, fitted again on pairs that it finds",
         "Artetxe et al. 2018 (ACL)",
-        length=FREQUENCY,
-        induces=True,
-        iterative=True,
-        cost=4.0,
-    ),
-    "mutual-neighbors": AlignmentMethod(
-        _refine_with_mutual_neighbors,
-        "ridge regression, fitted again with the mutual neighbors among the other words",
-        "Conneau et al. 2018, refinement",
-        penalty=True,
-        weighting="reliability",
+        settings=("seed", "induction_rounds", "induction_cutoff"),
         length=FREQUENCY,
         induces=True,
         iterative=True,
@@ -407,6 +353,7 @@ METHODS: dict[str, AlignmentMethod] = {
         _draw_random,
         "a random matrix of the right scale: a baseline",
         "Poerner et al. 2020, ablation",
+        settings=("seed",),
         baseline=True,
     ),
 }

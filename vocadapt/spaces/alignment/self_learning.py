@@ -6,65 +6,45 @@ et al. 2018, A robust self-learning method for fully unsupervised cross-lingual 
 vectors, not by the spelling of words.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from vocadapt.spaces.alignment.multi_step import fit_multi_step
+from vocadapt.spaces.alignment.least_squares import solve_procrustes
 from vocadapt.spaces.space import FloatArray, IntArray, Matrix, normalize_rows
 
 NEIGHBORS = 10  # k of CSLS
 FIRST_KEPT = 0.3  # fraction of the similarities that the first round keeps
 SEED_WEIGHT = 5.0  # of a given anchor, relative to an induced pair
 
-Fit = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-
 
 def fit_self_learning(
-    x: FloatArray,
-    y: FloatArray,
-    all_x: Matrix,
-    all_y: Matrix,
-    rounds: int,
-    seed: int,
-    fit: Fit | None = None,
-    first_kept: float = FIRST_KEPT,
+    x: FloatArray, y: FloatArray, all_x: Matrix, all_y: Matrix, rounds: int, seed: int
 ) -> FloatArray:
     """Return the matrix W (d, e) float64 of self-learning from the anchors x (n, d) and y (n, e)
     float64.
 
     all_x: (m, d), all_y: (p, e), float32: vectors of the most frequent words of both spaces, from
-    which pairs are induced. fit: the function from (x, y, weights) to a matrix (default:
-    `fit_orthogonal`).
-    first_kept: fraction of the similarities that the first round keeps.
+    which pairs are induced.
 
-    1. Fit on the anchors.
+    1. Fit a rotation on the anchors; wrong pairs affect it less than least squares.
     2. In each round, map all words, and compute CSLS with a random part of the similarities
        dropped: fewer in each round, none in the last. This escapes from poor local optima.
     3. Fit again on the pairs of mutual nearest neighbors, and on the anchors with a greater weight.
     """
     rng = np.random.default_rng(seed)
-    fit = fit or fit_orthogonal
     # 1. Fit on the anchors.
-    matrix = fit(x, y, np.ones(len(x)))
+    matrix = solve_procrustes(x, y)
     targets = normalize_rows(all_y.astype(np.float32))
     for i in range(rounds):
         # 2. Find pairs by CSLS; the kept fraction rises to 1.
-        kept = first_kept ** ((rounds - 1 - i) / max(rounds - 1, 1))
+        kept = FIRST_KEPT ** ((rounds - 1 - i) / max(rounds - 1, 1))
         mapped = normalize_rows(all_x.astype(np.float32) @ matrix.astype(np.float32))
         rows, columns = find_mutual_neighbors(mapped, targets, kept, rng)
         # 3. Fit on the anchors and the pairs.
-        weights = np.r_[np.full(len(x), SEED_WEIGHT), np.ones(len(rows))]
-        matrix = fit(np.vstack([x, all_x[rows]]), np.vstack([y, all_y[columns]]), weights)
+        roots = np.sqrt(np.r_[np.full(len(x), SEED_WEIGHT), np.ones(len(rows))])[:, None]
+        matrix = solve_procrustes(
+            np.vstack([x, all_x[rows]]) * roots, np.vstack([y, all_y[columns]]) * roots
+        )
     return matrix
-
-
-def fit_orthogonal(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    """Fit an orthogonal map on weighted pairs, (d, e) float64; wrong pairs affect it less than
-    least squares.
-    """
-    roots = np.sqrt(weights)[:, None]
-    return fit_multi_step(x * roots, y * roots, 0.0, 0.0)
 
 
 def find_mutual_neighbors(

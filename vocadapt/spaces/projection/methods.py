@@ -21,7 +21,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
-from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.settings import MAX_SEED, MethodSettings, setting
 from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
 
@@ -48,8 +48,11 @@ COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 
 @dataclass(frozen=True)
-class ProjectionSettings(CheckedSettings):
-    """Settings of a projection; the metric cosine normalizes the vectors first."""
+class ProjectionSettings(MethodSettings):
+    """Settings of a projection; the metric cosine normalizes the vectors first.
+
+    Each method names those that only some methods use (`ProjectionMethod.settings`).
+    """
 
     method: str = setting(
         "pca", "projection method", choices=lambda: METHODS, label="Projection method"
@@ -106,13 +109,15 @@ class Layout:
 class ProjectionMethod:
     """A projection method: its function, a sentence about it and its source.
 
-    quick: it takes no more than a second, so it needs no background job. module: a module of an extra
+    settings: names of the settings (`ProjectionSettings`) that it uses, of those that not all methods
+    use. quick: it takes no more than a second, so it needs no background job. module: a module of an extra
     of vocadapt that it needs; the extra has the same name.
     """
 
     run: Callable[[Matrix, ProjectionSettings, Matrix | None, Progress], Layout]
     about: str
     source: str
+    settings: tuple[str, ...] = ()
     quick: bool = False
     module: str = ""
 
@@ -425,17 +430,19 @@ METHODS: dict[str, ProjectionMethod] = {
         _project_by_pca,
         "the plane of the largest variance: fast, and distances are interpretable",
         "Pearson 1901",
-        True,
+        quick=True,
     ),
     "tsne": ProjectionMethod(
         _project_by_tsne,
         "keeps neighbors together; distances between clusters mean little",
         "van der Maaten and Hinton 2008",
+        ("perplexity", "exaggeration", "iterations", "learning_rate", "pca"),
     ),
     "umap": ProjectionMethod(
         _project_by_umap,
         "keeps neighbors together, in denser clusters",
         "McInnes et al. 2018",
+        ("iterations", "neighbors", "min_dist", "pca"),
         module="umap",
     ),
 }

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import get_settings, setting
+from vocadapt.settings import MethodSettings, setting
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
 from vocadapt.spaces.word2vec import counted_trainer
 from vocadapt.spaces.word2vec.block_plan import count_shared_negatives
@@ -31,9 +32,9 @@ class Trainer:
     checkpoints or None; returns the vectors (words, dim) float32 and the seconds from the first
     update to the last. about: its description in menus. seconds, bytes: estimate its time in
     `settings.threads` threads and its memory from the counts (words,) of the words that get a
-    vector. unused: settings that it ignores. depends_on_seed: whether two seeds give different
-    vectors. count_words_in_memory: how many of these words, most frequent first, it can train;
-    None: there is no limit.
+    vector. settings: names of the settings (`Word2VecSettings`) that it uses, of those that not all
+    trainers use. depends_on_seed: whether two seeds give different vectors. count_words_in_memory:
+    how many of these words, most frequent first, it can train; None: there is no limit.
     """
 
     train: Callable[
@@ -42,7 +43,7 @@ class Trainer:
     about: str
     seconds: Callable[[FloatArray, TrainingSettings], float]
     bytes: Callable[[FloatArray, TrainingSettings], int]
-    unused: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     depends_on_seed: bool = True
     count_words_in_memory: Callable[[FloatArray, TrainingSettings], int] | None = None
 
@@ -98,18 +99,27 @@ def count_matrix_bytes(counts: FloatArray, settings: TrainingSettings) -> int:
     return 2 * len(counts) * settings.dim * np.float32().nbytes
 
 
+BY_GRADIENTS = (
+    "epochs",
+    "negative",
+    "skip_gram",
+    "alpha",
+    "cbow_sum",
+)  # settings of gradient descent
 TRAINERS: dict[str, Trainer] = {
     "gensim": Trainer(
         train_by_gensim,
         "gensim's word2vec, the reference implementation",
         _estimate_gensim,
         count_matrix_bytes,
+        BY_GRADIENTS,
     ),
     "blocks": Trainer(
         train_in_blocks,
         "trains blocks of tokens at once, resumes from the last epoch, needs numba",
         _estimate_blocks,
         count_matrix_bytes,
+        BY_GRADIENTS,
     ),
     "counts": Trainer(
         train_counted,
@@ -117,7 +127,6 @@ TRAINERS: dict[str, Trainer] = {
         counted_trainer.estimate_seconds,
         counted_trainer.estimate_bytes,
         depends_on_seed=False,
-        unused=("epochs", "negative", "skip_gram", "alpha", "cbow_sum"),
         count_words_in_memory=counted_trainer.count_words_in_memory,
     ),
 }
@@ -129,37 +138,20 @@ MAX_COUNTED_WORDS = 20_000_000
 EPOCHS = ((10_000_000, 15), (0, 30))
 
 
-def list_trainers() -> dict[str, str]:
-    """Return the trainers to choose from, with their descriptions."""
-    about = {name: trainer.about for name, trainer in TRAINERS.items()}
-    return {AUTO: "counts for texts of up to 20 million words, else gensim", **about}
+def list_trainers() -> dict[str, str | Trainer]:
+    """Return the trainers to choose from; auto has a description only."""
+    return {AUTO: "counts for texts of up to 20 million words, else gensim", **TRAINERS}
 
 
 @dataclass(frozen=True)
-class Word2VecSettings(TrainingSettings):
-    """Settings of the training of word vectors, with the trainer.
-
-    Raises InputError for a setting that the trainer does not use, if it differs from its default.
+class Word2VecSettings(TrainingSettings, MethodSettings):
+    """Settings of the training of word vectors, with the trainer; each trainer names those that only
+    some trainers use (`Trainer.settings`).
     """
 
+    chooser: ClassVar[str] = "trainer"
+
     trainer: str = setting(AUTO, "training program", choices=list_trainers, label="Trainer")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.trainer == AUTO:
-            return
-        unused = self.find_unused(TRAINERS[self.trainer])
-        if unused:
-            raise InputError(
-                f"The trainer {self.trainer} does not use {' and '.join(unused)}.",
-                "Leave them as they are, or choose another trainer.",
-                unused[0],
-            )
-
-    def find_unused(self, trainer: Trainer) -> list[str]:
-        """Return the names of settings that differ from their defaults, and that a trainer ignores."""
-        declared = get_settings(self)
-        return [name for name in trainer.unused if getattr(self, name) != declared[name].default]
 
 
 @dataclass(frozen=True)
@@ -180,7 +172,7 @@ def choose_training(counts: WordCounts, settings: Word2VecSettings) -> TrainingC
     trainer = settings.trainer
     reason = ""
     if trainer == AUTO:
-        fits = counts.words <= MAX_COUNTED_WORDS and not settings.find_unused(TRAINERS[COUNTED])
+        fits = counts.words <= MAX_COUNTED_WORDS and not settings.find_ineffective(COUNTED)
         trainer = COUNTED if fits else TRAINED
         reason = f"{size}, at most {MAX_COUNTED_WORDS:,}: counted, not trained"
         if not fits:
@@ -188,7 +180,7 @@ def choose_training(counts: WordCounts, settings: Word2VecSettings) -> TrainingC
         if counts.words <= MAX_COUNTED_WORDS and not fits:
             reason = "the chosen settings need a trainer with epochs"
     epochs = settings.epochs
-    if not epochs and "epochs" not in TRAINERS[trainer].unused:
+    if not epochs and "epochs" in TRAINERS[trainer].settings:
         epochs = next(n for words, n in EPOCHS if counts.words >= words)
         reason = f"{reason or size}; {epochs} epochs, because more change little"
     return TrainingChoice(replace(settings, trainer=trainer, epochs=epochs), reason)

@@ -14,7 +14,6 @@ from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Step
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link
 from vocadapt.ui.components.pickers import NONE
@@ -116,7 +115,7 @@ def _select_alignment(job: queue.Job) -> Query:
     return {
         "alignment_vectors": Path(job.spec.one("vectors") or "").name,
         **_select_model(job, "alignment_model"),
-        "alignment_method": describe_method(job.spec.settings.alignment),
+        "alignment_method": job.spec.settings.alignment.digest,
     }
 
 

@@ -3,8 +3,8 @@ registry.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from vocadapt.settings import (
     MAX_LEARNING_RATE,
     MAX_SEED,
     CheckedSettings,
+    MethodSettings,
     build_settings,
     setting,
     show_value,
@@ -331,11 +332,12 @@ class Materials:
 
 
 @dataclass(frozen=True)
-class InitializerSettings(CheckedSettings):
+class InitializerSettings(MethodSettings):
     """Settings of the initialization of new embeddings.
 
-    options: settings of single initializers, by name: those of the method, and others that differ
-        from their defaults. A mapping of values is converted to the dataclass of the initializer.
+    Each initializer names those that only some initializers use (`Initializer.settings`).
+    options: the settings that the initializer alone has (`Initializer.own`), by its name. A mapping
+        of values is converted to its dataclass.
     """
 
     method: str = setting(
@@ -366,23 +368,21 @@ class InitializerSettings(CheckedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Keep the method's own settings, and those of others that differ from their defaults. So
-        # equivalent settings compare equal, and a recipe does not list unused settings.
-        options = read_options(self.options)
-        own = INITIALIZERS[self.method].settings
+        options = read_options(self.options, [self.method])
+        own = INITIALIZERS[self.method].own
         if own is not None:
             options.setdefault(self.method, own())
-        kept = {
-            name: settings
-            for name, settings in options.items()
-            if name == self.method or settings != type(settings)()
-        }
-        object.__setattr__(self, "options", kept)
+        object.__setattr__(self, "options", options)
 
     @property
     def own(self) -> Any:
         """The method's own settings; None if it has none."""
         return self.options.get(self.method)
+
+    def choose(self, method: str) -> "InitializerSettings":
+        """Return the settings with another method, without the own settings of the former one."""
+        former = self if method == self.method else replace(self, options={})
+        return MethodSettings.choose(former, method)
 
 
 @dataclass(frozen=True)
@@ -397,7 +397,9 @@ class Initializer:
         "network" the weights of the model.
     reads_rows: whether it computes embeddings from those of old tokens, and so output rows from
         theirs.
-    settings: frozen dataclass of its own settings, each declared by `setting`.
+    settings: names of the settings (`InitializerSettings`) that it uses, of those that not all
+        initializers use.
+    own: frozen dataclass of the settings that it alone has, each declared by `setting`.
     """
 
     make: Callable[[Materials, InitializerSettings], Initialized]
@@ -406,7 +408,8 @@ class Initializer:
     source: str
     needs_alignment: bool = False
     needs: str = ""
-    settings: type[Any] | None = None
+    settings: tuple[str, ...] = ()
+    own: type[Any] | None = None
     reads_rows: bool = False
     fits_map: bool = False
 
@@ -415,18 +418,20 @@ class Initializer:
 INITIALIZERS: dict[str, Initializer] = {}
 
 
-def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the settings of single initializers, by name, to the dataclasses of the initializers.
+def read_options(options: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+    """Convert the own settings of initializers, by name, to their dataclasses; those that are at
+    their defaults are left out.
 
-    Raises InputError for the name of an initializer without such settings, and for invalid values.
+    used: names of the initializers that will run. Raises InputError for settings of another one, for
+    the name of an initializer without settings of its own, and for invalid values.
     """
     if not isinstance(options, Mapping):
         raise InputError(f"options: expected a table of initializers, got {show_value(options)}.")
     read: dict[str, Any] = {}
     for name, values in options.items():
-        kind = INITIALIZERS[name].settings if name in INITIALIZERS else None
+        kind = INITIALIZERS[name].own if name in INITIALIZERS else None
         if kind is None:
-            known = [other for other, one in INITIALIZERS.items() if one.settings is not None]
+            known = [other for other, one in INITIALIZERS.items() if one.own is not None]
             raise InputError(
                 f"options: there is no initializer {name!r} with settings of its own.",
                 f"Initializers with such settings: {', '.join(known)}.",
@@ -437,6 +442,13 @@ def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
             read[name] = values
         else:
             raise InputError(f"options: {name}: expected a table, got {show_value(values)}.")
+        if read[name] == kind():
+            read.pop(name)
+        elif name not in used:
+            raise InputError(
+                f"Settings of {name} were given, but this initializer is not used.",
+                f"Choose the initializer {name}, or leave its settings out.",
+            )
     return read
 
 

@@ -343,12 +343,14 @@ METHODS: dict[str, Initializer] = {
         "random embeddings from a normal distribution: a baseline",
         "N(0, sd²)",
         "Poerner et al. 2020, ablation; Fast 2023, section 4.4.5",
+        settings=("seed", "sd"),
     ),
     "random-uniform": Initializer(
         initialize_random_uniform,
         "random embeddings from a uniform distribution, same standard deviation",
         "U(−√3·sd, √3·sd)",
         "Fast 2023, section 4.4.3",
+        settings=("seed", "sd"),
     ),
     "global-mean": Initializer(
         initialize_global_mean,
@@ -380,6 +382,7 @@ METHODS: dict[str, Initializer] = {
         "1/m Σ E(o), o in the m nearest",
         "Fast 2023, section 4.4.5",
         needs="similar",
+        settings=("neighbors",),
         reads_rows=True,
     ),
     "focus": Initializer(
@@ -397,6 +400,7 @@ METHODS: dict[str, Initializer] = {
         "Σ softmax(cos(t, o) / 0.1) · E(o)",
         "Minixhofer et al. 2022, WECHSEL",
         needs="similar",
+        settings=("neighbors", "temperature"),
         reads_rows=True,
     ),
 }
@@ -408,7 +412,7 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
         "A · h(last piece of t)",
         "FragMend (Mehta et al. 2026), here for encoders, with the map of Kaplan et al. 2025",
         needs="network",
-        settings=JoinSettings,
+        own=JoinSettings,
         reads_rows=True,
     ),
     "distilled": Initializer(
@@ -418,7 +422,7 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
         "argmin Σ ‖h(t) − h(pieces of t)‖²",
         "Token Distillation (2026), here for encoders",
         needs="text",
-        settings=DistilSettings,
+        own=DistilSettings,
     ),
     "attention": Initializer(
         initialize_attention,
@@ -427,7 +431,7 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
         "argmin Σ ‖a(t) − a(pieces of t)‖², a: attention-weighted values",
         "MATT (Haltiuk and Smywiński-Pohl 2025), here also for encoders",
         needs="text",
-        settings=AttentionSettings,
+        own=AttentionSettings,
     ),
     "grounded": Initializer(
         initialize_grounded,
@@ -436,6 +440,6 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
         "argmin −Σ log p(words of the description | t)",
         "GTI (Chen et al. 2026), here also for encoders",
         needs="glossary",
-        settings=GroundingSettings,
+        own=GroundingSettings,
     ),
 }

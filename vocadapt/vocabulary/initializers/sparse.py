@@ -124,6 +124,7 @@ SPARSE = {
         "Σ α_o · E(o), α by orthogonal matching pursuit",
         "Goddard and Fernandes Neto 2025; mergekit-tokensurgeon",
         needs="similar",
+        settings=("atoms",),
         reads_rows=True,
     ),
 }

@@ -476,7 +476,7 @@ STACKED = {
         "A · f + c / (c + k) · B · [f; v; log c], f: pieces and n-grams",
         "ours; after Poerner et al. 2020 (context) and Schick and Schütze 2020, BERTRAM (form)",
         needs="similar",
-        settings=StackedSettings,
+        own=StackedSettings,
         reads_rows=True,
         fits_map=True,
     ),

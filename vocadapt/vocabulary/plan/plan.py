@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import NotRequired, TypedDict, cast
+from typing import ClassVar, NotRequired, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.settings import MAX_SEED, MethodSettings, setting
 from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
@@ -48,7 +48,7 @@ class PlanNumbers(TypedDict):
 @dataclass(frozen=True)
 class PlanKind:
     """A kind of plan: its explanation, the sources it needs, and the settings (`PlanSettings`) that
-    apply to it.
+    it uses, of those that not all kinds use.
 
     rearranges: whether it removes or moves old tokens. adds: whether it adds tokens.
     keeps_text: whether it is computed from a text whose tokens it keeps; it also reads the lines.
@@ -66,19 +66,19 @@ KINDS = {
     "append": PlanKind(
         "add the words that the model lacks; every old embedding is kept",
         ("vectors",),
-        settings=("max_added", "min_count"),
+        settings=("max_added", "min_count", "fill_reserved"),
     ),
     "replace": PlanKind(
         "the same, and every old token with a word vector gets a new embedding from it",
         ("vectors",),
-        settings=("max_added", "min_count"),
+        settings=("max_added", "min_count", "fill_reserved"),
     ),
     "same": PlanKind("keep the vocabulary; only compute new embeddings", adds=False),
     "reduce": PlanKind(
         "remove a fraction of the tokens, chosen by a reduction heuristic",
         rearranges=True,
         adds=False,
-        settings=("remove_by", "removed", "count_marks"),
+        settings=("remove_by", "removed", "seed", "count_marks"),
     ),
     "trim": PlanKind(
         "keep only the tokens of a text, and those that they are made from",
@@ -89,12 +89,13 @@ KINDS = {
         settings=("cover", "keep", "characters"),
     ),
     "extend": PlanKind(
-        "append tokens, chosen by an augmentation heuristic", settings=("add_by", "max_added")
+        "append tokens, chosen by an augmentation heuristic",
+        settings=("add_by", "max_added", "fill_reserved"),
     ),
     "combined": PlanKind(
         "remove a fraction of the tokens and add as many: the size is kept",
         rearranges=True,
-        settings=("remove_by", "removed", "add_by", "count_marks"),
+        settings=("remove_by", "removed", "add_by", "seed", "count_marks"),
     ),
     "transfer": PlanKind("replace the vocabulary by another model's", ("target",), rearranges=True),
 }
@@ -105,12 +106,14 @@ CHARACTERS = {  # single characters that a trim keeps
 
 
 @dataclass(frozen=True)
-class PlanSettings(CheckedSettings):
+class PlanSettings(MethodSettings):
     """Settings of a vocabulary plan.
 
-    Each kind of plan names the settings that apply to it (`PlanKind.settings`). `max_added` = 0
+    Each kind of plan names those that only some kinds use (`PlanKind.settings`). `max_added` = 0
     means 20,000 for `extend`; a trim has either `cover` or `keep`.
     """
+
+    chooser: ClassVar[str] = "kind"
 
     kind: str = setting("append", "kind of plan", choices=KINDS, label="Plan")
     max_added: int = setting(
@@ -187,13 +190,6 @@ class PlanSettings(CheckedSettings):
             raise InputError(
                 "A trim needs a coverage of the text or a number of tokens to keep, and got neither.",
                 "Give a coverage, for example 1 for all tokens of the text.",
-                "cover",
-            )
-        if not is_trim and (self.cover or self.keep):
-            raise InputError(
-                "A coverage or a number of tokens to keep does not apply to a plan of the kind"
-                f" {self.kind}.",
-                "Leave it out, or choose a trim.",
                 "cover",
             )
 

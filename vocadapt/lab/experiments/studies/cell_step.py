@@ -39,8 +39,6 @@ ADDED_SETTINGS: Mapping[str, object] = {
     "keep": 0,
     "characters": "text",
     "vector_length": "method",
-    "whitening": 1.0,
-    "reweighting": 0.7,
     "mlp_epochs": 40,
     "induction_rounds": 10,
     "induction_cutoff": 4000,

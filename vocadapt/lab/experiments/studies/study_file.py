@@ -195,8 +195,8 @@ def declare_adapting() -> dict[str, Setting]:
     for settings, names in CHANGED:
         declared |= declare_keys(settings, names)
     for name, initializer in INITIALIZERS.items():
-        if initializer.settings is not None:
-            declared |= declare_keys(initializer.settings, prefix=f"{name}-")
+        if initializer.own is not None:
+            declared |= declare_keys(initializer.own, prefix=f"{name}-")
     return declared | declare_keys(CorpusSettings) | declare_keys(AdaptStep, ("certify",))
 
 

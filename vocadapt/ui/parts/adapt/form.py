@@ -162,8 +162,10 @@ def _choose_options(
         recipe = _choose_extension_options(recipe, model)
     if recipe.makes_embeddings:
         with more:
-            own = draw_own_settings(recipe.initializer, [recipe.initializer.method], "adapt")
-        recipe = replace(recipe, initializer=own)
+            own = draw_own_settings(
+                recipe.initializer.options, [recipe.initializer.method], "adapt"
+            )
+        recipe = replace(recipe, initializer=replace(recipe.initializer, options=own))
     if recipe.pretraining.stage:
         trained = cache.model_of(model)
         if not has_mlm_head(trained):
@@ -260,7 +262,7 @@ def _choose_initializer(recipe: Recipe) -> Recipe:
         return recipe
     offered = {}
     for name in INITIALIZERS:
-        changed = replace(recipe, initializer=replace(recipe.initializer, method=name))
+        changed = replace(recipe, initializer=recipe.initializer.choose(name))
         if changed.needs <= {*recipe.needs, "text", "glossary"}:
             offered[name] = changed
     chosen = st.selectbox(
@@ -416,7 +418,7 @@ def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) ->
     default if it is one of them.
     """
     # If an error is shown below, `wanted` is still offered, and the page is still drawn.
-    offered, first = {describe_method(wanted): wanted}, describe_method(wanted)
+    offered, first = {wanted.digest: wanted}, wanted.digest
     with mistakes.show_errors():
         offered = methods.list_methods(
             cache.space_of(vectors),
@@ -436,6 +438,7 @@ def _pick_alignment(vectors: Artifact, model: str, wanted: AlignmentSettings) ->
             "adapt_method",
             first,
             help="Selects how word vectors are mapped to the embeddings of the model.",
+            labels=methods.label_methods(offered),
         )
     ]
 

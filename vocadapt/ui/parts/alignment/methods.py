@@ -1,4 +1,6 @@
-"""Alignment methods of the page Alignment: their names, and their saved evaluations."""
+"""Alignment methods of the page Alignment, by the digests of their settings, and their saved
+evaluations.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -68,19 +70,26 @@ def list_methods(
     anchors: int,
     evaluated: Mapping[str, MethodScores],
 ) -> dict[str, AlignmentSettings]:
-    """Return all methods that the number of anchors allows, by name, the default first."""
+    """Return all methods that the number of anchors allows, by digest, the default first, then those
+    that were evaluated.
+    """
     infeasible = find_infeasible_methods(source, target, anchors)
     known = {
-        describe_method(settings): settings
+        settings.digest: settings
         for settings in list_alignment_settings(source, target)
         if settings.method not in infeasible
     }
-    return known | {name: row.settings for name, row in evaluated.items() if name not in known}
+    return known | {digest: row.settings for digest, row in evaluated.items()}
+
+
+def label_methods(offered: Mapping[str, AlignmentSettings]) -> dict[str, str]:
+    """Return the display names of methods by digest."""
+    return {digest: describe_method(settings) for digest, settings in offered.items()}
 
 
 def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores]:
-    """Return the held-out scores by method name: from the newest comparison of all methods if it
-    has the method, else from the newest evaluation of the method.
+    """Return the held-out scores by digest: from the newest comparison of all methods if it has the
+    method, else from the newest evaluation of the method.
     """
     # A comparison takes precedence over single evaluations: its scores share their folds.
     evaluations = [load_table(found) for found in alignments]
@@ -95,7 +104,7 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores
             if first != AlignmentSettings():  # not compared with the default method
                 against = None
             row = MethodScores(settings, line["anchors"], line["held_out"], best, against)
-            rows.setdefault(describe_method(settings), row)
+            rows.setdefault(settings.digest, row)
     return rows
 
 
@@ -141,8 +150,8 @@ def estimate_seconds(spaces: CrossSpace, evaluated: Sequence[AlignmentSettings])
 
 
 def find_best(rows: Mapping[str, MethodScores]) -> str | None:
-    """Return the name of the best method of the newest comparison; None if there is none."""
-    return next((name for name, row in rows.items() if row.best), None)
+    """Return the digest of the best method of the newest comparison; None if there is none."""
+    return next((digest for digest, row in rows.items() if row.best), None)
 
 
 def choose_default(
@@ -150,21 +159,23 @@ def choose_default(
     evaluated: Mapping[str, MethodScores],
     alignments: list[Artifact],
 ) -> str:
-    """Return the name of the evaluated method with the highest P@5 by CSLS, or else the first.
+    """Return the digest of the evaluated method with the highest P@5 by CSLS, or else the first.
 
     A method that is slow to fit and not saved does not count: its lists could not be shown. Methods
     are compared only if they were evaluated on the same anchors.
     """
     ready = [
-        name
-        for name in select_comparable(evaluated)
-        if name in offered
-        and (not is_slow(offered[name]) or find_detailed(alignments, offered[name]))
+        digest
+        for digest in select_comparable(evaluated)
+        if digest in offered
+        and (not is_slow(offered[digest]) or find_detailed(alignments, offered[digest]))
     ]
     first = next(iter(offered))
     return max(
         ready,
-        key=lambda name: rank_method(offered[name].method, evaluated[name].held_out["csls"]["p@5"]),
+        key=lambda digest: rank_method(
+            offered[digest].method, evaluated[digest].held_out["csls"]["p@5"]
+        ),
         default=first,
     )
 
@@ -174,12 +185,15 @@ def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScore
     newest comparison, else as the default method.
     """
     leader = rows.get(
-        find_best(rows) or describe_method(AlignmentSettings()), next(iter(rows.values()), None)
+        find_best(rows) or AlignmentSettings().digest, next(iter(rows.values()), None)
     )
-    return {name: row for name, row in rows.items() if leader and row.basis == leader.basis}
+    return {digest: row for digest, row in rows.items() if leader and row.basis == leader.basis}
 
 
 def build_scores(rows: Mapping[str, MethodScores], chosen: str) -> list[Scores]:
     """Return the table rows of all methods, highest P@5 with CSLS first."""
-    ordered = sorted(rows, key=lambda name: -rows[name].held_out["csls"]["p@5"])
-    return [Scores(name, rows[name].values, name == chosen) for name in ordered]
+    ordered = sorted(rows, key=lambda digest: -rows[digest].held_out["csls"]["p@5"])
+    return [
+        Scores(describe_method(rows[digest].settings), rows[digest].values, digest == chosen)
+        for digest in ordered
+    ]

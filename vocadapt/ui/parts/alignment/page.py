@@ -42,7 +42,13 @@ def draw(workspace: Workspace) -> None:
     offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, evaluated)
     default = methods.choose_default(offered, evaluated, alignments)
     with place:
-        chosen = pickers.pick_name("Method", list(offered), "alignment_method", default)
+        chosen = pickers.pick_name(
+            "Method",
+            list(offered),
+            "alignment_method",
+            default,
+            labels=methods.label_methods(offered),
+        )
     settings, first = offered[chosen], next(iter(offered.values()))
     # 2. The alignment: a saved one, or one that is fitted now, unless fitting is slow.
     detail = methods.find_detailed(alignments, settings)

@@ -36,7 +36,8 @@ from vocadapt.ui.state.cache import evaluation_of
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import chance, count, format_estimate, fraction, signed
 
-DEFAULT_METHOD = describe_method(AlignmentSettings())
+DEFAULT = AlignmentSettings()
+DEFAULT_METHOD = describe_method(DEFAULT)
 DrawEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: function words are badly aligned for other reasons
 LISTED = 1_000  # anchors in the table, worst first; all are in the file
@@ -68,11 +69,12 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
     """Draw the number of anchors, held-out P@5 with cosine and with CSLS, and the chance level; a
     dash for a score that was not computed.
 
-    A method other than the default (Poerner et al. 2020) is compared with it in both scores.
+    chosen: digest of the method. A method other than the default (Poerner et al. 2020) is compared
+    with it in both scores.
     """
     row = evaluated.get(chosen)
     default = None
-    if chosen != DEFAULT_METHOD:
+    if chosen != DEFAULT.digest:
         default = _find_comparable_default(row, evaluated)
     p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
     base, base_csls = _score(default, "p@5"), _score(default, "p@5", csls=True)
@@ -248,9 +250,8 @@ def draw_held_out(
     selected method.
     """
     # 1. All methods, and the held-out pairs of the selected one.
-    chosen = describe_method(settings)
     draw_heading("Alignment methods compared")
-    _draw_comparison(evaluated, spaces, chosen, draw_evaluation)
+    _draw_comparison(evaluated, spaces, settings.digest, draw_evaluation)
     draw_heading("Held-out pairs against random pairs")
     if detail:
         anchors = evaluation_of(detail).anchors
@@ -268,9 +269,11 @@ def draw_held_out(
             draw_evaluation(settings, False)
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
-        _draw_anchors(evaluation_of(detail), chosen)
+        _draw_anchors(evaluation_of(detail), describe_method(settings))
         anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(evaluated)
-        rows: list[tuple[object, ...]] = [(name, *row.values) for name, row in shown.items()]
+        rows: list[tuple[object, ...]] = [
+            (describe_method(row.settings), *row.values) for row in shown.values()
+        ]
         files = {
             "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
             "anchors.tsv": lambda: tsv(COLUMNS, [astuple(anchor) for anchor in anchors]),
@@ -307,9 +310,13 @@ def _draw_comparison(
 
 def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
     """Show the best method, its significance, and the basis of the scores."""
-    name = methods.find_best(evaluated)
-    if name:
-        best, against = f"Best on this data: :green[**{name}**]", evaluated[name].against
+    digest = methods.find_best(evaluated)
+    if digest:
+        row = evaluated[digest]
+        best, against = (
+            f"Best on this data: :green[**{describe_method(row.settings)}**]",
+            row.against,
+        )
         if against:
             best += f" :small[{_describe_difference(against, len(evaluated))}]"
         st.markdown(f"{best}.")
@@ -385,7 +392,7 @@ def _find_comparable_default(
     """Return the scores of Poerner et al. 2020, if evaluated on the same anchors and
     folds as `row`.
     """
-    default = evaluated.get(DEFAULT_METHOD)
+    default = evaluated.get(DEFAULT.digest)
     if row is None or default is None or default.basis != row.basis:
         return None
     return default

@@ -36,7 +36,7 @@ from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, dra
 from vocadapt.ui.state import cache
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, format_estimate, fraction
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 NO_TEXT = "none"
 
@@ -107,9 +107,7 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         seed = _draw("seed", "seed")
         matched = _draw("norm_matched", "matched", toggle=True)
     # 2. The initializers to compare, and the settings of those that are selected.
-    settings = LeaderboardSettings(
-        held_out=hidden, seed=seed, norm_matched=matched, initializer=InitializerSettings(seed=seed)
-    )
+    settings = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched)
     compared = st.multiselect(
         "Initializers to compare",
         settings.methods_to_compare,
@@ -122,8 +120,8 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         ),
     )
     settings = replace(settings, methods=tuple(compared))
-    own = draw_own_settings(settings.initializer, settings.methods, "initializers")
-    settings = replace(settings, initializer=own)
+    own = draw_own_settings({}, settings.methods, "initializers")
+    settings = replace(settings, options=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
     text = st.selectbox(
         "Held-out text",

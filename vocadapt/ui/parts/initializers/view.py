@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -319,18 +320,19 @@ def _leave_out_special_tokens(key: Key, role: str, _space: EmbeddingSpace) -> Em
 
 
 def draw_own_settings(
-    settings: InitializerSettings, names: Collection[str], key: str
-) -> InitializerSettings:
-    """Draw the inputs of the settings that these initializers declare; return the changed settings.
+    settings: Mapping[str, Any], names: Collection[str], key: str
+) -> dict[str, Any]:
+    """Draw the inputs of the own settings of these initializers; return the settings by name.
 
-    key: prefix of the keys of the inputs.
+    settings: the initial values, by name; others are at their defaults. key: prefix of the keys of
+    the inputs.
     """
-    options = dict(settings.options)
+    options = {}
     for name in names:
-        kind = INITIALIZERS[name].settings
+        kind = INITIALIZERS[name].own
         if kind is None:
             continue
         with st.container(border=True):
             st.markdown(f"Settings of **{name}**")
-            options[name] = draw_settings(st, options.get(name) or kind(), f"{key}_{name}")
-    return replace(settings, options=options)
+            options[name] = draw_settings(st, settings.get(name) or kind(), f"{key}_{name}")
+    return options
