@@ -208,10 +208,9 @@ def test_it_is_the_same_whatever_the_global_seeds(model, sentences):
 def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model, sentences):
     plan = plan_of(model, "hypertension", "lymphoma")
     materials = Materials(plan, model.space, distiller=Distiller(model, sentences, True))
-    rows, plain = (
-        initialize(materials, InitializerSettings(method, options={"distilled": SETTINGS}))
-        for method in ("distilled", "syntactic")
-    )
+    distilled = InitializerSettings("distilled", options={"distilled": SETTINGS})
+    rows = initialize(materials, distilled)
+    plain = initialize(materials, InitializerSettings("syntactic"))
     assert np.array_equal(rows.matrix[1], plain.matrix[1])
     assert not np.array_equal(rows.matrix[0], plain.matrix[0])
     assert rows.fallbacks == 1
