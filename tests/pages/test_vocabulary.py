@@ -105,7 +105,7 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
     assert not app.exception and not app.error
     [(spec, name)] = started
     recipe = spec.settings.recipe
-    assert (spec.step, name) == ("model", "tiny-bert-last-5") and set(spec.inputs) == {"model"}
+    assert (spec.step, name) == ("adapt", "tiny-bert-last-5") and set(spec.inputs) == {"model"}
     model = open_model(spec.inputs["model"][0])
     plan = plan_adaptation(recipe, model, Sources(), None)
     assert count(len(plan.removed_tokens)) == removed
