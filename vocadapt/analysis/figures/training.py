@@ -283,7 +283,7 @@ def plot_wordpieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure
         mode="lines+markers",
         line={"color": SOURCE, "width": 2.5},
         marker={"size": 7},
-        customdata=list(map(curve.shorter, curve.sizes)),
+        customdata=[at.shorter for at in curve.sizes],
         hovertemplate=(
             "%{x:,} tokens: %{y:.3f} per word, the text %{customdata:.1%} shorter<extra></extra>"
         ),
