@@ -401,7 +401,7 @@ class Leaderboard(Summarized):
         mrr = float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates
         notes = (
             f"{len(self.hidden):,} of {self.of:,} common tokens held out; their true embeddings ranked"
-            f" among {self.candidates:,} embeddings; chance P@1 {format_chance(1 / self.candidates)},"
+            f" among {self.candidates:,} embeddings; chance P@1 {format_chance(1 / self.candidates)};"
             f" MRR {mrr:.2g}.",
             f"{self.stems:,} common tokens held out with their stems; {percent(self.matched)} of the"
             " new tokens have a held-out token of similar count and pieces.",
