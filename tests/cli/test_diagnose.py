@@ -26,21 +26,7 @@ def plane(tmp_path_factory):
 
 def test_diagnose(ask, tiny_bert, vectors, plane):
     answer = ask("diagnose", tiny_bert, vectors, plane)
-    assert answer["models"] == ["tiny-bert", vectors.name, "plane"]
-    lists = (
-        "dim",
-        "counted",
-        "zero_rows",
-        "isotropy",
-        "isotropy_as_published",
-        "isoscore",
-        "first_direction",
-        "hubness",
-        "hubs",
-        "norms",
-        "frequency_bias",
-    )
-    assert all(len(answer[key]) == 3 for key in lists)
+    assert [one["space"] for one in answer["spaces"]] == ["tiny-bert", vectors.name, "plane"]
     for table in (answer["mean_cosine"], answer["mean_cosine_common"], answer["common"]):
         assert np.array(table, dtype=object).shape == (3, 3) and table[0][1] == table[1][0]
     assert answer["mean_cosine"][0][2] is None
@@ -50,15 +36,20 @@ def test_diagnose(ask, tiny_bert, vectors, plane):
         compute_mean_cosine(open_space(tiny_bert).space)
     )
     assert [answer["mean_cosine_common"][i][i] for i in range(3)] == [1, 1, 1]
-    assert (answer["counted"][2], answer["zero_rows"][2]) == (3, 1)
+    bert, words, plane_found = answer["spaces"]
+    assert (plane_found["norms"]["n"], plane_found["norms"]["zero_rows"]) == (3, 1)
+    assert plane_found["mean_cosine"] == answer["mean_cosine"][2][2]
+    assert [finding["code"] for finding in plane_found["findings"]][:2] == [
+        "narrow_cone",
+        "frequent_longer",
+    ]
     assert answer["tokens"] == {"choice": "all", "meaning": TOKENS["all"]}
-    assert "Mu and Viswanath" in answer["measures"]["isotropy"]
-    assert answer["frequency_bias"][0]["by"] == "id rank"
-    assert answer["frequency_bias"][1]["by"] == "counts"
+    assert "Mu and Viswanath" in answer["measures"]["isotropy.partition"]
+    assert bert["frequency_bias"]["by"] == "id rank" and words["frequency_bias"]["by"] == "counts"
 
 
 def test_without_hubness(ask, tiny_bert):
-    assert ask("diagnose", tiny_bert, "--no-hubness")["hubness"] == [None]
+    assert ask("diagnose", tiny_bert, "--no-hubness")["spaces"][0]["hubness"] is None
 
 
 def test_which_tokens_count(ask, tiny_bert):
@@ -70,7 +61,7 @@ def test_which_tokens_count(ask, tiny_bert):
     counted = {}
     for choice in TOKENS:
         answer = ask("diagnose", tiny_bert, "--tokens", choice, "--no-hubness")
-        counted[choice] = answer["counted"][0] + answer["zero_rows"][0]
+        counted[choice] = answer["spaces"][0]["tokens"]
     assert specials and continuations
     assert counted == {
         "all": len(tokens),
@@ -108,13 +99,12 @@ def test_relations_of_the_user_and_every_pair(ask, plane, tmp_path):
     )
     answer = ask(f"relations --vectors {plane} --pairs {tmp_path}/mine.tsv --each --draws 10")
     own = 2 * np.sqrt(0.5) / 3
-    assert answer["models"] == ["plane"] and answer["mean_cosine"] == [pytest.approx(own)]
+    assert answer["mean_cosine"] == {"plane": pytest.approx(own)}
     apart, near = answer["relations"]
-    assert (apart["list"], apart["relation"], apart["of"]) == ("mine", "apart", 1)
-    assert apart["results"][0]["corrected"] == pytest.approx(-own)
-    assert apart["results"][0]["sd"] is None
-    assert (near["results"][0]["usable"], near["results"][0]["of"]) == (1, 3)
-    assert near["results"][0]["corrected"] == pytest.approx(np.sqrt(0.5) - own)
+    assert (apart["list"], apart["relation"], apart["space"]) == ("mine", "apart", "plane")
+    assert apart["corrected"] == pytest.approx(-own) and apart["sd"] is None
+    assert (near["usable"], near["of"]) == (1, 3)
+    assert near["corrected"] == pytest.approx(np.sqrt(0.5) - own)
     assert [pair["cosine"] for pair in answer["pairs"]] == [
         pytest.approx(0),
         pytest.approx(np.sqrt(0.5)),
@@ -126,12 +116,14 @@ def test_relations_of_the_user_and_every_pair(ask, plane, tmp_path):
 
 def test_the_lists_at_hand(ask, tiny_bert, plane):
     answer = ask("relations", "--model", tiny_bert, "--vectors", plane)
-    assert answer["models"] == ["tiny-bert", "plane"] and len(answer["relations"]) == 4 + 1 + 1 + 14
-    assert [one["list"] for one in answer["similarity"]] == ["simlex999", "wordsim353"]
-    antonyms = next(one for one in answer["relations"] if one["relation"] == "antonyms")
-    assert [result["usable"] for result in antonyms["results"]][1] == 1
-    assert answer["similarity"][0]["results"][1] == {
-        "model": "plane",
+    assert len(answer["relations"]) == 2 * (4 + 1 + 1 + 14)
+    assert [one["space"] for one in answer["relations"][:2]] == ["tiny-bert", "plane"]
+    assert [one["list"] for one in answer["similarity"][::2]] == ["simlex999", "wordsim353"]
+    antonyms = [one for one in answer["relations"] if one["relation"] == "antonyms"]
+    assert antonyms[1]["usable"] == 1
+    assert answer["similarity"][1] == {
+        "list": "simlex999",
+        "space": "plane",
         "spearman": None,
         "covered": 0,
         "of": 999,
@@ -141,11 +133,11 @@ def test_the_lists_at_hand(ask, tiny_bert, plane):
 def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
     assert main(["diagnose", str(tiny_bert), str(plane)]) == 0
     shown = capsys.readouterr().out
-    assert "0.4714" in shown and "plane (n = 3)" in shown and "Tokens included: all tokens" in shown
+    assert ".471" in shown and "narrow cone" in shown and "Tokens included: all tokens" in shown
     (tmp_path / "long.tsv").write_text(f"left\tright\t{'x' * 500}\n")
     assert main(["relations", "--vectors", str(plane), "--pairs", str(tmp_path / "long.tsv")]) == 0
     shown = capsys.readouterr().out
-    assert "-0.471" in shown and "x" * 41 not in shown and "0.4714" in shown
+    assert "-.471" in shown and "x" * 41 not in shown and "plane .4714" in shown
 
 
 # --- figures
@@ -182,6 +174,7 @@ def test_an_adapted_model_is_judged_on_its_original_tokens(ask, tiny_bert, vecto
     before, after = open_space(tiny_bert), open_space(tmp_path / "adapted")
     assert len(model.added) == len(after.space) - len(before.space) > 0 and not before.added
     answer = ask("diagnose", tiny_bert, tmp_path / "adapted", "--no-hubness")
-    old, new = answer["frequency_bias"]
+    original, adapted = answer["spaces"]
+    old, new = original["frequency_bias"], adapted["frequency_bias"]
     assert (new["n"], new["norm"]) == (old["n"], pytest.approx(old["norm"]))
-    assert answer["added_norms"][0] is None and answer["added_norms"][1]["n"] == len(model.added)
+    assert original["added_norms"] is None and adapted["added_norms"]["n"] == len(model.added)

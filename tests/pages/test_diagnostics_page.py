@@ -10,12 +10,11 @@ import pytest
 from tests.material.apps import join_values, list_texts, markup, read_metrics, read_page
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.inputs.open_space import open_space
-from vocadapt.lab.reports.diagnostics import diagnose
 from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.geometry import AddedNorms
+from vocadapt.spaces.diagnostics.diagnosis import LENGTH, diagnose
 from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.parts.diagnostics import cached, view
@@ -61,7 +60,7 @@ def test_numbers_by_hand_and_a_zero_row(open_page, plane):
     assert ">.471<" in markup(app)  # 2 √½ / 3
     assert read_metrics(app)["Mean cosine"] == ".471"
     assert "Excluded: 1 zero vectors" in read_page(app)
-    assert "the mean cosine of two random tokens is .471" in read_page(app)
+    assert "in a narrow cone" in read_page(app)
 
 
 def test_spaces_and_tokens_come_from_the_address(open_page, seeded):
@@ -109,7 +108,7 @@ def test_a_hub_is_a_link_to_its_neighborhood(open_page, seeded):
 
 def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path):
     app = open_page(PAGE, plane, diagnostics_related="true")
-    assert app.dataframe[0].value["relation"].tolist()[:4] == [
+    assert app.dataframe[0].value["Relation"].tolist()[:4] == [
         "verb tenses",
         "synonyms",
         "antonyms",
@@ -122,13 +121,10 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert table["relation"].tolist() == ["apart", "near"]
-    assert table["pairs"].tolist() == [
-        "1 of 1",
-        "2 of 3",
-    ]
+    assert table["Relation"].tolist() == ["apart", "near"]
+    assert table["Pairs"].tolist() == ["1 of 1", "2 of 3"]
     own = 2 * np.sqrt(0.5) / 3
-    assert table["corrected"].tolist() == [pytest.approx(-own), pytest.approx(np.sqrt(0.5) - own)]
+    assert table["Corrected"].tolist() == [fraction(-own), fraction(np.sqrt(0.5) - own)]
     assert f"--pairs {mine}" in join_values(app.code)
 
 
@@ -157,7 +153,7 @@ def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     app.button(key="hubs_0").click().run()
     assert not app.exception and not app.error and "<img/src" not in markup(app)
-    assert app.dataframe[0].value["pairs"].tolist() == ["1 of 1", "1 of 1"]
+    assert app.dataframe[0].value["Pairs"].tolist() == ["1 of 1", "1 of 1"]
     figure = next(
         chart.proto.spec for chart in app.get("plotly_chart") if "random" in chart.proto.spec
     )
@@ -215,22 +211,16 @@ def test_original_and_added_tokens_are_judged_apart():
     found = diagnose(space, hubs=False, added=frozenset(words[100:]))
     assert found.original_norms.mean == pytest.approx(1.1, abs=0.01)
     assert found.norms.mean == pytest.approx(0.75, abs=0.01)
-    assert view.describe_lengths(found) == (
-        "0.750 ± 0.352".replace("0.", "."),
-        "old 1.100 ± .058 · added .400 ± .000",
-    )
-    assert view.describe_lengths(diagnose(space, hubs=False))[1] is None
-    said = view.interpret(0.5, found)
-    assert "original token's vector" in said and "n = 100" in said
+    assert LENGTH.write(found) == ".750 ± .352"
+    assert view.describe_lengths(found) == "old 1.100 ± .058 · added .400 ± .000"
+    assert view.describe_lengths(diagnose(space, hubs=False)) is None
+    shown = {one.code: one.sentence for one in found.findings}
     # with the added ones, 5 % would be below a third of the median
-    assert "uneven" not in said
-    assert "**Added tokens**] are about .36 times as long as the original ones" in said
-    assert "median .400 (n = 100) against 1.100 (n = 100)" in said
-    alike = diagnose(space, hubs=False, added=frozenset(words[:50]))
-    assert alike.original_norms.median != alike.norms.median
+    assert "uneven_lengths" not in shown
+    assert "n = 100" in shown["frequent_shorter"]
+    assert ".36 times" in shown["added_differ"]
     unchanged = diagnose(space, hubs=False)
-    assert unchanged.original_norms == unchanged.norms and unchanged.added is None
-    assert "about as long as" in view.compare_added_tokens(AddedNorms(3, 1.0, 5, 1.05))
+    assert unchanged.original_norms == unchanged.norms and unchanged.added_norms is None
 
 
 def test_one_word_is_too_little_to_say(open_page, tmp_path):

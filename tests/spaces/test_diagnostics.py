@@ -4,13 +4,15 @@ on spaces with a known mean cosine."""
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from vocadapt.errors import Canceled
+from vocadapt.spaces.diagnostics.diagnosis import diagnose, interpret_hubness
 from vocadapt.spaces.diagnostics.geometry import (
-    compare_added_norms,
+    Hubness,
     compute_norm_bands,
     count_k_occurrences,
     estimate_hubness_seconds,
@@ -110,7 +112,7 @@ def test_two_spaces_of_known_mean_cosine_between():
     ] * 2
     assert tables.mean_cosine[0][1] == tables.mean_cosine[1][0] == pytest.approx(-0.05, abs=0.002)
     assert tables.mean_cosine[0][1] == pytest.approx(brute(one, other), abs=1e-9)
-    assert tables.common == ((900, 600), (600, 700)) and tables.counted == (900, 700)
+    assert tables.common == ((900, 600), (600, 700))
     twins = [
         normalize_rows(one.matrix)[300 + i] @ normalize_rows(other.matrix)[i] for i in range(600)
     ]
@@ -139,7 +141,6 @@ def test_zero_rows_are_left_out_and_counted():
     one = space_of(a=[1, 0], zero=[0, 0], b=[0, 1], c=[1, 1])
     assert compute_mean_cosine(one) == pytest.approx(2 * np.sqrt(0.5) / 3)
     tables = build_cosine_tables([one, space_of(zero=[1, 1], a=[3, 0], none=[0, 0])])
-    assert tables.zero_rows == (1, 1) and tables.counted == (3, 2)
     assert tables.mean_cosine_common[0][1] == pytest.approx(1) and tables.common[0][1] == 1
     nothing = build_cosine_tables([space_of(zero=[0, 0], none=[0, 0])])
     assert nothing.mean_cosine == ((None,),)
@@ -309,7 +310,7 @@ def test_measuring_hubness_reports_progress_and_can_be_stopped(monkeypatch):
 
 def test_norms_by_hand():
     found = measure_norms(space_of(a=[3, 4], b=[0, 0], c=[0, 7]))
-    assert (found.mean, found.sd, found.median, found.zero_rows) == (6, 1, 6, 1)
+    assert (found.n, found.mean, found.sd, found.median, found.zero_rows) == (2, 6, 1, 6, 1)
 
 
 def test_frequency_bias_by_counts_and_by_id():
@@ -398,10 +399,35 @@ def test_added_tokens_do_not_cause_a_correlation_with_frequency():
     assert measure_frequency_bias(space).norm > 0.6
     found = measure_frequency_bias(space, new)
     assert (found.n, abs(found.norm) < 0.15) == (originals, True)
-    beside = compare_added_norms(space, new)
-    assert (beside.n, beside.original_n) == (added, originals)
-    assert (beside.median, beside.original_median) == (pytest.approx(0.4), pytest.approx(1.1))
-    assert compare_added_norms(space, frozenset()) is None
+    found = diagnose(space, hubs=False, added=new)
+    assert (found.added_norms.n, found.original_norms.n) == (added, originals)
+    assert found.added_norms.median == pytest.approx(0.4)
+    assert found.original_norms.median == pytest.approx(1.1)
+    assert diagnose(space, hubs=False).added_norms is None
+
+
+def list_codes(*lengths, added=0):
+    """Codes of the findings of a space whose vectors have these lengths, all in one direction."""
+    space = numbered([[length, 0.0] for length in lengths])
+    new = frozenset(space.words[len(lengths) - added :])
+    return [one.code for one in diagnose(space, hubs=False, added=new).findings]
+
+
+def test_what_the_figures_show():
+    assert list_codes(1.0) == ["too_few_tokens"]
+    assert list_codes(3, 2, 1) == ["narrow_cone", "frequent_longer"]
+    assert list_codes(1, 2, 3) == ["narrow_cone", "frequent_shorter"]
+    assert list_codes(2, 3, 1, 3, 2) == ["narrow_cone", "length_without_frequency"]
+    assert list_codes(9, 8, *[0.1] * 2, 7, added=1)[-2:] == ["added_differ", "uneven_lengths"]
+    assert "added_alike" in list_codes(1, 1.05, 1, added=1)
+    across = numbered([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    assert diagnose(across, hubs=False).findings[0].code == "no_common_direction"
+    hubs = Hubness(10, 6.0, 40, 0.5, (("a", 40),))
+    assert [interpret_hubness(one).code for one in (hubs, replace(hubs, skewness=1.0), None)] == [
+        "hubs",
+        "no_hubs",
+        "too_few_for_hubs",
+    ]
 
 
 def test_the_norm_correlates_with_frequency_if_added_tokens_are_excluded():

@@ -14,6 +14,7 @@ from vocadapt.text.display import format_number
 
 MIN_EXACT_P = 0.001  # smaller p-values are written as "< .001"
 NONE = "–"
+MAX_NAME = 40  # characters of a name from a file
 
 
 def format_fraction(value: float | None, digits: int = 3, sign: str = "") -> str:
@@ -85,6 +86,16 @@ def format_metric_name(name: str) -> str:
     return name.replace("f1", "F1").replace("_", " ")
 
 
+def format_tenths(value: float | None) -> str:
+    """Format a number with one decimal: 12.3; – for none."""
+    return NONE if value is None else f"{value:.1f}"
+
+
+def format_name(value: str) -> str:
+    """Format a name or word from a file, shortened to a readable length."""
+    return value[:MAX_NAME]
+
+
 def format_text(value: object) -> str:
     """Format a text, or texts joined by spaces; "" for none."""
     if isinstance(value, tuple | list):
@@ -117,6 +128,9 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "figure": format_text,  # numbers that are already written, aligned as numbers
     "number": format_number,  # three significant digits, whole numbers in groups
     "fraction": format_fraction,
+    "precise": format_precise,  # small values with two significant digits
+    "tenths": format_tenths,
+    "name": format_name,
     "four digits": partial(format_fraction, digits=4),  # scores close to 1
     "signed": format_signed,
     "percent": percent,  # of things: .163 is 16.3 %
@@ -127,4 +141,4 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "size": format_size,
     "time": format_time,
 }
-TEXTS = ("text", "line", "time")  # the formats of columns that are aligned to the left
+TEXTS = ("text", "name", "line", "time")  # the formats of columns that are aligned to the left

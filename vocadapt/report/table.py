@@ -28,9 +28,10 @@ class Finding:
 class Column:
     """A column of a table.
 
-    name: of the value in JSON and CSV. label: heading for readers; "": only programs see the column.
-    help: explains it. format: key of FORMATS. beside: name of a second value in the same cell, such as
-    the standard deviation of a mean; between: the text between the two.
+    name: of the value in JSON and CSV; norms.mean is a value of a value. label: heading for readers;
+    "": only programs see the column. help: explains it. format: key of FORMATS. beside: name of a
+    second value in the same cell, such as the standard deviation of a mean; between: the text between
+    the two.
     """
 
     name: str
@@ -123,7 +124,11 @@ class Table:
 
 
 def read_value(row: Any, name: str) -> Any:
-    """Return a value of a row: an entry of a mapping, or an attribute."""
+    """Return a value of a row: an entry of a mapping, or an attribute; norms.mean is an attribute of
+    an attribute, None without the first.
+    """
     if isinstance(row, Mapping):
         return row.get(name)
-    return getattr(row, name)
+    for part in name.split("."):
+        row = None if row is None else getattr(row, part)
+    return row

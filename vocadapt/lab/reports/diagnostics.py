@@ -1,9 +1,10 @@
-"""Diagnostics of spaces for command line and page: which tokens count, names of spaces, all
-figures.
+"""Diagnostics of spaces for command line and page: which tokens count, the geometry of several spaces,
+and how similar related words are in them.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +12,19 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.progress import Progress, part, silent
+from vocadapt.report.formats import format_name, format_precise
+from vocadapt.report.table import Column, Finding, Table
+from vocadapt.spaces.diagnostics.diagnosis import GEOMETRY, Diagnosis, diagnose
 from vocadapt.spaces.diagnostics.evaluation import PairScore, score_pairs
-from vocadapt.spaces.diagnostics.geometry import (
-    AddedNorms,
-    FrequencyBias,
-    Hubness,
-    Isotropy,
-    Norms,
-    compare_added_norms,
-    measure_frequency_bias,
-    measure_hubness,
-    measure_isotropy,
-    measure_norms,
-)
 from vocadapt.spaces.diagnostics.relations import (
+    PairCosine,
     PermutationSettings,
     RelationScore,
+    compute_pair_cosines,
     score_relations,
+    summarize_words,
 )
+from vocadapt.spaces.diagnostics.statistics import CosineTables, build_cosine_tables
 from vocadapt.spaces.diagnostics.word_lists import RelationList
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -42,32 +38,117 @@ TOKENS = {
 PERMUTATIONS = PermutationSettings()
 
 
+LIST = Column("list", "List", format="name")
+RELATION = Column("relation", "Relation", format="name")
+SPACE = Column("space", "Space")
+COSINE = Column("cosine", "Cosine", format="precise")
+CORRECTED = Column(
+    "corrected",
+    "Corrected",
+    "Cosine (of several pairs, its mean) minus the mean cosine of the space.",
+    "precise",
+)
+PAIRS = "A pair is used if the space has both words as single tokens."
+RELATIONS = (
+    LIST,
+    RELATION,
+    SPACE,
+    CORRECTED,
+    Column("sd", "Sd", "Standard deviation of the cosines (n − 1).", "precise"),
+    replace(COSINE, name="mean"),
+    Column("null_mean", "Random", "Mean cosine of the same words, paired at random.", "precise"),
+    Column("null_sd"),
+    Column("z", "z", "Difference from the random pairings in their standard deviations.", "tenths"),
+    Column("p", "p", "Fraction of random pairings that are at least as similar.", "p"),
+    Column("usable", "Pairs", PAIRS, "number", beside="of", between=" of "),
+    Column("missing", "Missing words", format="name"),
+    Column("lacking"),
+)
+SIMILARITY = (
+    LIST,
+    SPACE,
+    Column("spearman", "Spearman", "Rank correlation of cosine and human score.", "precise"),
+    Column("covered", "Pairs", PAIRS, "number", beside="of", between=" of "),
+)
+PAIR_COSINES = (
+    LIST,
+    RELATION,
+    Column("first", "First", format="name"),
+    Column("second", "Second", format="name"),
+    SPACE,
+    COSINE,
+    CORRECTED,
+)
+
+
 @dataclass(frozen=True)
-class Diagnosis:
-    """Diagnostics of one space; hubness is None if not requested, or for fewer than two rows.
+class ChosenTokens:
+    """The tokens that are included: one of TOKENS, and its meaning."""
 
-    added: norms of the embeddings of added and of original tokens; None if no token was added.
-    original_norms: norms of the original tokens alone; those of all tokens if none was added.
-    added_norms: norms of the added tokens alone.
-    """
+    choice: str
+    meaning: str
 
-    isotropy: Isotropy
-    norms: Norms
-    frequency_bias: FrequencyBias
-    hubness: Hubness | None = None
-    added: AddedNorms | None = None
-    original_norms: Norms | None = None
-    added_norms: Norms | None = None
+
+@dataclass(frozen=True)
+class Diagnostics(CosineTables):
+    """Mean cosines within and between spaces, and the geometry of each; measures defines the figures."""
+
+    tokens: ChosenTokens
+    spaces: tuple[Diagnosis, ...]
+    measures: Mapping[str, str] = field(
+        default_factory=lambda: {one.name: one.help for one in GEOMETRY if one.help}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationRow(RelationScore):
+    """Scores of a relation of a list in a space."""
+
+    list: str
+    relation: str
+    space: str
+
+    @property
+    def missing(self) -> str:
+        """How many words the space lacks, and the first of them."""
+        return summarize_words(self.lacking)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarityRow(PairScore):
+    """Agreement with the people who rated a list, in a space."""
+
+    list: str
+    space: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRow(PairCosine):
+    """A pair of a relation of a list in a space."""
+
+    list: str
+    relation: str
+    space: str
 
 
 @dataclass(frozen=True)
 class ListScores:
-    """Scores of a list of word pairs in one space: one per relation, and Spearman's correlation if
-    people rated the pairs.
+    """How similar related words are in one or more spaces: a row for each relation, and for each list
+    that people rated.
     """
 
-    relations: tuple[RelationScore, ...]
-    similarity: PairScore | None
+    relations: tuple[RelationRow, ...]
+    similarity: tuple[SimilarityRow, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The most similar relation of each space."""
+        return tuple(_find_most_similar(self.relations))
+
+
+def build_chosen_tokens(choice: str) -> ChosenTokens:
+    """Return a choice of tokens with its meaning."""
+    return ChosenTokens(choice, TOKENS[choice])
 
 
 def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
@@ -107,31 +188,21 @@ def shorten_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def diagnose(
-    space: EmbeddingSpace,
+def diagnose_spaces(
+    opened: Sequence[OpenedSpace],
+    names: Sequence[str],
+    tokens: str = "all",
     hubs: bool = True,
     progress: Progress = silent,
-    added: Collection[str] = frozenset(),
-    unnormalized: bool = True,
-) -> Diagnosis:
-    """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
-
-    added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
-    unnormalized: also measure the isotropy of the rows without normalizing.
-    """
-    progress(0.0, "measuring isotropy")
-    even, lengths, bias = (
-        measure_isotropy(space, unnormalized),
-        measure_norms(space),
-        measure_frequency_bias(space, added),
-    )
-    found = measure_hubness(space, progress=part(progress, 0.2, 1.0)) if hubs else None
-    beside, original, new = compare_added_norms(space, added), lengths, None
-    if beside is not None:
-        is_added = np.array([word in added for word in space.words], dtype=bool)
-        original = measure_norms(space.take(np.flatnonzero(~is_added)))
-        new = measure_norms(space.take(np.flatnonzero(is_added)))
-    return Diagnosis(even, lengths, bias, found, beside, original, new)
+) -> Diagnostics:
+    """Compute the diagnostics of several spaces under the given names."""
+    spaces = [select_tokens(one, tokens) for one in opened]
+    tables = build_cosine_tables(spaces)
+    found = []
+    for i, space in enumerate(spaces):
+        own = part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
+        found.append(replace(diagnose(space, hubs, own, opened[i].added), space=names[i]))
+    return Diagnostics(**vars(tables), tokens=build_chosen_tokens(tokens), spaces=tuple(found))
 
 
 def score_lists(
@@ -140,16 +211,64 @@ def score_lists(
     own_mean: float | None,
     permutations: PermutationSettings = PERMUTATIONS,
     progress: Progress = silent,
-) -> tuple[ListScores, ...]:
+    name: str = "",
+) -> ListScores:
     """Score lists of word pairs in one space, corrected by its own mean cosine."""
     space, splitter = opened.space, opened.splitter
-    scored = []
+    relations, similarity = [], []
     for done, one in enumerate(lists):
         list_progress = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
-        relations = score_relations(
+        scores = score_relations(
             space, one.relations, splitter, own_mean, permutations, list_progress
         )
-        scored.append(
-            ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None)
+        for relation, score in zip(one.relations, scores, strict=True):
+            place = {"list": one.name, "relation": relation.name, "space": name}
+            relations.append(RelationRow(**vars(score), **place))
+        if one.judged:
+            agreement = score_pairs(space, one.judged, splitter)
+            similarity.append(SimilarityRow(**vars(agreement), list=one.name, space=name))
+    return ListScores(tuple(relations), tuple(similarity))
+
+
+def join_scores(found: Sequence[ListScores]) -> ListScores:
+    """Return the scores of several spaces together, the spaces of a relation next to each other."""
+    relations = zip(*(one.relations for one in found), strict=True)
+    similarity = zip(*(one.similarity for one in found), strict=True)
+    return ListScores(tuple(chain.from_iterable(relations)), tuple(chain.from_iterable(similarity)))
+
+
+def list_pair_cosines(
+    opened: OpenedSpace, lists: Sequence[RelationList], own_mean: float | None, name: str
+) -> Iterator[PairRow]:
+    """Yield every pair of lists with its cosine in a space."""
+    for one in lists:
+        for relation in one.relations:
+            place = {"list": one.name, "relation": relation.name, "space": name}
+            for pair in compute_pair_cosines(opened.space, relation, opened.splitter, own_mean):
+                yield PairRow(**vars(pair), **place)
+
+
+def build_relation_tables(found: ListScores) -> list[Table]:
+    """Return the scores as tables: of relations and, if people rated a list, of their agreement."""
+    notes = tuple(one.sentence for one in found.findings)
+    tables = [Table("Related words", RELATIONS, found.relations, notes)]
+    if found.similarity:
+        tables.append(Table("Agreement with human judgment", SIMILARITY, found.similarity))
+    return tables
+
+
+def _find_most_similar(rows: Sequence[RelationRow]) -> Iterator[Finding]:
+    """Yield the most similar relation of each space."""
+    best = dict[str, RelationRow]()
+    for row in rows:
+        if row.corrected is not None:
+            held = best.get(row.space, row)
+            best[row.space] = max(held, row, key=lambda one: one.corrected or 0.0)
+    for space, row in best.items():
+        yield Finding(
+            "most_similar",
+            f"{space}: the most similar pairs are those of {format_name(row.relation)},"
+            f" {format_precise(row.corrected)} above the mean cosine of the space.",
         )
-    return tuple(scored)
+    if not best:
+        yield Finding("no_pair", "No pair of words is in any of the spaces.")

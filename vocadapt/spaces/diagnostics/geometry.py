@@ -58,8 +58,9 @@ class Hubness:
 
 @dataclass(frozen=True)
 class Norms:
-    """Norms of the nonzero vectors: mean, standard deviation, 5th, 50th and 95th percentile."""
+    """Norms of the `n` nonzero vectors: mean, standard deviation, 5th, 50th and 95th percentile."""
 
+    n: int
     mean: float
     sd: float
     low: float
@@ -82,16 +83,6 @@ class FrequencyBias:
     n: int
     norm: float | None
     mean_direction: float | None
-
-
-@dataclass(frozen=True)
-class AddedNorms:
-    """Median norms of the embeddings of added and of original tokens, and their numbers."""
-
-    n: int
-    median: float
-    original_n: int
-    original_median: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +160,10 @@ def measure_norms(space: EmbeddingSpace) -> Norms:
     lengths = sum_directions(space).lengths
     found = lengths[lengths > 0]
     if not len(found):
-        return Norms(0.0, 0.0, 0.0, 0.0, 0.0, len(lengths))
+        return Norms(0, 0.0, 0.0, 0.0, 0.0, 0.0, len(lengths))
     low, median, high = np.percentile(found, (5, 50, 95))
     return Norms(
+        len(found),
         float(found.mean()),
         float(found.std()),
         float(low),
@@ -208,18 +200,6 @@ def measure_frequency_bias(
         compute_spearman(frequency, found.lengths),
         compute_spearman(frequency, along_mean),
     )
-
-
-def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
-    """Compare the norms of added and original embeddings; None if either side has no nonzero
-    embedding.
-    """
-    lengths = sum_directions(space).lengths
-    is_added = np.array([word in added for word in space.words], dtype=bool)
-    new, original = lengths[is_added & (lengths > 0)], lengths[~is_added & (lengths > 0)]
-    if not len(new) or not len(original):
-        return None
-    return AddedNorms(len(new), float(np.median(new)), len(original), float(np.median(original)))
 
 
 def compute_norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:

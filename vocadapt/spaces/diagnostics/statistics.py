@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray
 
-Table = tuple[tuple[float | None, ...], ...]
+SquareTable = tuple[tuple[float | None, ...], ...]
 BLOCK = 512  # rows converted to float64 at a time
 
 
@@ -40,14 +40,12 @@ class CosineTables:
 
     mean_cosine: over all pairs of tokens (table 3.2). mean_cosine_common: over the `common` tokens,
     each with itself in the other space (table 3.3); None for different dimensions or no common
-    token. counted, zero_rows: number of nonzero and of zero vectors.
+    token.
     """
 
-    mean_cosine: Table
-    mean_cosine_common: Table
+    mean_cosine: SquareTable
+    mean_cosine_common: SquareTable
     common: tuple[tuple[int, ...], ...]
-    counted: tuple[int, ...]
-    zero_rows: tuple[int, ...]
 
 
 def sum_directions(space: EmbeddingSpace) -> Directions:
@@ -76,13 +74,10 @@ def build_cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
         common[i, j] = common[j, i] = number
 
     # 2. Return them as tuples, which are hashable and cannot be changed.
-    counted = tuple(one.counted for one in found)
     return CosineTables(
         tuple(map(tuple, mean)),
         tuple(map(tuple, mean_common)),
         tuple(map(tuple, common.tolist())),
-        counted,
-        tuple(len(space) - n for space, n in zip(spaces, counted, strict=True)),
     )
 
 

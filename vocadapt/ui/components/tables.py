@@ -40,14 +40,16 @@ def draw_table(data: Any, **options: Any) -> Any:
 
 def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
     """Draw a table of a result: labels, help and formats are those of its columns; options and result
-    are those of `st.dataframe`.
+    are those of `st.dataframe`, whose `column_config` shows the numbers of a column in another way.
     """
+    own = options.pop("column_config", {})
     shown = table.shown
     columns: dict[str, list[object]] = {column.label: [] for column in shown}
     for row in table.rows:
         for column in shown:
             cell = read_value(row, column.name)
-            if column.format != "number" or isinstance(cell, float | str):
+            is_plain = column.format == "number" and not isinstance(cell, float | str)
+            if column.label not in own and (column.beside or not is_plain):
                 cell = escape_invisible(column.write(row))
                 if not column.is_text:
                     cell = group_digits(cell)
@@ -56,7 +58,7 @@ def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
         column.label: st.column_config.Column(help=column.help or None, alignment=_align(column))
         for column in shown
     }
-    return draw_table(columns, key=key, column_config=config, **options)
+    return draw_table(columns, key=key, column_config=config | own, **options)
 
 
 def _align(column: Column) -> Literal["left", "right"]:

@@ -9,13 +9,8 @@ import streamlit as st
 
 from vocadapt.analysis.figures.diagnostics import NormPanel
 from vocadapt.lab.inputs.open_space import OpenedSpace
-from vocadapt.lab.reports.diagnostics import (
-    Diagnosis,
-    ListScores,
-    diagnose,
-    score_lists,
-    select_tokens,
-)
+from vocadapt.lab.reports.diagnostics import ListScores, score_lists, select_tokens
+from vocadapt.spaces.diagnostics.diagnosis import Diagnosis, diagnose
 from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
     Isotropy,

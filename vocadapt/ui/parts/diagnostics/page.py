@@ -32,7 +32,7 @@ def draw(workspace: Workspace) -> None:
 
     # 1. A card per space, and one figure.
     tables = cached.compute_tables(spaces)
-    view.draw_cards(spaces, tables)
+    view.draw_cards(spaces)
     view.draw_norms_by_frequency(spaces)
     # 2. The rest, computed when it is opened.
     _draw_more(workspace, spaces, tables)

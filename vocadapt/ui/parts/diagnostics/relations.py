@@ -2,24 +2,31 @@
 user's file.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.analysis.figures import diagnostics as figures
-from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.relations import (
-    RelationScore,
-    compute_pair_cosines,
+from vocadapt.lab.reports.diagnostics import (
+    PAIR_COSINES,
+    ListScores,
+    PairRow,
+    RelationRow,
+    build_relation_tables,
+    join_scores,
+    list_pair_cosines,
 )
-from vocadapt.spaces.diagnostics.word_lists import Relation, RelationList
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.table import Table
 from vocadapt.ui.components import intake, mistakes
-from vocadapt.ui.components.blocks import Download, draw_figure, draw_note, draw_table, tsv
+from vocadapt.ui.components.blocks import Download, draw_figure, draw_note
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.parts.diagnostics import cached
 from vocadapt.ui.parts.diagnostics.cached import SelectedSpace, shorten_labels
-from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, fraction
+from vocadapt.ui.text.markup import format_sentence, plain
 
 BUNDLED, OWN = "Bundled lists", "Your file"
 TYPES = ("txt", "tsv", "csv")
@@ -28,7 +35,6 @@ FILE_FORMATS = (
     " analogy questions; or verb forms below a header that begins with `lemma`. Separated by"
     " tabs, semicolons, commas or spaces."
 )
-Score = tuple[RelationList, Relation, SelectedSpace, RelationScore]
 
 
 def draw_relations(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> Path | None:
@@ -76,154 +82,61 @@ def build_arguments(spaces: Sequence[SelectedSpace], file: Path | None) -> tuple
 
 def build_downloads(spaces: Sequence[SelectedSpace], file: Path | None) -> dict[str, Download]:
     """Return the downloads: the scores of the relations, and the cosine of each pair."""
+    labels = [selected.label for selected in spaces]
     return {
-        "relations.tsv": lambda: _format_scores(spaces, file),
-        "pairs.tsv": lambda: _format_pairs(spaces, file),
+        "relations.csv": lambda: write_csv(
+            build_relation_tables(_score_lists(spaces, labels, file))[:1]
+        ),
+        "pairs.csv": lambda: write_csv([Table("Pairs", PAIR_COSINES, _list_pairs(spaces, file))]),
     }
 
 
 def _draw_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
-    """Draw the chart and the table of the relations of all lists in each space."""
+    """Draw the chart and the tables of the relations of all lists in each space."""
     lists = cached.load_lists(file)
-    found = list(_iterate_scores(spaces, lists, file))
+    names = shorten_labels([selected.label for selected in spaces])
+    found = _score_lists(spaces, names, file)
     # 1. The marks of each space in the chart, in the order of the relations.
-    named = [(one, relation) for one in lists for relation in one.relations]
-    names = dict(zip(spaces, shorten_labels([selected.label for selected in spaces]), strict=True))
     marks = [
-        _marks(
-            selected, names[selected], [score for *_, other, score in found if other is selected]
-        )
-        for selected in spaces
+        _build_marks(selected, name, [row for row in found.relations if row.space == name])
+        for selected, name in zip(spaces, names, strict=True)
     ]
-    # 2. The chart, and below it the table of the scores: side by side one of them is too narrow.
-    drawn = figures.plot_relations([relation.name for _, relation in named], marks)
-    draw_figure(drawn, "relations", describe_scores(found, names))
-    draw_note(describe_scores(found, names))
-    draw_table(
-        {
-            "relation": [relation.name for _, relation, _, _ in found],
-            "space": [names[selected] for _, _, selected, _ in found],
-            "corrected": [score.corrected for *_, score in found],
-            "z": [score.z for *_, score in found],
-            "p": [score.p for *_, score in found],
-            "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
-        },
-        height=min(420, 38 + 35 * len(found)),
-        key="relation_table",
-        column_config=COLUMNS,
-        placeholder="–",
-    )
-    draw_note(
-        "corrected: mean cosine of the pairs minus the space's own · z and p: relative to 200 random"
-        " pairings of the same words · a pair is used if the space has both words as single tokens;"
-        " the missing words are in relations.tsv below"
-    )
-    _draw_similarity(names, lists, file)
+    relations = [relation.name for one in lists for relation in one.relations]
+    # 2. The chart, and below it the tables: side by side one of them is too narrow.
+    shown = " ".join(map(str, found.findings))
+    draw_figure(figures.plot_relations(relations, marks), "relations", plain(shown))
+    draw_note(format_sentence(shown))
+    for table in build_relation_tables(found):
+        st.markdown(f"**{table.title}**")
+        draw_report(table, table.title, height=min(420, 38 + 35 * len(table.rows)))
+    draw_note("Random: 200 random pairings of the same words")
 
 
-def describe_scores(found: Sequence[Score], names: Mapping[SelectedSpace, str]) -> str:
-    """Return the scores in words: the most similar relation of each space."""
-    parts = []
-    for selected, name in names.items():
-        scored = [
-            (score.corrected, relation.name)
-            for _, relation, other, score in found
-            if other is selected and score.corrected is not None
-        ]
-        if scored:
-            best, relation_name = max(scored)
-            parts.append(
-                f"{plain(name)}: the most similar pairs are those of {plain(relation_name)},"
-                f" {fraction(best)} above the mean cosine of the space"
-            )
-    if not parts:
-        return "No pair of words is in any of the spaces."
-    return f"{'; '.join(parts)}."
+def _score_lists(
+    spaces: Sequence[SelectedSpace], names: Sequence[str], file: Path | None
+) -> ListScores:
+    """Return the scores of the lists in the spaces, under the given names."""
+    scores = []
+    for selected, name in zip(spaces, names, strict=True):
+        own = cached.compute_scores(selected, file)
+        relations = tuple(replace(row, space=name) for row in own.relations)
+        similarity = tuple(replace(row, space=name) for row in own.similarity)
+        scores.append(ListScores(relations, similarity))
+    return join_scores(scores)
 
 
-def _iterate_scores(
-    spaces: Sequence[SelectedSpace], lists: Sequence[RelationList], file: Path | None
-) -> Iterator[Score]:
-    scored = [cached.compute_scores(selected, file) for selected in spaces]
-    for i, one in enumerate(lists):
-        for j, relation in enumerate(one.relations):
-            for selected, score in zip(spaces, scored, strict=True):
-                yield one, relation, selected, score[i].relations[j]
-
-
-def _marks(
-    selected: SelectedSpace, name: str, scores: Sequence[RelationScore]
+def _build_marks(
+    selected: SelectedSpace, name: str, rows: Sequence[RelationRow]
 ) -> figures.RelationMarks:
     own = cached.get_mean_cosine(selected) or 0.0
-    random = [None if score.null_mean is None else score.null_mean - own for score in scores]
-    corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
+    random = [None if row.null_mean is None else row.null_mean - own for row in rows]
+    corrected, sd = [row.corrected for row in rows], [row.sd for row in rows]
     return figures.RelationMarks(name, selected.color, corrected, sd, random)
 
 
-def _draw_similarity(
-    names: Mapping[SelectedSpace, str], lists: Sequence[RelationList], file: Path | None
-) -> None:
-    """Draw Spearman's correlation of cosine and human score, if the pairs have human scores."""
-    rows = []
-    for place, one in enumerate(lists):
-        for selected, name in names.items():
-            score = cached.compute_scores(selected, file)[place].similarity
-            if score:
-                pairs = f"{count(score.covered)} of {count(score.of)}"
-                rows.append((one.name, name, score.spearman, pairs))
-    if not rows:
-        return
-    st.markdown(
-        "**Agreement with human judgment**: Spearman's correlation of cosine and human score"
-    )
-    columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
-    draw_table(dict(columns), key="similarity_table", column_config=COLUMNS, placeholder="–")
-
-
-def _format_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
-    rows: list[dict[str, object]] = [
-        {
-            "list": one.name,
-            "relation": relation.name,
-            "space": selected.label,
-            "corrected": score.corrected,
-            "sd": score.sd,
-            "cosine": score.mean,
-            "null_mean": score.null_mean,
-            "null_sd": score.null_sd,
-            "z": score.z,
-            "p": score.p,
-            "usable": score.usable,
-            "of": score.of,
-            "lacking": " ".join(score.lacking),
-        }
-        for one, relation, selected, score in _iterate_scores(spaces, cached.load_lists(file), file)
-    ]
-    return tsv(tuple(rows[0]), [tuple(row.values()) for row in rows])
-
-
-def _format_pairs(spaces: Sequence[SelectedSpace], file: Path | None) -> str:
-    relations = [relation for one in cached.load_lists(file) for relation in one.relations]
-    rows: list[tuple[object, ...]] = []
+def _list_pairs(spaces: Sequence[SelectedSpace], file: Path | None) -> list[PairRow]:
+    lists, rows = cached.load_lists(file), list[PairRow]()
     for selected in spaces:
-        space, splitter, mean = (
-            selected.opened.space,
-            selected.opened.splitter,
-            cached.get_mean_cosine(selected),
-        )
-        for relation in relations:
-            for pair in compute_pair_cosines(space, relation, splitter, mean):
-                words = (relation.name, pair.first, pair.second)
-                rows.append((*words, selected.label, pair.cosine, pair.corrected))
-    return tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
-
-
-FRACTIONS = ("corrected", "sd", "cosine", "random", "Spearman", "p")
-COLUMNS = {
-    **{
-        name: st.column_config.TextColumn()
-        for name in ("relation", "space", "pairs", "missing", "list")
-    },
-    **{name: st.column_config.NumberColumn(format="%.3f") for name in FRACTIONS},
-    "z": st.column_config.NumberColumn(format="%.1f"),
-}
+        mean = cached.get_mean_cosine(selected)
+        rows += list_pair_cosines(selected.opened, lists, mean, selected.label)
+    return rows

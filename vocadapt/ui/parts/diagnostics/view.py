@@ -12,15 +12,23 @@ import streamlit as st
 
 from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, NEUTRAL, SOURCE, TARGET
-from vocadapt.lab.reports.diagnostics import TOKENS, Diagnosis
+from vocadapt.lab.reports.diagnostics import TOKENS
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.diagnostics.geometry import (
-    HUB_K,
-    AddedNorms,
-    Hubness,
-    Norms,
-    estimate_hubness_seconds,
+from vocadapt.report.csv_files import write_csv
+from vocadapt.report.table import Table
+from vocadapt.spaces.diagnostics.diagnosis import (
+    DIRECTION_BIAS,
+    FREQUENCY_BIAS,
+    GEOMETRY,
+    HUBNESS,
+    ISOTROPY,
+    LENGTH,
+    MEAN_COSINE,
+    Diagnosis,
+    build_cosine_table,
+    interpret_hubness,
 )
+from vocadapt.spaces.diagnostics.geometry import Hubness, estimate_hubness_seconds
 from vocadapt.spaces.diagnostics.statistics import CosineTables
 from vocadapt.ui.components import mistakes, pickers, word_links
 from vocadapt.ui.components.blocks import (
@@ -32,7 +40,6 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
     open_details,
-    tsv,
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.parts.diagnostics import cached
@@ -42,8 +49,8 @@ from vocadapt.ui.parts.projection.sources import UNSAVED_PCA
 from vocadapt.ui.state import address
 from vocadapt.ui.state.names import label_of
 from vocadapt.ui.text import markup
-from vocadapt.ui.text.markup import Card, HeatCell, plain
-from vocadapt.ui.text.number_formats import count, format_estimate, fraction, percent
+from vocadapt.ui.text.markup import Card, HeatCell, format_sentence, plain
+from vocadapt.ui.text.number_formats import count, format_estimate, fraction
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
 HUB = "diagnostics_hub"  # begins the session key and query parameter of a clicked hub
@@ -55,12 +62,6 @@ COLORS = {
     "vectors": (DOMAIN, CHANGED, TARGET, NEUTRAL),
 }
 TITLES = {SOURCE: "blue", GOOD: "green", DOMAIN: "orange", CHANGED: "violet", TARGET: "yellow"}
-# Thresholds of the sentences about a space:
-NARROW_CONE, COMMON_DIRECTION = 0.3, 0.1  # mean cosine
-UNEVEN = 3.0  # ratio of the median norm to its 5th percentile
-WEAK = 0.1  # Spearman's correlation
-SKEWED = 5.0  # skewness of N_k
-ALIKE = 0.1  # largest difference from 1 of a ratio that counts as equal
 HELP = {
     "spaces": (
         f"Selects up to {MAX_SPACES} spaces: word vectors or models of this workspace. The last"
@@ -69,28 +70,6 @@ HELP = {
     "tokens": (
         "Selects the tokens to include. Fast 2023 includes all; hundreds of untrained"
         " [unusedN] embeddings can shift a mean."
-    ),
-    "isotropy": (
-        "Evenness of directions: min Z / max Z of the partition function over the principal"
-        " directions, on unit-length embeddings (Mu and Viswanath 2018). 1: all directions"
-        " are used evenly; 0: all embeddings point in one direction."
-    ),
-    "cosine": (
-        "Mean cosine of two different tokens, over all pairs (Fast 2023, table 3.2). Near 0: the"
-        " vectors point in all directions. Near 1: they all point in one direction, so cosines"
-        " are hard to interpret."
-    ),
-    "norm": (
-        "Mean length (norm) of the vectors ± standard deviation: of all tokens and, in a model that"
-        " tokens were added to, of old and added ones."
-    ),
-    "bias": (
-        "Spearman's correlation of frequency with the norm of a token's embedding, and with"
-        " its cosine to the mean direction, over the original tokens of the model."
-    ),
-    "hubness": (
-        f"Skewness of N_k: how often a token is among the {HUB_K} nearest of others (Radovanović et"
-        " al. 2010). Near 0: no hubs."
     ),
 }
 
@@ -166,6 +145,7 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
 def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
     """Draw the mean cosines of all pairs of tokens and of common tokens as heat maps."""
     names = shorten_labels([selected.label for selected in spaces])
+    lengths = [cached.compute_diagnosis(selected).norms for selected in spaces]
     pairs, common = st.columns(2, gap="large")
     with pairs:
         st.markdown(
@@ -173,7 +153,7 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
             " 2023, table 3.2)]]"
         )
         cells = [[HeatCell(value) for value in row] for row in tables.mean_cosine]
-        counted = [f"{count(n)} tokens" for n in tables.counted]
+        counted = [f"{count(norms.n)} tokens" for norms in lengths]
         markup.draw_heat_map(
             names,
             list(zip(names, counted, cells, strict=True)),
@@ -194,14 +174,14 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
             "mean cosine of common tokens",
         )
     note = "Exact, over all selected tokens. –: vectors of different dimension have no cosine."
-    zero = sum(tables.zero_rows)
+    zero = sum(norms.zero_rows for norms in lengths)
     if zero:
         note += f" Excluded: {count(zero)} zero vectors, which have no direction."
     draw_note(note)
 
 
-def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
-    """Draw one card per space: its figures and their interpretation."""
+def draw_cards(spaces: Sequence[SelectedSpace]) -> None:
+    """Draw one card per space: its figures and what they show."""
     names = shorten_labels([selected.label for selected in spaces])
     columns = _open_columns(len(spaces))
     for place, (column, selected) in enumerate(zip(columns, spaces, strict=False)):
@@ -211,16 +191,16 @@ def draw_cards(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
             st.markdown(
                 f":{color}[**{plain(names[place])}**] :small[:gray[{describe_tokens(selected, found)}]]"
             )
-            mean = tables.mean_cosine[place][place]
-            _draw_figures(mean, found)
-            st.markdown(f":small[{interpret(mean, found)}]")
+            _draw_figures(found)
+            findings = " ".join(map(str, found.findings))
+            st.markdown(f":small[{format_sentence(findings)}]")
 
 
 def describe_tokens(selected: SelectedSpace, found: Diagnosis) -> str:
     """Describe the tokens of a space: their number, how many were added, and the dimension."""
     number = f"{count(len(selected.space))} tokens"
-    if found.added:
-        number += f" ({count(found.added.original_n)} old, {count(found.added.n)} added)"
+    if found.added_norms:
+        number += f" ({count(found.original_norms.n)} old, {count(found.added_norms.n)} added)"
     return f"{number} × {selected.space.dim} dimensions"
 
 
@@ -229,79 +209,6 @@ def _open_columns(n: int) -> list[Any]:
     if n == 1:
         return [st.container()]
     return [column for _ in range(0, n, 2) for column in st.columns(2)]
-
-
-def interpret(mean: float | None, found: Diagnosis) -> str:
-    """Interpret the figures of a space in sentences.
-
-    mean: mean cosine of two different tokens.
-    """
-    if mean is None:
-        return "Too few tokens with a direction."
-    # 1. Whether all tokens share a common direction, by their mean cosine.
-    sentences = []
-    if mean >= NARROW_CONE:
-        sentences.append(
-            "The embeddings are in a narrow cone: the mean cosine of two random tokens is"
-            f" {fraction(mean)}. Compare any cosine with this value."
-        )
-    elif mean >= COMMON_DIRECTION:
-        sentences.append(
-            "The embeddings share a weak common direction: the mean cosine of two random tokens is"
-            f" {fraction(mean)}."
-        )
-    else:
-        sentences.append(
-            "There is no common direction: the mean cosine of two random tokens is"
-            f" {fraction(mean)}."
-        )
-    # 2. Whether the norm depends on frequency or origin of a token.
-    if found.frequency_bias.norm is not None:
-        sentences.append(interpret_frequency_bias(found, found.frequency_bias.norm))
-    if found.added:
-        sentences.append(compare_added_tokens(found.added))
-    # 3. Whether the norms are of very different size.
-    norms, owner = found.original_norms or found.norms, "The lengths"
-    if found.added:
-        owner = "The lengths of the original tokens"
-    if norms.low < norms.median / UNEVEN:
-        sentences.append(
-            f"{owner} are uneven: 5 % are below"
-            f" {fraction(norms.low)}, the median is {fraction(norms.median)}."
-        )
-    return " ".join(sentences)
-
-
-def interpret_frequency_bias(found: Diagnosis, correlation: float) -> str:
-    """Interpret the correlation of vector length and frequency in a sentence; added tokens are not
-    part of it.
-    """
-    bias = found.frequency_bias
-    owner, known = "a token's vector", "by id, as a proxy for frequency"
-    if found.added:
-        owner = "an original token's vector"
-    if bias.by == "counts":
-        known = "by count"
-    tendency = "hardly depends on its frequency"
-    if correlation >= WEAK:
-        tendency = "tends to be larger for frequent tokens"
-    elif correlation <= -WEAK:
-        tendency = "tends to be smaller for frequent tokens"
-    basis = f"ρ = {fraction(correlation)}, n = {count(bias.n)}, {known}"
-    return f"The length of {owner} {tendency} ({basis})."
-
-
-def compare_added_tokens(found: AddedNorms) -> str:
-    """Compare the lengths of added and original tokens in a sentence."""
-    ratio = found.median / found.original_median
-    compared = f"about {fraction(ratio, 2)} times as long as"
-    if abs(ratio - 1) < ALIKE:
-        compared = "about as long as"
-    return (
-        f":green[**Added tokens**] are {compared} the original ones: median"
-        f" {fraction(found.median)} (n = {count(found.n)}) against"
-        f" {fraction(found.original_median)} (n = {count(found.original_n)})."
-    )
 
 
 def draw_norms_by_frequency(spaces: Sequence[SelectedSpace]) -> None:
@@ -333,10 +240,9 @@ def describe_norms(spaces: Sequence[SelectedSpace], names: Sequence[str]) -> str
     parts = []
     for selected, name in zip(spaces, names, strict=True):
         found = cached.compute_diagnosis(selected)
-        norms = found.original_norms or found.norms
-        part = f"{name}: median length {fraction(norms.median)}"
-        if found.added:
-            part += f", of added tokens {fraction(found.added.median)}"
+        part = f"{name}: median length {fraction(found.original_norms.median)}"
+        if found.added_norms:
+            part += f", of added tokens {fraction(found.added_norms.median)}"
         parts.append(part)
     return f"Length of each vector by the frequency of its token. {'; '.join(parts)}."
 
@@ -362,7 +268,7 @@ def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
                 f"Find hubs: about {about}",
                 key=f"hubs_{place}",
                 icon=":material/hub:",
-                help=HELP["hubness"],
+                help=HUBNESS.help,
                 on_click=requested.add,
                 args=(selected.stamp,),
             )
@@ -395,6 +301,7 @@ def draw_details(
     files: dict[str, Download],
 ) -> None:
     """Draw the folded block: the commands, the definitions of the figures, and the downloads."""
+    labels = [selected.label for selected in spaces]
     with open_details():
         tokens: tuple[str, ...] = ()
         if spaces[0].tokens != "all":
@@ -412,58 +319,48 @@ def draw_details(
         )
         draw_downloads(
             {
-                "cosines.tsv": lambda: _format_cosines(spaces, tables),
-                "spaces.tsv": lambda: _format_figures(spaces),
+                "cosines.csv": lambda: write_csv([build_cosine_table(labels, tables)]),
+                "spaces.csv": lambda: write_csv([_build_geometry(spaces)]),
                 **files,
             }
         )
 
 
-def _draw_figures(mean: float | None, found: Diagnosis) -> None:
-    """Draw the figures of a space; mean: mean cosine of two different tokens."""
-    bias = found.frequency_bias
-    direction = f"direction: {fraction(bias.mean_direction)}"
-    if found.added:
-        direction = f"of {count(bias.n)} old tokens · {direction}"
+def _draw_figures(found: Diagnosis) -> None:
+    """Draw the figures of a space."""
+    direction = f"direction: {DIRECTION_BIAS.write(found)}"
+    if found.added_norms:
+        direction = f"of {count(found.frequency_bias.n)} old tokens · {direction}"
+    notes = {LENGTH: describe_lengths(found), FREQUENCY_BIAS: direction}
     draw_metrics(
-        ("Mean cosine", fraction(mean), None, HELP["cosine"]),
-        ("Isotropy", fraction(found.isotropy.partition), None, HELP["isotropy"]),
-        ("Vector length", *describe_lengths(found), HELP["norm"]),
-        ("Frequency bias", fraction(bias.norm), direction, HELP["bias"]),
+        *(
+            (column.label, column.write(found), notes.get(column), column.help)
+            for column in (MEAN_COSINE, ISOTROPY, LENGTH, FREQUENCY_BIAS)
+        ),
         places=[*st.columns(2), *st.columns(2)],
     )
 
 
-def describe_lengths(found: Diagnosis) -> tuple[str, str | None]:
-    """Return the length of all vectors and, below it, those of old and added tokens; mean ± sd.
-
-    Example: ".840 ± .408", "old 1.196 ± .110 · added .435 ± .112".
+def describe_lengths(found: Diagnosis) -> str | None:
+    """Return the lengths of old and added tokens: "old 1.196 ± .110 · added .435 ± .112"; None if no
+    token was added.
     """
-    note = None
-    if found.original_norms and found.added_norms:
-        old, added = _format_length(found.original_norms), _format_length(found.added_norms)
-        note = f"old {old} · added {added}"
-    return _format_length(found.norms), note
-
-
-def _format_length(norms: Norms) -> str:
-    return f"{fraction(norms.mean)} ± {fraction(norms.sd)}"
+    if found.added_norms is None:
+        return None
+    old = replace(LENGTH, name="original_norms.mean", beside="original_norms.sd")
+    added = replace(LENGTH, name="added_norms.mean", beside="added_norms.sd")
+    return f"old {old.write(found)} · added {added.write(found)}"
 
 
 def _draw_hubness(found: Hubness | None, field: str) -> None:
     """Draw the hubness of a space and its hubs; a click on a hub sets the session key `field`."""
+    finding = f":small[{format_sentence(str(interpret_hubness(found)))}]"
     if found is None or found.skewness is None:
-        st.markdown(":small[Too few tokens for hubs.]")
+        st.markdown(finding)
         return
-    verdict = "No token is a neighbor of very many others"
-    if found.skewness > SKEWED:
-        verdict = "A few tokens are neighbors of very many others"
-    st.metric("Hubness", fraction(found.skewness, 2), help=explain("Hubness", HELP["hubness"]))
-    st.markdown(
-        f":small[{verdict}: the largest hub is a neighbor of"
-        f" {count(found.largest)} tokens; {percent(found.never)} of the tokens are neighbors of"
-        " none.]"
-    )
+    value = fraction(found.skewness, 2)
+    st.metric(HUBNESS.label, value, help=explain(HUBNESS.label, HUBNESS.help))
+    st.markdown(finding)
     rows = [(token, float(times)) for token, times in found.hubs]
     note = f"number of tokens that have it among their {found.k} nearest"
     word_links.listen(field)
@@ -471,42 +368,10 @@ def _draw_hubness(found: Hubness | None, field: str) -> None:
     markup.draw_neighbor_cards([Card("Hubs", note, "source", rows, measure="count")], links)
 
 
-def _format_cosines(spaces: Sequence[SelectedSpace], tables: CosineTables) -> str:
-    rows: list[tuple[object, ...]] = [
-        (
-            one.label,
-            other.label,
-            tables.mean_cosine[i][j],
-            tables.mean_cosine_common[i][j],
-            tables.common[i][j],
-        )
-        for i, one in enumerate(spaces)
-        for j, other in enumerate(spaces)
-    ]
-    return tsv(("space", "other", "mean_cosine", "mean_cosine_common", "common_tokens"), rows)
-
-
-def _format_figures(spaces: Sequence[SelectedSpace]) -> str:
-    rows: list[dict[str, object]] = []
+def _build_geometry(spaces: Sequence[SelectedSpace]) -> Table:
+    """Return the figures of the spaces, also the isotropy of the vectors as they are."""
+    rows = []
     for selected in spaces:
-        found = cached.compute_diagnosis(selected)
-        isotropy = cached.compute_isotropy(selected)
-        norms, bias = found.norms, found.frequency_bias
-        rows.append(
-            {
-                "space": selected.label,
-                "tokens": len(selected.space),
-                "width": selected.space.dim,
-                "zero_rows": norms.zero_rows,
-                "isotropy": isotropy.partition,
-                "isotropy_as_published": isotropy.partition_as_published,
-                "isoscore": isotropy.isoscore,
-                "first_direction": isotropy.first_direction,
-                "norm": norms.mean,
-                "norm_sd": norms.sd,
-                "norm_frequency": bias.norm,
-                "mean_direction_frequency": bias.mean_direction,
-                "frequency_by": bias.by,
-            }
-        )
-    return tsv(tuple(rows[0]), [tuple(row.values()) for row in rows])
+        found, isotropy = cached.compute_diagnosis(selected), cached.compute_isotropy(selected)
+        rows.append(replace(found, space=selected.label, isotropy=isotropy))
+    return Table("Geometry", GEOMETRY, rows)
