@@ -81,27 +81,25 @@ def test_words_count_says_what_was_left_out(ask, tmp_path, tiny_bert):
 
 def test_context(ask, text, tiny_bert, tmp_path):
     answer = ask(f"context Aspirin --corpus {text} --model {tiny_bert} -n 3 --width 8")
-    assert set(answer) == {"word", "shown", "of", "lines"}
-    assert (answer["word"], answer["shown"]) == ("aspirin", 3) and answer["of"] > 50
-    assert {tuple(line) for line in answer["lines"]} == {("left", "match", "right", "file", "line")}
+    assert set(answer) == {"word", "total", "hits"}
+    assert (answer["word"], len(answer["hits"])) == ("aspirin", 3) and answer["total"] > 50
+    assert {tuple(line) for line in answer["hits"]} == {("left", "match", "right", "file", "line")}
     assert all(
         line["match"] == "aspirin" and line["file"] == str(text) and line["line"] >= 1
-        for line in answer["lines"]
+        for line in answer["hits"]
     )
     assert answer == ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8)
     assert answer != ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8, "--seed", 2)
     assert [
-        line["line"]
-        for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")["lines"]
+        line["line"] for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")["hits"]
     ] != []
     assert ask("context", "nosuchword", "--corpus", text) == {
         "word": "nosuchword",
-        "shown": 0,
-        "of": 0,
-        "lines": [],
+        "total": 0,
+        "hits": [],
     }
     assert ask("context", "##piri", "--corpus", text, "--model", tiny_bert, code=2)
-    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)["of"] > answer["of"]
+    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)["total"] > answer["total"]
 
 
 def test_context_for_people_is_aligned_and_harmless(ask, show, tmp_path):

@@ -36,11 +36,11 @@ from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     measure_neighborhood_change,
 )
+from vocadapt.spaces.neighbors.change_report import build_neighbor_table, describe_histogram
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.change import comparisons, word_list
 from vocadapt.ui.parts.change.neighbors import build_three_cards
-from vocadapt.ui.parts.change.view import format_word_list
-from vocadapt.ui.parts.change.word_list import describe_histogram, read_range, select_rows
+from vocadapt.ui.parts.change.word_list import read_range, select_rows
 
 PAGE = "change"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
@@ -129,7 +129,7 @@ def test_a_noise_baseline_of_the_workspace_is_found_and_used(open_page, with_nul
     assert any("the noise baseline" in text and "quantile" in text for text in list_texts(app))
     assert "two training runs on the same text disagree" in read_page(app)
     assert "--noise-baseline" in join_values(app.code)
-    assert {"noise baseline", "quantile", "changed"} <= set(app.dataframe[0].value)
+    assert {"Noise baseline", "Quantile", "Changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
     assert "Changed" not in read_metrics(app) and "cannot be called change" in read_page(app)
     app.selectbox(key="change_null").select(picker.options[1]).run()
@@ -147,8 +147,9 @@ def test_the_first_pair_is_a_model_and_its_base(open_page, seeded, tiny_bert, ca
     (command,) = [block.value for block in app.code if "--among all" in block.value]
     # The command that the page shows says the same.
     assert main([*shlex.split(command)[3:], "--json"]) == 0
-    note = json.loads(capsys.readouterr().out)["note"]
-    assert f"{note[0].upper()}{note[1:]}." in read_page(app)
+    answer = json.loads(capsys.readouterr().out)
+    sentences = {one["code"]: one["sentence"] for one in answer["findings"]}
+    assert sentences["no_baseline_needed"] in read_page(app)
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):
@@ -187,7 +188,7 @@ def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
     app.slider(key="change_kept").set_value((4, 4)).run()
     assert app.query_params["change_kept"] == "[4,4]"
     assert not app.exception and len(app.dataframe[0].value) < 38
-    assert set(app.dataframe[0].value["overlap"]) <= {1.0}
+    assert set(app.dataframe[0].value["Overlap"]) <= {1.0}
     listed = len(app.dataframe[0].value)
     assert f"**{listed} of 38** words keep 4 to 4 neighbors" in read_page(app)
     app.number_input(key="change_k").set_value(3).run()
@@ -406,20 +407,22 @@ def test_the_parts_by_hand():
     assert [change.words[row] for row in select_rows(change, (1, 2))] == ["b", "c", "d", "e"]
     # by id: a comes first, and b, c, d and e change alike
     assert [change.words[row] for row in select_rows(change, (1, 2), WEIGHTED)] == list("bcde")
-    assert describe_histogram(change).startswith(
+    found = describe_histogram(change)
+    assert found.code == "half_keep_few"
+    assert found.sentence.startswith(
         "Half of the words keep at most 1 of 2 neighbors; 1 of 5 keep none, 0 keep all."
     )
     # "At most 2 of 2" would say nothing; the words that keep all are not in the figure.
     unchanged = measure_neighborhood_change(BEFORE, BEFORE, ChangeSettings(k=2))
-    assert describe_histogram(unchanged).startswith("At least half of the words keep all 2")
+    assert describe_histogram(unchanged).code == "half_keep_all"
     (bars,) = plot_overlap_histogram(change.histogram).data
     assert (list(bars.x), list(bars.y)) == ([0, 1], [0.2, 0.8])
     cards = build_three_cards(change.word("d"), ("<b>", "b"), frozenset("bc"))
     assert [[word for word, _ in card.rows] for card in cards] == [["c"], ["e"], ["a"]]
     assert cards[2].shared == {"a"}  # it is not one of the candidates before
-    lines = format_word_list(change, None).splitlines()
-    assert lines[0].split("\t") == ["word", "overlap", "only before", "both", "only after"]
-    assert lines[1].split("\t")[0] == "a" and len(lines) == 6
+    rows = build_neighbor_table(change, None).list_records()
+    assert list(rows[0]) == ["word", "overlap", "only_before", "both", "only_after"]
+    assert rows[0]["word"] == "a" and len(rows) == 5
     assert replace(change, words=("<i>", "b", "c", "d", "e")).word("<i>").word == "<i>"
 
 

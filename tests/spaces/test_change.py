@@ -18,8 +18,6 @@ from vocadapt.spaces.neighbors.change import (
     measure_neighborhood_change,
 )
 from vocadapt.spaces.neighbors.noise_baseline import (
-    NONE,
-    NOT_NEEDED,
     BaselinePair,
     assign_frequency_bands,
     explain_missing_baseline,
@@ -51,12 +49,14 @@ def test_overlap_by_hand():
     assert [change.words[row] for row in change.order] == ["a", "b", "c", "d", "e"]
     assert change.chance == pytest.approx(2 / 4)
     found = change.word("d")
-    assert [word for word, _ in found.only_before] == ["c"]
-    assert [word for word, _ in found.only_after] == ["a"]
+    assert [one.word for one in found.only_before] == ["c"]
+    assert [one.word for one in found.only_after] == ["a"]
     (both,) = found.both
-    assert both[0] == "e"
-    assert both[1:] == pytest.approx((np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6)
-    assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
+    assert both.word == "e"
+    assert (both.before, both.after) == pytest.approx(
+        (np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6
+    )
+    assert found.only_before[0].cosine == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
 
 
 def test_ranking_by_change_times_frequency_by_hand():
@@ -107,25 +107,18 @@ def test_a_missing_noise_baseline_is_explained_by_vectors_and_candidates():
 
     def explain(after, among):
         settings = ChangeSettings(k=2, among=among)
-        return explain_missing_baseline(measure_neighborhood_change(space, after, settings))
+        return explain_missing_baseline(measure_neighborhood_change(space, after, settings)).code
 
-    assert explain(other, "shared") == NONE
-    assert explain(other, "all") == (
-        f"{NONE}; it needs the same candidates in all spaces: compare among the words that both"
-        " spaces have"
-    )
-    same = f"{NOT_NEEDED}: the compared words have the same vectors in both spaces, so"
-    assert explain(more, "shared") == f"{same} their neighbors among each other are the same"
-    assert explain(more, "all") == (
-        f"{same} every difference comes from the words that only one space has"
-    )
+    assert explain(other, "shared") == "no_baseline"
+    assert explain(other, "all") == "no_baseline_possible"
+    assert explain(more, "shared") == explain(more, "all") == "no_baseline_needed"
 
 
 def test_with_all_words_as_candidates_new_words_are_neighbors_too():
     # "only" (at 1°) comes next to a, "other" (at 5°) next to e: they are in no other space's list
     change = measure_neighborhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
-    assert [word for word, _ in change.word("a").only_before] == ["only"]
-    assert [word for word, _ in change.word("e").only_after] == ["other"]
+    assert [one.word for one in change.word("a").only_before] == ["only"]
+    assert [one.word for one in change.word("e").only_after] == ["other"]
     assert change.words == ("a", "b", "c", "d", "e")
     assert dict(zip(change.words, change.overlap, strict=True))["c"] == 1
     assert change.chance == pytest.approx(1 * 4 / 25)

@@ -13,11 +13,9 @@ from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.diagnostics import (
     PAIR_COSINES,
     TOKENS,
-    ChosenTokens,
     Diagnostics,
     ListScores,
     PairRow,
-    build_chosen_tokens,
     build_relation_tables,
     diagnose_spaces,
     join_scores,
@@ -75,7 +73,7 @@ class RelationsAnswer(ListScores):
     mean_cosine: of each space. null: the random pairings. pairs: with --each.
     """
 
-    tokens: ChosenTokens
+    tokens: str
     mean_cosine: Mapping[str, float | None]
     null: PermutationSettings
     pairs: tuple[PairRow, ...]
@@ -94,7 +92,7 @@ def _diagnose(options: Options) -> Answer[Diagnostics]:
     opened = [open_space(name, options.offline or None) for name in options.spaces]
     found = diagnose_spaces(opened, names, options.tokens, not options.no_hubness, options.progress)
     notes = [f"{one.space}: {finding}" for one in found.spaces for finding in one.findings]
-    notes.append(f"Tokens included: {found.tokens.meaning}.")
+    notes.append(f"Tokens included: {TOKENS[found.tokens]}.")
     tables = (
         build_cosine_table(names, found),
         Table("Geometry", GEOMETRY, found.spaces, tuple(notes)),
@@ -124,7 +122,7 @@ def _score_relations(options: Options) -> Answer[RelationsAnswer]:
     # 2. The answer; single pairs only if requested.
     found = RelationsAnswer(
         **vars(join_scores(scores)),
-        tokens=build_chosen_tokens(options.tokens),
+        tokens=options.tokens,
         mean_cosine=dict(zip(names, means, strict=True)),
         null=permutations,
         pairs=tuple(pairs),
@@ -135,7 +133,7 @@ def _score_relations(options: Options) -> Answer[RelationsAnswer]:
     own_means = [f"{name} {format_precise(mean, 4)}" for name, mean in found.mean_cosine.items()]
     note = (
         f"Corrected: minus the space's own mean cosine ({', '.join(own_means)};"
-        f" {found.tokens.meaning}).\n"
+        f" {TOKENS[found.tokens]}).\n"
         f"Random: the same words paired at random, mean of {permutations.draws} draws."
     )
     return Answer(found, "\n\n".join([*map(write_terminal, tables), note]))

@@ -57,25 +57,6 @@ class CountAnswer(TypedDict):
     peak_mb: float
 
 
-class ContextLine(TypedDict):
-    """A line that contains the word: the text around it, its file and line number."""
-
-    left: str
-    match: str
-    right: str
-    file: str
-    line: int
-
-
-class ContextAnswer(TypedDict):
-    """The lines shown, of all lines that contain the word."""
-
-    word: str
-    shown: int
-    of: int
-    lines: list[ContextLine]
-
-
 def _count(options: Options) -> Answer[CountAnswer]:
     import pyarrow.compute  # noqa: F401 - so that the time below does not include the import
 
@@ -126,7 +107,7 @@ def measure_peak_megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def _show_context(options: Options) -> Answer[ContextAnswer]:
+def _show_context(options: Options) -> Answer[KeywordContext]:
     settings = read_settings(options, ContextSettings)
     vocabulary = None
     splitter = Splitter.bert(read_lowercase(options) is not False)
@@ -142,20 +123,7 @@ def _show_context(options: Options) -> Answer[ContextAnswer]:
         options.piece,
         progress=options.progress,
     )
-    lines: list[ContextLine] = [
-        {
-            "left": hit.left,
-            "match": hit.match,
-            "right": hit.right,
-            "file": str(hit.file),
-            "line": hit.line,
-        }
-        for hit in found.hits
-    ]
-    return Answer(
-        {"word": found.word, "shown": len(lines), "of": found.total, "lines": lines},
-        _render_context(found, settings),
-    )
+    return Answer(found, _render_context(found, settings))
 
 
 def _render_context(found: KeywordContext, settings: ContextSettings) -> str:

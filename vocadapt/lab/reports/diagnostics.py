@@ -82,18 +82,13 @@ PAIR_COSINES = (
 
 
 @dataclass(frozen=True)
-class ChosenTokens:
-    """The tokens that are included: one of TOKENS, and its meaning."""
-
-    choice: str
-    meaning: str
-
-
-@dataclass(frozen=True)
 class Diagnostics(CosineTables):
-    """Mean cosines within and between spaces, and the geometry of each; measures defines the figures."""
+    """Mean cosines within and between spaces, and the geometry of each; measures defines the figures.
 
-    tokens: ChosenTokens
+    tokens: which tokens are included, one of TOKENS.
+    """
+
+    tokens: str
     spaces: tuple[Diagnosis, ...]
     measures: Mapping[str, str] = field(
         default_factory=lambda: {one.name: one.help for one in GEOMETRY if one.help}
@@ -144,11 +139,6 @@ class ListScores:
     def findings(self) -> tuple[Finding, ...]:
         """The most similar relation of each space."""
         return tuple(_find_most_similar(self.relations))
-
-
-def build_chosen_tokens(choice: str) -> ChosenTokens:
-    """Return a choice of tokens with its meaning."""
-    return ChosenTokens(choice, TOKENS[choice])
 
 
 def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
@@ -202,7 +192,7 @@ def diagnose_spaces(
     for i, space in enumerate(spaces):
         own = part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
         found.append(replace(diagnose(space, hubs, own, opened[i].added), space=names[i]))
-    return Diagnostics(**vars(tables), tokens=build_chosen_tokens(tokens), spaces=tuple(found))
+    return Diagnostics(**vars(tables), tokens=tokens, spaces=tuple(found))
 
 
 def score_lists(
@@ -222,8 +212,9 @@ def score_lists(
             space, one.relations, splitter, own_mean, permutations, list_progress
         )
         for relation, score in zip(one.relations, scores, strict=True):
-            place = {"list": one.name, "relation": relation.name, "space": name}
-            relations.append(RelationRow(**vars(score), **place))
+            relations.append(
+                RelationRow(**vars(score), list=one.name, relation=relation.name, space=name)
+            )
         if one.judged:
             agreement = score_pairs(space, one.judged, splitter)
             similarity.append(SimilarityRow(**vars(agreement), list=one.name, space=name))
@@ -243,9 +234,8 @@ def list_pair_cosines(
     """Yield every pair of lists with its cosine in a space."""
     for one in lists:
         for relation in one.relations:
-            place = {"list": one.name, "relation": relation.name, "space": name}
             for pair in compute_pair_cosines(opened.space, relation, opened.splitter, own_mean):
-                yield PairRow(**vars(pair), **place)
+                yield PairRow(**vars(pair), list=one.name, relation=relation.name, space=name)
 
 
 def build_relation_tables(found: ListScores) -> list[Table]:

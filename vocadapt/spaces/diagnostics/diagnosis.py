@@ -60,7 +60,7 @@ FREQUENCY_BIAS = Column(
     " the mean direction, over the original tokens of the model.",
     "precise",
 )
-DIRECTION_BIAS = Column("frequency_bias.mean_direction", "Of direction", format="precise")
+DIRECTION_BIAS = Column("frequency_bias.mean_direction", "Bias of direction", format="precise")
 HUBNESS = Column(
     "hubness.skewness",
     "Hubness",

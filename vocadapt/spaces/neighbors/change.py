@@ -74,14 +74,31 @@ class ChangeSettings(CheckedSettings):
 
 
 @dataclass(frozen=True)
+class NeighborIn:
+    """A neighbor in one space."""
+
+    word: str
+    cosine: float
+
+
+@dataclass(frozen=True)
+class NeighborInBoth:
+    """A neighbor in both spaces, with its two cosines."""
+
+    word: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class WordChange:
     """The neighbors of a word with their cosines, best first: lost, kept (before, after), gained."""
 
     word: str
     overlap: float
-    only_before: tuple[tuple[str, float], ...]
-    both: tuple[tuple[str, float, float], ...]
-    only_after: tuple[tuple[str, float], ...]
+    only_before: tuple[NeighborIn, ...]
+    both: tuple[NeighborInBoth, ...]
+    only_after: tuple[NeighborIn, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +234,10 @@ class NeighborhoodChange:
             )
         row = self.index[word]
         before, after = self.before.list_neighbors(row), self.after.list_neighbors(row)
-        lost = [(other, cosine) for other, cosine in before.items() if other not in after]
-        common = [(other, before[other], after[other]) for other in before if other in after]
-        gained = [(other, cosine) for other, cosine in after.items() if other not in before]
-        common.sort(key=lambda found: -found[1] - found[2])
+        lost = [NeighborIn(*one) for one in before.items() if one[0] not in after]
+        common = [NeighborInBoth(one, before[one], after[one]) for one in before if one in after]
+        gained = [NeighborIn(*one) for one in after.items() if one[0] not in before]
+        common.sort(key=lambda found: -found.before - found.after)
         return WordChange(word, float(self.overlap[row]), tuple(lost), tuple(common), tuple(gained))
 
 

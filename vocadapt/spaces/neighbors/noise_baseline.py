@@ -11,6 +11,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
+from vocadapt.report.table import Finding
 from vocadapt.spaces.neighbors.change import (
     AMONG,
     ChangeSettings,
@@ -20,8 +21,7 @@ from vocadapt.spaces.neighbors.change import (
 )
 from vocadapt.spaces.space import BoolArray, EmbeddingSpace, FloatArray, IntArray
 
-NONE = "no noise baseline: overlap cannot be called change"
-NOT_NEEDED = "no noise baseline is needed"
+NONE = "No noise baseline: overlap cannot be called change"
 MAX_BANDS = 10  # frequency bands
 MIN_BAND_WORDS = 200  # words in each band
 LOW = 0.05  # quantile of the baseline below which a word is called changed
@@ -123,8 +123,8 @@ def measure_change_with_baseline(
     return change, _compare_with_baseline(change, baseline, pair)
 
 
-def explain_missing_baseline(change: NeighborhoodChange) -> str:
-    """Explain what a comparison without a noise baseline means: a clause without a final period.
+def explain_missing_baseline(change: NeighborhoodChange) -> Finding:
+    """Explain what a comparison without a noise baseline means.
 
     None is needed if the compared words have the same vectors in both spaces, because these leave
     nothing to chance.
@@ -134,10 +134,17 @@ def explain_missing_baseline(change: NeighborhoodChange) -> str:
         cause = "every difference comes from the words that only one space has"
         if is_shared:
             cause = "their neighbors among each other are the same"
-        return f"{NOT_NEEDED}: the compared words have the same vectors in both spaces, so {cause}"
+        return Finding(
+            "no_baseline_needed",
+            "No noise baseline is needed: the compared words have the same vectors in both spaces, so"
+            f" {cause}.",
+        )
     if is_shared:
-        return NONE
-    return f"{NONE}; it needs the same candidates in all spaces: compare among {AMONG['shared']}"
+        return Finding("no_baseline", f"{NONE}.")
+    return Finding(
+        "no_baseline_possible",
+        f"{NONE}; it needs the same candidates in all spaces: compare among {AMONG['shared']}.",
+    )
 
 
 def average_by_frequency(counts: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

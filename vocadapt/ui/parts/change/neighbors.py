@@ -9,6 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.change import (
     SHOWCASE_LENGTH,
     NeighborhoodChange,
+    NeighborIn,
     WordChange,
 )
 from vocadapt.spaces.neighbors.search import list_neighbors
@@ -88,7 +89,7 @@ def _find_word(shown: ShownComparison, word: str) -> WordChange:
         )
     candidates = space.take(space.rows(change.after.words))
     gained = list_neighbors(candidates, candidates[word], change.settings.k, own=word)
-    return WordChange(word, 0.0, (), (), tuple(gained))
+    return WordChange(word, 0.0, (), (), tuple(NeighborIn(*one) for one in gained))
 
 
 def _find_random_cosines(shown: ShownComparison) -> tuple[float | None, float | None]:
@@ -117,16 +118,18 @@ def build_three_cards(
     mean = None
     if random_cosines[0] is not None and random_cosines[1] is not None:
         mean = (random_cosines[0] + random_cosines[1]) / 2
-    both = [(word, (one + two) / 2) for word, one, two in found.both]
+    both = [(one.word, (one.before + one.after) / 2) for one in found.both]
+    lost = [(one.word, one.cosine) for one in found.only_before]
+    gained = [(one.word, one.cosine) for one in found.only_after]
     new = frozenset[str]()
     if before:
-        new = frozenset(word for word, _ in found.only_after) - before
+        new = frozenset(word for word, _ in gained) - before
     return [
         Card(
             "Only before",
             names[0],
             "source",
-            found.only_before,
+            lost,
             empty="none",
             random_cosine=random_cosines[0],
         ),
@@ -135,7 +138,7 @@ def build_three_cards(
             "Only after",
             names[1],
             "changed",
-            found.only_after,
+            gained,
             new,
             empty="none",
             random_cosine=random_cosines[1],

@@ -64,8 +64,7 @@ def explain_baseline(found: Comparison) -> str:
     if baseline is not None:
         return MEANING
     if change.same_vectors or change.settings.among != "shared":
-        reason = explain_missing_baseline(change)
-        return f"{reason[:1].upper()}{reason[1:]}."
+        return str(explain_missing_baseline(change))
     return ""
 
 
@@ -78,14 +77,14 @@ def offer_baseline(workspace: Workspace, spec: Spec) -> Spec | None:
         again = rebuild_spec(artifact)
     except InputError as error:
         draw_note(
-            f"{NONE.capitalize()}. {plain(error.problem)} Word vectors that you train in this"
+            f"{NONE}. {plain(error.problem)} Word vectors that you train in this"
             " workspace can be trained a second time: compare those."
         )
         return None
     # 1. What is missing, and what a press does.
     seconds = artifact.manifest.seconds
     st.markdown(
-        f"**{NONE.capitalize()}.** Even two training runs on the same text disagree: train"
+        f"**{NONE}.** Even two training runs on the same text disagree: train"
         f" **{plain(artifact.name)}** a second time to see by how much (about"
         f" {format_estimate(seconds)})."
     )

@@ -1,19 +1,19 @@
 """Blocks of a comparison on the part Neighborhood change: figures, noise baseline, words, details."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.report.csv_files import write_csv
 from vocadapt.spaces.neighbors.change import (
     AMONG,
     NeighborhoodChange,
 )
+from vocadapt.spaces.neighbors.change_report import build_neighbor_table, describe_baseline
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline
 from vocadapt.ui.components import word_links
 from vocadapt.ui.components.blocks import (
@@ -24,7 +24,6 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
     open_details,
-    tsv,
 )
 from vocadapt.ui.parts.change import comparisons, neighbors, noise_baseline, word_list
 from vocadapt.ui.parts.change.comparisons import ShownComparison
@@ -102,10 +101,7 @@ def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -
         )
         draw_note(f"Not compared: {plain(excluded)}")
     if baseline is not None and baseline.same:
-        st.warning(
-            "The two spaces of the noise baseline are identical, so it does not measure noise.",
-            icon=":material/content_copy:",
-        )
+        st.warning(str(describe_baseline(change, baseline)), icon=":material/content_copy:")
 
 
 @st.fragment
@@ -144,7 +140,7 @@ def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
 def _draw_details(shown: ShownComparison) -> None:
     """Draw the folded block: the command, the definitions, and the list of all words as a file."""
     change, baseline = shown.found.change, shown.found.baseline
-    files = {"changes.tsv": lambda: format_word_list(change, baseline)}
+    files = {"changes.csv": lambda: write_csv([build_neighbor_table(change, baseline)])}
     if shown.artifact is not None:
         draw_artifact_details(shown.artifact, files)
         return
@@ -168,31 +164,3 @@ def _build_command(shown: ShownComparison) -> str:
     """Return the command that prints the comparison, without writing it."""
     arguments = build_arguments(replace(shown.spec, offline=False), Path("."))
     return shlex.join(arguments[: arguments.index("--out")])
-
-
-def format_word_list(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> str:
-    """Format every word as TSV: overlap, count, position in the noise baseline, and its neighbor
-    lists.
-    """
-    rows: list[dict[str, object]] = []
-    for row in change.order.tolist():
-        found = change.word(change.words[row])
-        cells: dict[str, object] = {"word": found.word, "overlap": found.overlap}
-        if change.counts is not None:
-            cells["occurrences"] = int(change.counts[row])
-        if baseline:
-            cells |= {
-                "null overlap": baseline.overlap[row],
-                "null quantile": baseline.quantile[row],
-                "z": baseline.z[row],
-                "changed": bool(baseline.below[row]),
-            }
-        lists: dict[str, Sequence[tuple[Any, ...]]] = {
-            "only before": found.only_before,
-            "both": found.both,
-            "only after": found.only_after,
-        }
-        for name, listed in lists.items():
-            cells[name] = " ".join(neighbor[0] for neighbor in listed)
-        rows.append(cells)
-    return tsv(tuple(rows[0]), [tuple(cells.values()) for cells in rows])

@@ -18,15 +18,21 @@ from vocadapt.spaces.neighbors.change import (
     NeighborhoodChange,
     count_by_overlap,
 )
+from vocadapt.spaces.neighbors.change_report import (
+    OVERLAP,
+    build_word_table,
+    describe_histogram,
+    list_changed_words,
+)
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
 from vocadapt.ui.components.blocks import (
     draw_heading,
     draw_note,
-    draw_table,
 )
 from vocadapt.ui.components.slice_form import draw_slice_form
+from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.state import address
-from vocadapt.ui.text.markup import escape_invisible, plain
+from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, percent
 
 WORD, KEPT = "change_word", "change_kept"
@@ -103,8 +109,9 @@ def draw_histogram(
     """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range. If all words
     keep all neighbors, say so: there is no bar.
     """
+    shape = str(describe_histogram(change))
     if not change.histogram[:-1].any():
-        draw_note(describe_histogram(change))
+        draw_note(format_sentence(shape))
         return
     k = change.settings.k
     noise = None
@@ -118,7 +125,7 @@ def draw_histogram(
         on_select=lambda: _select_bars(key, k),
         selection_mode="box",
         config={"displayModeBar": False},
-        alt=f"Histogram of the neighbors kept. {describe_histogram(change)}",
+        alt=f"Histogram of the neighbors kept. {shape}",
     )
     clicks = "change_bar_clicks"
     _click_listener(
@@ -128,20 +135,9 @@ def draw_histogram(
         height=1,
     )
     draw_note(
-        f"{describe_histogram(change)} Those that keep all are left out of the figure. Click a bar,"
+        f"{format_sentence(shape)} Those that keep all are left out of the figure. Click a bar,"
         " or drag over several, to list their words."
     )
-
-
-def describe_histogram(change: NeighborhoodChange) -> str:
-    """Return the histogram in words: the median, and how many words keep none and all neighbors."""
-    k, words = change.settings.k, len(change.words)
-    none, all_kept = int(change.histogram[0]), int(change.histogram[-1])
-    numbers = f"{count(none)} of {count(words)} keep none, {count(all_kept)} keep all."
-    median = float(np.median(np.rint(change.overlap * k)))
-    if median == k:  # "at most all" says nothing
-        return f"At least half of the words keep all {k} neighbors; {numbers}"
-    return f"Half of the words keep at most {median:g} of {k} neighbors; {numbers}"
 
 
 def read_range(points: Sequence[Any], k: int) -> tuple[int, int] | None:
@@ -213,27 +209,18 @@ def draw_ranked_list(
     draw_note(note, right)
     chosen = np.array(rows[:LISTED], dtype=np.int64)
     words = [change.words[row] for row in chosen]
-    columns: dict[str, object] = {
-        "word": [escape_invisible(word) for word in words],
-        "overlap": change.overlap[chosen],
-    }
-    if change.counts is not None:
-        columns["occurrences"] = change.counts[chosen]
-    if baseline is not None:
-        columns |= {
-            "noise baseline": baseline.overlap[chosen],
-            "quantile": baseline.quantile[chosen],
-            "changed": baseline.below[chosen],
-        }
     # Another list has other words: a new key clears the selected row.
     key = f"ranked_{kept[0]}_{kept[1]}_{order}"
-    draw_table(
-        columns,
+    bar = st.column_config.ProgressColumn(
+        help=OVERLAP.help, min_value=0, max_value=1, format="%.2f"
+    )
+    draw_report(
+        build_word_table(list_changed_words(change, baseline, chosen)),
+        key,
         height=230,
-        key=key,
         on_select=lambda: _take_selected(key, words),
         selection_mode="single-row",
-        column_config=COLUMNS,
+        column_config={OVERLAP.label: bar},
     )
     draw_note(describe_frequency(change, before))
     return rows
@@ -247,23 +234,6 @@ def describe_frequency(change: NeighborhoodChange, before: str) -> str:
         f"Frequency: counts are not known, so the position in {plain(before)} stands for"
         " it: in a WordPiece vocabulary frequent words come first. Click a row to see its neighbors."
     )
-
-
-COLUMNS = {
-    "word": st.column_config.TextColumn(),
-    "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
-    "noise baseline": st.column_config.NumberColumn(
-        format="%.2f",
-        help="Overlap of this word between the two spaces of the noise baseline.",
-    ),
-    "quantile": st.column_config.NumberColumn(
-        format="%.3f",
-        help=(
-            "Fraction of words of similar frequency that keep fewer neighbors in the"
-            " noise baseline; ties count half."
-        ),
-    ),
-}
 
 
 def offer_slice(

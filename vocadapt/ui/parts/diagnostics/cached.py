@@ -158,6 +158,6 @@ def load_lists(file: Path | None) -> tuple[RelationList, ...]:
 @st.cache_data(
     max_entries=32, show_spinner="Comparing the pairs with random ones …", hash_funcs=STAMPS
 )
-def compute_scores(selected: SelectedSpace, file: Path | None) -> tuple[ListScores, ...]:
+def compute_scores(selected: SelectedSpace, file: Path | None) -> ListScores:
     """Return the scores of the lists of a file, or of the bundled ones, in a space."""
     return score_lists(selected.opened, load_lists(file), get_mean_cosine(selected))
