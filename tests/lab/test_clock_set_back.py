@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 def test_the_age_of_a_job_is_not_negative(monkeypatch):
     status = Status("running", 0.5, started=time.time() + HOUR, paced=time.time() + HOUR)
-    assert status.seconds == 0 and status.seconds_left is None
+    assert status.seconds == 0 and status.estimate_seconds_left() is None
 
 
 def test_two_jobs_run_although_the_clock_was_set_back_between_them(

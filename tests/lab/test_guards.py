@@ -8,14 +8,21 @@ from tests.material.finetuning import sentences, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
+from vocadapt.lab.experiments.studies.estimates import START_UP
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.finetune import FinetuneStep, judge_outcome
 from vocadapt.lab.steps.guards import LONG, apply_change, build_minutes_guard, is_change
 from vocadapt.lab.steps.step import Spec
+from vocadapt.system.forecasts import Rate, Work
 from vocadapt.training.examples.examples import Sentence
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch):
+    monkeypatch.setattr("vocadapt.system.forecasts._read_load_average", lambda: 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +108,8 @@ def test_an_input_that_cannot_be_read_has_no_guards(files):
 
 def test_minutes_are_serious_above_an_hour_and_only_then_repaired():
     short, long = (
-        build_minutes_guard(LONG, {"limit": 5}),
-        build_minutes_guard(LONG + 1, {"limit": 5}),
+        build_minutes_guard(Rate().forecast(Work(1, "model", seconds)), {"limit": 5})
+        for seconds in (LONG, LONG + 1)
     )
     assert not short.serious and not short.change
     assert long.serious and long.change == {"limit": 5} and "1.0 hours" not in short.sentence
@@ -115,8 +122,7 @@ def test_a_search_has_the_guards_of_its_trainings_and_its_own_minutes(files):
     assert found["few-labels"].change == {"training.limit": 240}
     assert apply_change(search.settings, found["few-labels"].change).training.limit == 240
     seeds = Spec(SeedsStep((1, 2), training=base.settings), base.inputs)
-    one = find(base)["minutes"].numbers["seconds"]
-    assert find(seeds)["minutes"].numbers["seconds"] > one
+    assert find(seeds)["minutes"].numbers["seconds"] >= START_UP
 
 
 def test_a_study_has_the_guards_of_each_task(files):
@@ -168,7 +174,8 @@ def test_the_outcome_of_a_run_names_collapsed_seeds():
     assert judge_outcome({"collapsed": 0, "seeds": [{}]}) == ""
     assert judge_outcome({"collapsed": 1, "seeds": [{}, {}, {}]}) == "1 of 3 collapsed"
     with_guards = {name for name, step in STEPS.items() if step.guards is not None}
-    assert {"finetune", "model", "pretrain", "continued", "search", "seeds", "study"} <= with_guards
+    assert {"finetune", "adapt", "pretrain", "continue-pretraining"} <= with_guards
+    assert {"search", "seeds", "study"} <= with_guards
 
 
 def test_classes_have_a_bound_and_one_that_the_sample_lacks_is_named(files, tmp_path):

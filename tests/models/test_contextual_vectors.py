@@ -14,7 +14,7 @@ from vocadapt.models.contextual.occurrences import (
 from vocadapt.models.contextual.word_vectors import (
     compute_contextual_vectors,
     count_max_tokens,
-    estimate_contextual_seconds,
+    measure_contextual,
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -229,6 +229,6 @@ def test_it_can_be_stopped_and_says_its_cost(model, read):
     assert most >= compute_contextual_vectors(sentences, targets, model, settings).tokens - 2 * 4
     assert (
         0
-        < estimate_contextual_seconds(most, model, ContextualSettings(layer=1, length=64))
-        < estimate_contextual_seconds(most, model, settings)
+        < measure_contextual(most, model, ContextualSettings(layer=1, length=64)).seconds
+        < measure_contextual(most, model, settings).seconds
     )

@@ -37,7 +37,7 @@ def idle(monkeypatch):
     """Estimates are multiplied by the load: here the machine counts as idle, whatever else it
     does.
     """
-    monkeypatch.setattr("vocadapt.lab.jobs.load._read_load_average", lambda: 0.0)
+    monkeypatch.setattr("vocadapt.system.forecasts._read_load_average", lambda: 0.0)
 
 
 @pytest.fixture(scope="session")

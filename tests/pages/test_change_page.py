@@ -56,7 +56,7 @@ def started(monkeypatch):
     """The jobs that the page starts: nothing runs."""
     found = []
 
-    def launch(workspace, spec, name, work=0.0):
+    def launch(workspace, spec, name):
         found.append((spec, name))
 
     monkeypatch.setattr(panel, "launch", launch)

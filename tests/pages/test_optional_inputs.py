@@ -9,12 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.sources import check_files, list_modules, list_strings
 from vocadapt.lab.experiments import STEPS
-from vocadapt.lab.jobs import load as estimating
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import language_model as cache
 from vocadapt.settings import get_settings
+from vocadapt.system import forecasts
+from vocadapt.system.forecasts import Rate, Work
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components import pickers
 from vocadapt.ui.jobs import overview, panel
@@ -93,26 +93,14 @@ def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeyp
     assert not app.exception and picker.options[0] == pickers.demo.MODEL[1]
 
 
-@pytest.mark.parametrize(
-    ("load", "cores", "times"),
-    [(0, 2, 1), (0.4, 2, 1), (2, 2, 2), (5, 2, 3.5), (16, 8, 3), (1000, 2, 20)],
-)
-def test_estimates_are_multiplied_by_the_load(load, cores, times):
-    assert estimate_slowdown(load, cores) == times
-
-
 def test_every_estimate_says_what_it_is_of(monkeypatch):
-    monkeypatch.setattr(estimating, "_read_load_average", lambda: 0.0)
-    assert number_formats.format_estimate(60) == "60 s"
-    assert number_formats.format_estimate_bold(60) == "**60 s**"
-    monkeypatch.setattr(estimating, "_read_load_average", lambda: 4.0)
-    monkeypatch.setattr(estimating, "count_cores", lambda: 2)
-    assert (
-        number_formats.format_estimate(60)
-        == "3 min (this machine is busy: 3 × longer than when idle)"
-    )
-    assert number_formats.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
-    assert 60 * estimating.estimate_slowdown() == 180
+    found = Rate(start_up=20.0).forecast(Work(1, "model", 40.0))
+    assert number_formats.format_forecast(found) == "60 s"
+    monkeypatch.setattr(forecasts, "_read_load_average", lambda: 4.0)
+    monkeypatch.setattr(forecasts, "count_cores", lambda: 2)
+    busy = "(this machine is busy: 3 × longer than when idle)"
+    assert number_formats.format_forecast(found) == f"3 min {busy}"
+    assert number_formats.format_forecast(found, with_start_up=False) == f"2 min {busy}"
 
 
 class Step:

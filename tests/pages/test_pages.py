@@ -311,12 +311,12 @@ def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded_copy):
 def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(
     open_page, seeded, monkeypatch
 ):
-    monkeypatch.setattr("vocadapt.ui.components.keyword_in_context.SPEED", 1000.0)
+    monkeypatch.setattr("vocadapt.text.keyword_in_context.SPEED", 1000.0)
     app = open_page("vectors", seeded, vectors_word="aspirin")
     assert 'va-line"' not in markup(app)
     app.button(key="context_show").click().run()
     assert not app.exception and 'va-line"' in markup(app)
-    monkeypatch.setattr("vocadapt.ui.components.keyword_in_context.SPEED", 1.0)
+    monkeypatch.setattr("vocadapt.text.keyword_in_context.SPEED", 1.0)
     app.text_input(key="vectors_word").set_value("sepsis").run()
     command = next(code.value for code in app.code if "vocadapt context" in code.value)
     assert command.startswith("python -m vocadapt context --corpus ")

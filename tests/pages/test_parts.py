@@ -4,7 +4,6 @@ import io
 import os
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,18 +93,6 @@ def test_a_table_has_alignments_of_one_set_of_anchors_and_folds():
     assert methods.select_comparable({}) == {}
 
 
-def test_the_estimate_of_an_evaluation_knows_which_methods_take_long():
-    space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
-    spaces = SimpleNamespace(alignment=SimpleNamespace(anchors=1_000), pieces=space)
-    least_squares, ensemble = (
-        methods.estimate_seconds(spaces, [AlignmentSettings(name)])
-        for name in ("least-squares", "ensemble")
-    )
-    assert ensemble == pytest.approx(22 * least_squares)
-    both = [AlignmentSettings("least-squares"), AlignmentSettings("ensemble")]
-    assert methods.estimate_seconds(spaces, both) == pytest.approx(23 * least_squares)
-
-
 def test_the_newest_table_names_the_best():
     rows = {
         name: methods.MethodScores(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"
@@ -113,16 +100,13 @@ def test_the_newest_table_names_the_best():
     assert methods.find_best(rows) == "b" and methods.find_best({}) is None
 
 
-def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
+def test_what_a_training_costs_is_counted_from_the_words():
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
-    said = vectors_view.describe_cost(
-        Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5)
-    )
+    said = vectors_view.describe_cost(counts, Word2VecSettings(dim=100, min_count=5))
     assert said.startswith(
         "**2** of 3 distinct words occur at least 5 times · 19 running words · dimension 100 ·"
         " trainer **counts** (the text has 19 running words"
     )
-    assert "about **3 s**" in said  # of which learning 19 words takes nothing
     assert said.endswith("kB of memory")
 
 

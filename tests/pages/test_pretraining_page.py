@@ -36,14 +36,18 @@ from vocadapt.lab.steps.pretraining_guards import build_large_batch_guard
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.models.checks.config_rules import read_config
 from vocadapt.models.language_model import open_model
-from vocadapt.training.estimates import estimate_pretraining_cost, estimate_pretraining_speed
+from vocadapt.system import forecasts
+from vocadapt.system.cores import count_cores
+from vocadapt.training.estimates import (
+    count_blocks,
+    estimate_pretraining_speed,
+    measure_pretraining,
+)
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.parts.pretraining import result
 from vocadapt.ui.parts.pretraining.result import compare_added
-from vocadapt.ui.parts.pretraining.view import PretrainingRequest, estimate_pace
 from vocadapt.ui.text.number_formats import NARROW
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
@@ -285,7 +289,7 @@ def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained)
 def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):
     started = []
 
-    def start(workspace, spec, name, work, once):
+    def start(workspace, spec, name, once):
         started.append(spec)
         return SimpleNamespace(id=name)
 
@@ -319,69 +323,32 @@ def test_a_job_is_started_canceled_and_resumed_from_the_page(
         job.cancel(grace=2)
 
 
-def test_the_cost_by_hand():
+def test_the_work_by_hand():
     settings = MaskedSettings(length=12, batch=5, epochs=2.0)
     # 1 000 wordpieces, 990 of them to train on: 99 blocks of 10 and two specials; 198 blocks in 2
     # passes: 39.6 steps
-    found = estimate_pretraining_cost(1000, settings, 100.0, "here")
-    assert (found.steps, found.tokens, found.seconds) == (40, 40 * 60, 24.0)
-    assert found.epochs == pytest.approx(2400 / (99 * 12))
-    assert (
-        estimate_pretraining_cost(
-            1000, MaskedSettings(length=12, batch=5, tokens=600), 100.0, ""
-        ).steps
-        == 10
-    )
-    assert (
-        estimate_pretraining_cost(
-            1000, MaskedSettings(length=12, batch=5, hours=0.1), 100.0, ""
-        ).seconds
-        == 360
-    )
-
-
-def test_the_estimate_takes_the_speed_of_the_pretrainings_of_this_machine_when_idle(
-    pretrained, tiny_bert, monkeypatch
-):
-    slowdowns = {"x-cont": 3.0}
-    monkeypatch.setattr(
-        "vocadapt.lab.jobs.estimates.find_slowdown", lambda _, one: slowdowns.get(one.name)
-    )
-    (corpus,) = pretrained.artifacts("corpora")
-    made = [one for one in list_pretrained_models(pretrained) if one.name == "x-cont"]
-    request = PretrainingRequest("tiny", str(tiny_bert), corpus, made[0].pretraining)
-
-    def estimated(request=request, **numbers):
-        one = replace(made[0])
-        one.__dict__["numbers"] = made[0].numbers | numbers
-        return estimate_pace(pretrained, request, [one])
-
-    timed = {"steps": 6, "seconds": 4.0, "tokens_per_second": 200.0}
-    speed, found = estimated(**timed)
-    assert speed == pytest.approx(600) and found.startswith("scaled from 1 pretraining")
-    # Steps of one block are modeled as slower than the measured ones of 8 blocks.
-    training = replace(request.pretraining.training, batch=1)
-    smaller = replace(request, pretraining=replace(request.pretraining, training=training))
-    config = read_config(tiny_bert)
-    ratio = estimate_pretraining_speed(config, "continued", training)
-    ratio /= estimate_pretraining_speed(config, "continued", QUICK)
-    assert ratio < 0.5 and estimated(smaller, **timed)[0] == pytest.approx(600 * ratio)
-    for short in ({"steps": 1}, {"seconds": 0.5}):
-        assert "estimated" in estimated(**timed | short)[1]
-    slowdowns.clear()  # made on another machine
-    assert "estimated" in estimated(**timed)[1]
+    config = {"num_hidden_layers": 2, "hidden_size": 64}
+    assert count_blocks(5000, settings) == 99
+    found = measure_pretraining(5000, settings, config, "continued")
+    assert found.units == 40 * 60
+    assert found.about == "40 steps, 2.02 epochs; the text has about 1,000 wordpieces"
+    speed = estimate_pretraining_speed(config, "continued", settings)
+    assert found.seconds == pytest.approx(2400 / speed)
+    tokens = replace(settings, tokens=600)
+    assert measure_pretraining(5000, tokens, config, "continued").units == 600
+    one_thread = measure_pretraining(5000, settings, config, "continued", threads=1)
+    assert one_thread.seconds == pytest.approx(2 * found.seconds)
+    timed = measure_pretraining(5000, replace(settings, hours=0.1), config, "continued")
+    assert timed.is_timed and timed.seconds == 360
 
 
 def test_a_batch_that_is_larger_than_the_text_is_reported():
-    """The demo's text, 1 489 wordpieces: an epoch of 1 408 is one step of 2 048."""
-    settings = MaskedSettings(length=128, batch=16)
-    found = estimate_pretraining_cost(1489, settings, 100.0, "")
-    assert (found.steps, found.tokens_per_step, found.tokens_per_epoch) == (1, 2048, 1408)
-    guard = build_large_batch_guard(found, settings, "pretraining.training")
+    """The demo's text, 1 489 wordpieces: an epoch is 11 blocks, a step trains on 16."""
+    guard = build_large_batch_guard(
+        11, MaskedSettings(length=128, batch=16), "pretraining.training"
+    )
     assert guard.numbers == {"batch": 16, "blocks": 11, "epochs_per_step": 1.45}
     assert guard.change == {"pretraining.training.batch": 11}
-    smaller = estimate_pretraining_cost(1489, MaskedSettings(length=128, batch=11), 100.0, "")
-    assert (smaller.steps, smaller.epochs) == (1, 1.0)
 
 
 def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretrained):
@@ -394,13 +361,13 @@ def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretraine
 def test_an_hour_on_a_busy_machine_is_an_hour_with_fewer_wordpieces(
     open_page, pretrained, monkeypatch
 ):
-    monkeypatch.setattr("vocadapt.ui.parts.pretraining.view.estimate_slowdown", lambda: slowdown)
+    monkeypatch.setattr(forecasts, "_read_load_average", lambda: (load - 1) * count_cores())
     shown = {}
-    for slowdown in (1.0, 4.0):
+    for load in (1.0, 4.0):
         app = open_page("pretraining", pretrained, pretraining_budget="hours")
         cost = next(text for text in list_texts(app) if text.startswith("About **"))
-        shown[slowdown] = int(re.search(r"· ([\d\s]+) wordpieces", cost)[1].replace(NARROW, ""))
-        assert ("4 × fewer now" in cost) == (slowdown > 1) and "About **60 min**" in cost
+        shown[load] = int(re.search(r"· ([\d\s]+) wordpieces", cost)[1].replace(NARROW, ""))
+        assert "About **60 min**" in cost
     assert shown[1.0] == pytest.approx(4 * shown[4.0], rel=0.01)
 
 

@@ -163,12 +163,12 @@ def test_an_estimate_is_that_of_all_trials_and_seeds(own):
     base = FinetuneStep(FinetuneSettings(epochs=2), limit=20)
     maker = prepare_trials(make_spec(own).inputs, base, (1, 2, 3))
     one = estimate_search(maker, None, 1, 1)
-    assert one.cells == 3 and one.seconds == one.seconds_alone > START_UP
+    assert one.cells == 3 and one.forecast.seconds == one.seconds_alone > START_UP
     # One value that is that of the base settings: the cost of a trial is that of the base.
     same = estimate_search(maker, Space({"num_epochs": (2,)}, (1, 2, 3), "s"), 4, 2)
     assert same.cells == 12
-    assert same.seconds_alone - START_UP == pytest.approx(4 * (one.seconds - START_UP))
-    assert same.seconds - START_UP == pytest.approx(2 * (one.seconds - START_UP))
+    assert same.seconds_alone - START_UP == pytest.approx(4 * one.forecast.idle_seconds)
+    assert same.forecast.idle_seconds == pytest.approx(2 * one.forecast.idle_seconds)
 
 
 def test_drawn_settings_are_in_the_space():

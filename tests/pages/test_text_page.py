@@ -83,7 +83,7 @@ def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
     app.button(key="count").click().run()
     assert not app.exception and not app.error
     [job] = queue.list_jobs(Workspace(root))
-    assert (job.spec.step, job.target.parent.name) == ("counts", "word-counts")
+    assert (job.spec.step, job.target.parent.name) == ("word-counts", "word-counts")
     assert job.wait(60).state == "done", job.status()
     # The text itself is counted: there is no second one, and the page shows how it is read.
     part, query = find_result_part(job)

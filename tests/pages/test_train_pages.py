@@ -4,7 +4,6 @@ import json
 import shutil
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
@@ -20,29 +19,25 @@ from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import rename_artifact
 from vocadapt.lab.inputs.tasks import import_task
 from vocadapt.lab.jobs.queue import list_jobs, start
-from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.results.runs import list_runs
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.locks import hold_lock
 from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import language_model
-from vocadapt.models.checks.config_rules import read_config
 from vocadapt.training.callbacks import read_live, write_curve
 from vocadapt.training.estimates import (
     count_examples_per_epoch,
-    estimate,
     estimate_finetuning_speed,
+    measure_finetuning,
 )
 from vocadapt.training.examples.examples import Sentence, Split, Text
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.task import Task, read_task
+from vocadapt.training.tasks.task import Task
 from vocadapt.ui.components.pickers import list_runs_to_pick
-from vocadapt.ui.parts.finetune import view
 from vocadapt.ui.parts.finetune.result import list_findings
 from vocadapt.ui.parts.finetune.view import parse_seeds
 from vocadapt.ui.parts.home.view import COLLAPSED, WALK, find_state
@@ -315,7 +310,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
 ):
     started = []
 
-    def start(workspace, spec, name, work, once):
+    def start(workspace, spec, name, once):
         started.append((spec, name))
         return SimpleNamespace(id=name)
 
@@ -324,7 +319,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
     assert any(
-        "12 × 5 epochs × 1 training" in text and "estimated" in text for text in list_texts(app)
+        "12 × 5 epochs × 1 training" in text and "default rate" in text for text in list_texts(app)
     )
     app.text_input(key="seeds_quick").set_value("1-3").run()
     app.number_input(key="finetune_limit").set_value(6).run()
@@ -333,45 +328,6 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
     ((spec, name),) = started
     assert (spec.step, spec.settings.seeds, spec.settings.limit) == ("finetune", (1, 2, 3), 6)
     assert spec.inputs["task"] == (str(tasked.folder("tasks", "toy")),) and name.startswith("toy-")
-
-
-def test_the_estimate_takes_the_speed_of_the_runs_of_this_machine_when_idle(tasked, tiny_bert):
-    """The demo's runs come from another machine, and a run of this one was made under load."""
-    task = read_task(tasked.folder("tasks", "toy"))
-    request = view.FinetuneRequest({"tiny": str(tiny_bert)}, Path(), task, FinetuneStep(), 1)
-
-    def estimated():
-        return view.estimate_pace(tasked, "tiny", str(tiny_bert), request, list_runs(tasked))
-
-    def make(name, job="", **record):
-        folder = write_runs(
-            tasked, name, GOLD, {1: {"base": said(4)}}, "tiny", task=task.name, **record
-        )
-        file = folder / "manifest.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"job": job}))
-        if job:
-            spec = Spec(FinetuneStep(), {"model": "m"}).to_dict()
-            order = {"spec": spec, "target": f"runs/{name}", "slowdown": 3.0, "overwrite": False}
-            tasked.folder("jobs", job).mkdir(parents=True)
-            strict_json.write(tasked.folder("jobs", job) / "spec.json", order)
-            write_status(tasked.folder("jobs", job), Status(state="done", slowdown=3.0))
-
-    modeled = estimated()
-    make("demo", training_seconds=3.0)
-    make("older", "20260101-000000-000000-finetune")  # with the time for loading and scoring
-    make("short", "20260101-000001-000000-finetune", training_seconds=0.5)
-    frozen = asdict(FinetuneSettings(freeze="head"))
-    make("frozen", "20260101-000002-000000-finetune", training_seconds=3.0, settings=frozen)
-    assert estimated() == modeled and "estimated" in modeled[1]
-    make("mine", "20260101-000003-000000-finetune", training_seconds=3.0)
-    speed, found = estimated()
-    assert speed == pytest.approx(30) and found.startswith("scaled from 1 job on this machine")
-    # The form asks for shorter examples than those of the run.
-    config = read_config(tiny_bert)
-    chunked = replace(request.step.finetune, chunk=1)
-    ratio = estimate_finetuning_speed(task, chunked, config) / modeled[0]
-    request = replace(request, step=replace(request.step, finetune=chunked))
-    assert ratio > 1.2 and estimated()[0] == pytest.approx(30 * ratio)
 
 
 def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):
@@ -464,12 +420,12 @@ def test_an_estimate_by_hand():
     assert count_examples_per_epoch(task, settings, "mixed") == 4
     assert count_examples_per_epoch(task, settings, "both") == 8
     assert count_examples_per_epoch(task, FinetuneSettings(with_dev=True), "base") == 7
-    found = estimate(task, settings, "", 3, 10.0, "measured")
-    assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))
-    assert estimate_finetuning_speed(task, settings, small) == pytest.approx(
-        2 * estimate_finetuning_speed(task, settings, large)
-    )
+    speed = estimate_finetuning_speed(task, settings, small)
+    assert speed == pytest.approx(2 * estimate_finetuning_speed(task, settings, large))
+    found = measure_finetuning(task, settings, "", 3, small, threads=1)
+    assert (found.units, found.about) == (24, "4 × 2 epochs × 3 trainings")
+    assert found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / (speed / 2))
     beside = small | {
         "model_type": "vocadapt-exbert",
         "extension_hidden_size": 384,

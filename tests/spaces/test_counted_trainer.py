@@ -26,7 +26,7 @@ from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
     choose_training,
     estimate_memory,
-    estimate_word2vec_seconds,
+    measure_word2vec,
     train_word2vec,
 )
 from vocadapt.text.corpus import open_corpus
@@ -242,6 +242,6 @@ def test_epochs_are_chosen_for_a_trainer_that_has_them():
 def test_the_estimate_grows_with_the_text_and_the_dimension():
     def estimate(words, dim):
         counts = WordCounts({f"w{n}": words // (n + 1) for n in range(2000)}, 1, 1)
-        return estimate_word2vec_seconds(counts, replace(COUNTED, dim=dim))
+        return measure_word2vec(counts, replace(COUNTED, dim=dim)).seconds
 
     assert 0 < estimate(10_000, 100) < estimate(100_000, 100) < estimate(100_000, 400)

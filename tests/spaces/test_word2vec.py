@@ -16,7 +16,7 @@ from vocadapt.spaces.word2vec.gensim_trainer import split_into_slices
 from vocadapt.spaces.word2vec.slices import TextSlice, interleave_slices, train_in_threads
 from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
-    estimate_word2vec_seconds,
+    measure_word2vec,
     train_word2vec,
 )
 from vocadapt.text.words import WordCounts
@@ -266,7 +266,7 @@ def test_the_estimate_fits_the_speeds_measured():
     counts = WordCounts({"a": 2_800_000}, 1, 1)  # of 4.0 M
     for dim, workers, speed in ((384, 1, 418), (384, 2, 757), (768, 1, 273), (768, 2, 500)):
         settings = Word2VecSettings(dim=dim, workers=workers, sample=0, trainer="gensim", epochs=5)
-        assert estimate_word2vec_seconds(counts, settings) == pytest.approx(
+        assert measure_word2vec(counts, settings).seconds == pytest.approx(
             5 * 4000 / speed, rel=0.05
         )
 

@@ -19,6 +19,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.system.forecasts import Work
 from vocadapt.text.corpus import Corpus, FileBlock
 from vocadapt.text.counting import LOWER, MAX_CHUNKS
 from vocadapt.text.splitter import Splitter, is_encodable
@@ -30,6 +31,9 @@ CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 RUN = rf"[0-9A-Za-z{CONTROL}\x80-\xff]"
 RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
+
+SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
+COMPRESSED, COMPRESSION_RATIO = (".gz", ".parquet"), 3
 
 Span = tuple[int, int]
 
@@ -79,6 +83,15 @@ class KeywordContext:
         if settings.sample:
             return f"{shown}, drawn at random with seed {settings.seed}"
         return f"{shown}, the first"
+
+
+def measure_search(text: Corpus, times: float = 1) -> Work:
+    """Return the work of searching a text a number of times, from the size of its files."""
+    size = 0
+    for path in text.files:
+        factor = COMPRESSION_RATIO if path.suffix in COMPRESSED else 1
+        size += factor * path.stat().st_size
+    return Work(times * size, "bytes", times * size / SPEED)
 
 
 def normalize_single_word(typed: str, splitter: Splitter) -> str:

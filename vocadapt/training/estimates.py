@@ -1,13 +1,11 @@
-"""Estimates of the duration of fine-tuning and of continued pretraining before they start, from a
-measured or modeled speed.
-"""
+"""The work of fine-tuning and of masked-language-model training, from their settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vocadapt.models.config_sizes import WIDTHS, count_layers, find_size
 from vocadapt.models.extension_size import ModuleSize
+from vocadapt.system.forecasts import DEFAULT_THREADS, Work
 from vocadapt.training.encoding.encoding import divide_into_chunks
 from vocadapt.training.examples.examples import Example, Split
 from vocadapt.training.examples.tags import decode_spans
@@ -19,25 +17,10 @@ from vocadapt.training.training_text import HELD_OUT
 # Operations per second on two CPU cores, from a measurement: MiniLM (6 layers, hidden size 384)
 # trains on 46.9 sentences of NCBI-disease per second.
 FLOPS = 1.0e11
-THREADS_OF_SPEED = 2  # number of threads that it was measured with
 WORDPIECES_PER_WORD = 1.4
-BYTES_PER_WORDPIECE = 5  # of text; an estimate for texts whose words were not counted
+BYTES_PER_WORDPIECE = 5  # of text
 USUAL_LAYERS, USUAL_WIDTH = 12, 768  # for a config without these sizes
 SCORING_COST = 1 / 3  # cost of scoring an example, relative to training on it
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated duration of a fine-tuning.
-
-    examples: number of examples to train on, over all seeds. seconds: total duration.
-    speed_source: where `per_second` comes from.
-    """
-
-    examples: int
-    per_second: float
-    seconds: float
-    speed_source: str
 
 
 def list_trained_splits(task: Task, settings: FinetuneSettings) -> list[Split]:
@@ -57,15 +40,18 @@ def count_examples_per_epoch(task: Task, settings: FinetuneSettings, tokenizatio
     return chunks * (2 if tokenization == "both" else 1)
 
 
-def estimate(
+def measure_finetuning(
     task: Task,
     settings: FinetuneSettings,
     tokenization: str,
-    seeds: int,
-    per_second: float,
-    speed_source: str,
-) -> Estimate:
-    """Estimate training and scoring of all seeds from a speed in examples per second."""
+    n_runs: int,
+    config: Mapping[str, Any],
+    threads: int = 0,
+) -> Work:
+    """Return the work of training and scoring all runs.
+
+    n_runs: number of seeds and folds. config: of the model. threads: 0 for DEFAULT_THREADS.
+    """
     epoch = count_examples_per_epoch(task, settings, tokenization)
     scored = 0
     if "dev" in task.splits and not settings.with_dev:
@@ -73,8 +59,12 @@ def estimate(
         scored += settings.epochs * dev
     if "test" in task.splits:
         scored += count_chunks(task, task.splits["test"].examples, settings)
-    seconds = seeds * (settings.epochs * epoch + SCORING_COST * scored) / per_second
-    return Estimate(seeds * settings.epochs * epoch, per_second, seconds, speed_source)
+    per_second = estimate_finetuning_speed(task, settings, config)
+    per_second *= (threads or DEFAULT_THREADS) / DEFAULT_THREADS
+    seconds = n_runs * (settings.epochs * epoch + SCORING_COST * scored) / per_second
+    about = f"{epoch:,} × {settings.epochs} epoch{'s' * (settings.epochs != 1)}"
+    about += f" × {n_runs:,} training{'s' * (n_runs != 1)}"
+    return Work(n_runs * settings.epochs * epoch, "examples", seconds, about)
 
 
 def estimate_finetuning_speed(
@@ -131,47 +121,38 @@ MASKED_RATIO = 1.5
 TRAINED, FROZEN = 6, 4
 
 
-@dataclass(frozen=True)
-class PretrainingCost:
-    """Estimated cost of a continued pretraining.
+def measure_pretraining(
+    text_bytes: int,
+    settings: MaskedSettings,
+    config: Mapping[str, Any],
+    stage: str,
+    threads: int = 0,
+) -> Work:
+    """Return the work of a training budget on a text of a size in bytes.
 
-    tokens: wordpieces to train on. tokens_per_step, tokens_per_epoch: wordpieces of a step, and of
-    one pass over the text. per_second: wordpieces per second. speed_source: where `per_second`
-    comes from.
+    config: of the model. stage: the parameters that are trained. threads: 0 for DEFAULT_THREADS.
     """
+    per_second = estimate_pretraining_speed(config, stage, settings)
+    per_second *= (threads or DEFAULT_THREADS) / DEFAULT_THREADS
+    about = f"the text has about {text_bytes // BYTES_PER_WORDPIECE:,} wordpieces"
+    if settings.budget == "hours":
+        seconds = settings.hours * 3600
+        return Work(seconds * per_second, "wordpieces", seconds, about, is_timed=True)
+    once = count_blocks(text_bytes, settings) * settings.length
+    per_step = settings.batch * settings.length
+    steps = max(1, round((settings.tokens or settings.epochs * once) / per_step))
+    tokens = steps * per_step
+    about = f"{steps:,} step{'s' * (steps != 1)}, {tokens / once:.2f} epochs; {about}"
+    return Work(tokens, "wordpieces", tokens / per_second, about)
 
-    tokens: int
-    steps: int
-    epochs: float
-    tokens_per_step: int
-    tokens_per_epoch: int
-    seconds: float
-    per_second: float
-    speed_source: str
 
+def count_blocks(text_bytes: int, settings: MaskedSettings) -> int:
+    """Estimate the number of blocks of a text to train on, of which a part is held out.
 
-def estimate_pretraining_cost(
-    wordpieces: int, settings: MaskedSettings, per_second: float, speed_source: str
-) -> PretrainingCost:
-    """Estimate the cost of a training budget on a text of `wordpieces`; 1 % of it is held out."""
-    size = settings.batch * settings.length
-    # Each block also contains [CLS] and [SEP].
-    blocks = max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
-    once = blocks * settings.length
-    tokens = settings.tokens or settings.epochs * once
-    if settings.hours:
-        tokens = settings.hours * 3600 * per_second
-    steps = max(1, round(tokens / size))
-    return PretrainingCost(
-        tokens=steps * size,
-        steps=steps,
-        epochs=steps * size / once,
-        tokens_per_step=size,
-        tokens_per_epoch=once,
-        seconds=steps * size / per_second,
-        per_second=per_second,
-        speed_source=speed_source,
-    )
+    Each block also contains [CLS] and [SEP].
+    """
+    wordpieces = text_bytes // BYTES_PER_WORDPIECE
+    return max(1, int(wordpieces * (1 - HELD_OUT)) // (settings.length - 2))
 
 
 def estimate_pretraining_speed(

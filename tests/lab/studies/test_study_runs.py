@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -21,9 +22,10 @@ from vocadapt.lab.experiments.studies.estimates import estimate_grid
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.lab.jobs.job import Job
-from vocadapt.lab.steps.adapt_cost import ADAPTING
+from vocadapt.lab.steps.adapt import ADAPTING
 from vocadapt.lab.workspace.drafts import open_growing
 from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.system.cores import count_cores
 
 FILE = """
 name = "s"
@@ -136,9 +138,8 @@ def test_all_folds_count_in_the_estimate(tmp_path):
         (tmp_path / "s.toml").write_text(text.format(fold))
         grid = expand(read_study(tmp_path / "s.toml"), tmp_path / "out")
         cost = estimate_grid(grid, tmp_path / "out", 1)
-        seconds.append(cost.seconds)
-    start_up = 6.0
-    assert seconds[1] - start_up == pytest.approx(2 * (seconds[0] - start_up))
+        seconds.append(cost.forecast.idle_seconds)
+    assert seconds[1] == pytest.approx(2 * seconds[0])
 
 
 def test_adaptations_are_estimated_from_their_text_and_the_finished_ones(tmp_path):
@@ -150,23 +151,30 @@ def test_adaptations_are_estimated_from_their_text_and_the_finished_ones(tmp_pat
     for lines in (1_000, 100_000):
         write_text(tmp_path / "text.txt", lines)
         grid = expand(read_study(tmp_path / "s.toml"), out)
-        seconds.append(estimate_grid(grid, out, 1).seconds)
+        seconds.append(estimate_grid(grid, out, 1).forecast.total_idle_seconds)
     assert seconds[0] > ADAPTING
     (vectors,), (model,) = grid.vectors.values(), grid.models.values()
     training = seconds[1] - seconds[0]
     assert training > 0.3
 
     # Vectors that took long are no reason to expect more of the model, and the other way round.
-    Manifest("vectors", vectors.name, {}, seconds=1000.0).save(make(vectors.find_folder(out)))
-    assert estimate_grid(grid, out, 1).seconds == pytest.approx(seconds[0], rel=0.05)
-    Manifest("models", model.name, {}, seconds=1000.0).save(make(model.find_folder(out)))
-    assert estimate_grid(grid, out, 1).seconds < seconds[0] - ADAPTING / 2
+    timing = {"work": 10.0, "start_up": 0.0, "load": 1.0, "cores": count_cores()}
 
-    # A second model is estimated at the speed of the first.
+    def finish(step):
+        made = Manifest(step.spec.kind, step.name, {}, step=step.spec.step, timing=timing)
+        replace(made, seconds=1000.0).save(make(step.find_folder(out)))
+        return estimate_grid(grid, out, 1).forecast.total_idle_seconds
+
+    assert finish(vectors) == pytest.approx(seconds[0], rel=0.05)
+    assert finish(model) < seconds[0] - ADAPTING / 2
+
+    # A second model is forecast at the rate of the first.
     other = text + '[[variants]]\nname = "mean"\nmodel = "model"\ncorpus = "text.txt"\n'
     (tmp_path / "s.toml").write_text(other + 'initializer = "syntactic"\n')
     grid = expand(read_study(tmp_path / "s.toml"), out)
-    assert len(grid.vectors) == 1 and estimate_grid(grid, out, 1).seconds > 1000
+    cost = estimate_grid(grid, out, 1)
+    assert len(grid.vectors) == 1 and cost.seconds_alone > 1000
+    assert cost.forecast.basis == "from earlier runs and default rates"
 
 
 def make(folder: Path) -> Path:

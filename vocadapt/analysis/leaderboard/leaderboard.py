@@ -47,7 +47,8 @@ from vocadapt.report.formats import format_chance
 from vocadapt.report.table import Column, Finding, Table
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
-from vocadapt.spaces.space import FloatArray, Matrix
+from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
+from vocadapt.system.forecasts import Work
 from vocadapt.text.summary import MANY, Summarized, Summary
 from vocadapt.text.summary import Table as ShortTable
 from vocadapt.vocabulary.initializers.initialize import (
@@ -522,51 +523,41 @@ def fit_own_alignment(materials: Materials, settings: AlignmentSettings) -> Alig
     return fit_alignment(space, materials.model.take(trained), settings)
 
 
-def estimate_leaderboard_seconds(
-    materials: Materials, settings: LeaderboardSettings, reads_text: bool = False
-) -> float:
-    """Estimate the seconds of `compare_initializers` on two 2.5 GHz cores, without a loss.
+def measure_leaderboard(
+    settings: LeaderboardSettings,
+    model: EmbeddingSpace,
+    dim: int,
+    donors: int,
+    reads_text: bool = False,
+) -> Work:
+    """Return the work of `compare_initializers`, without a loss.
 
-    reads_text: whether there is a text for the replacement test.
+    dim: of the space of the new tokens. donors: number of tokens of the model in it. reads_text:
+    whether there is a text for the replacement test.
     """
+    # 1. Each method multiplies all vectors once; matching pursuit also multiplies all donors.
     hidden = settings.held_out or HELD_OUT
-    rows = min(settings.judged, len(materials.plan.new_embeddings)) + 2 * hidden
-    width = materials.model.dim + materials.similarity_space.dim
-    # Each method multiplies all vectors once; matching pursuit also multiplies all donors.
-    product = 2.0 * rows * len(materials.model) * width / FLOPS
+    rows = settings.judged + 2 * hidden
     chosen = settings.methods_to_compare
-    pursuit = (
-        2.0 * len(materials.donors) * materials.similarity_space.dim * len(materials.donors) / FLOPS
-        + rows * PURSUIT
-    )
+    product = 2.0 * rows * len(model) * (model.dim + dim) / FLOPS
     seconds = len(chosen) * product * (1 + settings.norm_matched)
     if "omp" in chosen:
-        seconds += pursuit
+        seconds += 2.0 * donors * dim * donors / FLOPS + rows * PURSUIT
+    if "stacked" in chosen:
+        seconds += 3 * len(model) * STACKED_SECONDS
+
+    # 2. A network as deep as BERT at this width reads tokens: `joined` reads the words that its map
+    #    is fitted on three times, for both sets of hidden tokens and for the new ones, then these.
+    tokens = 0
     if "joined" in chosen:
         own = settings.options.get("joined", JoinSettings())
-        seconds += _estimate_joined_seconds(materials, own, rows)
-    if "stacked" in chosen:
-        seconds += 3 * len(materials.model) * STACKED_SECONDS
+        tokens += PIECES * (3 * min(own.words, len(model) // 4) + 2 * rows)
+    # The sentences are read with the tokens, with their pieces, and once for each initializer.
     if reads_text:
-        # The sentences are read with the tokens, with their pieces, and once for each initializer.
         readings = 2 + len({*chosen, *BASELINES}) * (1 + settings.norm_matched)
-        tokens = hidden * settings.sentences * SENTENCE_LENGTH
-        seconds += readings * tokens * _estimate_reading_seconds(materials.model.dim)
-    return seconds
-
-
-def _estimate_joined_seconds(materials: Materials, own: JoinSettings, rows: int) -> float:
-    """Estimate the seconds of the initializer joined: three times, the network reads the words that
-    the map is fitted on, for both sets of hidden tokens and for the new ones; then it reads these.
-    """
-    fitted = min(own.words, len(materials.model) // 4)
-    read = PIECES * (3 * fitted + 2 * rows)
-    return read * _estimate_reading_seconds(materials.model.dim)
-
-
-def _estimate_reading_seconds(dim: int) -> float:
-    """Estimate the seconds in which a network as deep as BERT at this width reads a token."""
-    return 2.0 * 12 * dim**2 * (dim / HEAD_WIDTH) / FLOPS
+        tokens += readings * hidden * settings.sentences * SENTENCE_LENGTH
+    seconds += tokens * 2.0 * 12 * model.dim**2 * (model.dim / HEAD_WIDTH) / FLOPS
+    return Work(len(chosen), "initializers", seconds)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ from vocadapt.lab.experiments.studies.states import count_states, find_states
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, read_study
 from vocadapt.lab.experiments.studies.table import COLUMNS, build_table, group_cells
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, find_root
+from vocadapt.progress import duration
 from vocadapt.report.table import Table
 from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import show_value
@@ -47,8 +47,8 @@ class GridSize(TypedDict):
 
 
 class PlanAnswer(GridSize):
-    """A study, and what its remaining cells take; `slowdown`: how much longer while this machine is
-    busy.
+    """A study, and what its remaining cells take; `load`: how many times longer than when this machine
+    is idle.
     """
 
     seconds: float
@@ -59,7 +59,7 @@ class PlanAnswer(GridSize):
     kg_co2: float
     workers: int
     adaptations: dict[str, dict[str, Any]]
-    slowdown: float
+    load: float
     out: str
 
 
@@ -126,15 +126,15 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
     energy = estimate_energy(cost, grid, folder)
     values = {
         **describe_grid(grid, folder),
-        "seconds": cost.seconds,
+        "seconds": cost.forecast.seconds,
         "seconds_alone": cost.seconds_alone,
-        "basis": cost.basis,
+        "basis": cost.forecast.basis,
         "bytes": cost.bytes,
         "kwh": energy.kwh,
         "kg_co2": energy.kg_co2,
         "workers": workers,
         "adaptations": {one.name: dict(one.adapting) for one in study.variants if one.is_adapted},
-        "slowdown": estimate_slowdown(),
+        "load": cost.forecast.load,
         "out": str(folder),
     }
     planned = Counter((cell.row, cell.task) for cell in grid.cells)
@@ -144,7 +144,7 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
         "cells": f"{values['cells']:,}, of which {values['whole']:,} are finished",
         "adapted models": f"{values['models']:,}",
         "word vectors": f"{values['vectors']:,} to train",
-        "time": f"about {_format_time(cost.seconds)} on {_format_count(workers, 'worker')} of"
+        "time": f"about {duration(cost.forecast.seconds)} on {_format_count(workers, 'worker')} of"
         f" {_format_count(study.threads, 'thread')}",
         "disk": f"about {cost.bytes / GIGA:.1f} GB, plus the predictions",
         "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)}",
@@ -154,11 +154,11 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
         format_table(("variant", "task", "seeds", "finished"), rows),
         _format_adaptations(study),
         format_facts(facts),
-        _wrap(f"Time from {cost.basis}. Energy from {format_basis(energy)}."),
+        _wrap(f"Time {cost.forecast.basis}. Energy from {format_basis(energy)}."),
     ]
-    if values["slowdown"] > 1:
+    if values["load"] > 1:
         parts.append(
-            f"This machine is busy: now it takes about {values['slowdown']:g} times as long."
+            f"This machine is busy: this is {values['load']:g} times longer than when it is idle."
         )
     return Answer(cast(PlanAnswer, values), "\n\n".join(parts))
 
@@ -288,14 +288,6 @@ def _find_folder(study: Study, options: Options) -> Path:
     if options.out:
         return Path(options.out).absolute()
     return Workspace(Path(options.workspace)).folder("studies", study.name)
-
-
-def _format_time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 PLACE = (

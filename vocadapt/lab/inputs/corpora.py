@@ -6,6 +6,7 @@ Word counts are cached in the workspace by content: a text is counted only once 
 import logging
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -30,6 +31,7 @@ from vocadapt.text.words import Splitter, WordCounts, count_words
 COPIES = "text"
 # Part of the name of cached counts: a new version counts again.
 COUNTS_VERSION = "2"
+SAMPLE = 1 << 20  # bytes at the beginning of a text whose words are counted for a forecast
 COMPRESSION_RATIO = 4  # approximate bytes of text per byte of .gz or parquet
 
 
@@ -155,6 +157,29 @@ def load_or_count_words(
     except OSError as error:  # not fatal: the words will be counted again
         logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
     return counts
+
+
+def read_or_sample_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts:
+    """Return the saved word counts of a corpus; without them, those of its beginning, as often as the
+    corpus is longer.
+    """
+    # 1. The saved counts.
+    if root is not None:
+        path = build_counts_path(root, corpus, splitter)
+        if path.is_file():
+            return WordCounts.read(path)
+
+    # 2. The words of the beginning.
+    words = Counter[str]()
+    n_bytes = 0
+    for passage in corpus.passages():
+        words.update(passage.text.split())
+        n_bytes += len(passage.text.encode())
+        if n_bytes >= SAMPLE:
+            break
+    longer = max(1.0, estimate_text_bytes(corpus) / max(n_bytes, 1))
+    counts = {word: round(count * longer) for word, count in words.items()}
+    return WordCounts(counts, 0, n_bytes)
 
 
 def estimate_text_bytes(corpus: Corpus) -> int:

@@ -82,24 +82,16 @@ class Job:
         return self.order["overwrite"] is True
 
     @property
-    def work(self) -> float:
-        """Seconds of work by the model of costs, as the job was ordered; 0 if unknown."""
-        return self._read_number("work", 0.0)
-
-    @property
     def threads(self) -> int:
         """The number of threads that a study's cell is computed with; 0 if it is not fixed."""
         return int(self._read_number("threads", 0.0))
 
     @property
-    def slowdown(self) -> float:
-        """How many times longer work took under the load of the machine.
-
-        The smaller of the values when the job was ordered and when its step was started: at the
-        start, the load average may still contain the job before it.
+    def load(self) -> float:
+        """The load factor of the machine when the job was ordered (`vocadapt.system.forecasts`); 1 for
+        a study's cell, whose load is that of the other cells.
         """
-        ordered = self._read_number("slowdown", 1.0)
-        return min(ordered, read_status(self.folder).slowdown or ordered)
+        return self._read_number("load", 1.0)
 
     @property
     def command(self) -> str:

@@ -23,7 +23,6 @@ from vocadapt.lab.inputs.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.living import forget_ended, list_living_folders, mark_living
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
@@ -39,6 +38,7 @@ from vocadapt.lab.workspace.drafts import (
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, check_name
+from vocadapt.system.forecasts import measure_load_factor
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-([\w-]+)")  # group 1: the step
 MAX_RECENT = 12  # newest jobs among which a result is looked for
@@ -51,13 +51,11 @@ def start(
     spec: Spec,
     name: str,
     overwrite: bool = False,
-    work: float = 0.0,
     once: bool = False,
 ) -> Job:
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 
-    work: seconds of work by a model of costs; with it, later estimates learn from this job. once: if a
-    living job does the same, return that one, whatever its name.
+    once: if a living job does the same, return that one, whatever its name.
     Raises InputError if the name is not allowed, is taken, or is the target of another job, if
     inputs that must differ are the same, and if a visitor has too many jobs.
     """
@@ -69,8 +67,7 @@ def start(
         "spec": spec.absolute().to_dict(),
         "target": f"{spec.kind}/{name}",
         "overwrite": overwrite,
-        "work": work,
-        "slowdown": estimate_slowdown(),
+        "load": measure_load_factor(),
     }
     with reserve_space(target, spec.estimate_bytes(), FLOOR) as space, _lock_jobs(workspace):
         if once and (same := find_same_job(workspace, spec)):  # started just now

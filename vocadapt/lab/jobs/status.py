@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.load import MAX_SLOWDOWN
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.file_cache import CachedReader
@@ -28,9 +27,8 @@ class Status:
     `first`: the first fraction that this run reported, at time `paced` (a resumed job does not
     start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
     final states of earlier runs, with their times. `rejected`: whether the step failed because of
-    its input, so that only other input helps. `slowdown`: how many times longer work took under the
-    load of the machine when the step was started; 0 if it was not recorded. `outcome`: what the
-    result of a job that is done came to, such as "collapsed"; "" if there is nothing else to say.
+    its input, so that only other input helps. `outcome`: what the result of a job that is done came to,
+    such as "collapsed"; "" if there is nothing else to say.
     """
 
     state: str = "waiting"
@@ -47,7 +45,6 @@ class Status:
     paced: float = 0.0
     past: tuple[tuple[str, float], ...] = ()
     rejected: bool = False
-    slowdown: float = 0.0
     outcome: str = ""
 
     @property
@@ -69,11 +66,6 @@ class Status:
         if self.state == "running":
             end = time.time()
         return max(0.0, end - self.started)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Estimated remaining seconds if progress is steady; None if unknown."""
-        return self.estimate_seconds_left()
 
     def estimate_seconds_left(
         self, profile: Callable[[float], float] = lambda fraction: fraction
@@ -101,9 +93,6 @@ def read_status(folder: Path) -> Status:
 def _parse_status(path: Path) -> Status:
     content = strict_json.read(path)
     known = {entry.name for entry in fields(Status)} & content.keys()
-    slowdown = content.get("slowdown")
-    if not isinstance(slowdown, int | float) or not 1 <= slowdown <= MAX_SLOWDOWN:
-        known.discard("slowdown")
     past = tuple((str(state), float(when)) for state, when in content.get("past", ()))
     return Status(**{name: content[name] for name in known} | {"past": past})
 

@@ -18,7 +18,6 @@ from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
 from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.living import unmark_living
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.shared_queue import hold_turn
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
@@ -165,7 +164,7 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
         with _wait_for_turn(job, reporter) if waits else nullcontext():
             if job.cancel_requested:  # a short step may end before it checks the flag
                 _raise_canceled()
-            reporter.change(state="running", started=time.time(), slowdown=estimate_slowdown())
+            reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             _check_promised_inputs(job)
             threads = job.threads
@@ -180,6 +179,7 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
                     job.folder,
                     threads=threads,
                     report_guard=_log_guard,
+                    load=job.load,
                 )
 
         # 2. Remove uploads that were copied, and the checkpoints.

@@ -2,7 +2,7 @@
 and the gates of an exBERT on a sample of lines.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,6 @@ import numpy as np
 
 from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import LanguageModel
@@ -21,7 +20,6 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.formats.text_file import split_lines
-from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
@@ -67,9 +65,12 @@ class PretrainedModel:
     def masking_key(self) -> tuple[str, ...]:
         """What determines the masked tokens; losses are comparable only if it is equal."""
         manifest = self.artifact.manifest
+        settings = manifest.settings
         try:
-            training = self._find_saved_settings()["training"]
-        except InputError:  # unknown settings are those of this model only
+            training = (settings.get("pretraining") or settings["recipe"]["pretraining"])[
+                "training"
+            ]
+        except (KeyError, TypeError):  # unknown settings are those of this model only
             return (self.artifact.stamp,)
         # The text of a demo model is not known: it is comparable with itself only.
         text = self.artifact.stamp
@@ -77,24 +78,6 @@ class PretrainedModel:
             text = manifest.inputs["text"].stamp
         corpus = str(manifest.settings["corpus"])
         return text, corpus, str(training["seed"]), str(training["length"])
-
-    @property
-    def pretraining(self) -> ContinuedSettings:
-        """The settings of the pretraining; raises InputError if this version lacks one of them."""
-        return read_saved_settings(ContinuedSettings, self._find_saved_settings(), self.name)
-
-    def _find_saved_settings(self) -> Mapping[str, Any]:
-        settings = self.artifact.manifest.settings
-        try:
-            found: Mapping[str, Any] = (
-                settings.get("pretraining") or settings["recipe"]["pretraining"]
-            )
-        except (KeyError, TypeError):
-            raise InputError(
-                f"The manifest of {self.name} lacks the settings of its pretraining.",
-                f"Delete {self.name}, and create it again.",
-            ) from None
-        return found
 
     @property
     def checkpoints(self) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ from vocadapt.lab.steps.finetune import (
     find_collapsed_seeds,
     limit_task,
     load_task,
-    measure_training_seconds,
     measure_training_speed,
 )
 from vocadapt.lab.steps.step import Spec
@@ -209,11 +208,6 @@ class RunSet:
     def examples_per_second(self) -> float:
         """Training examples per second, over all seeds; 0 if not known."""
         return measure_training_speed(self.runs)
-
-    @property
-    def training_seconds(self) -> float:
-        """Seconds of training of all runs, without loading and scoring; 0 if not known."""
-        return measure_training_seconds(self.runs)
 
 
 def open_runs(folder: Path) -> RunSet:

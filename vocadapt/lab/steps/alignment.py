@@ -12,13 +12,22 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.alignments import TABLE
-from vocadapt.lab.steps.step import MODEL, VECTORS, Numbers, Spec, Step, StepContext
+from vocadapt.lab.steps.step import (
+    MODEL,
+    VECTORS,
+    Numbers,
+    PlannedStep,
+    Spec,
+    Step,
+    StepContext,
+)
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.alignment import fit_alignment
-from vocadapt.spaces.alignment.choose import FOLDS, choose_alignment
+from vocadapt.spaces.alignment.anchors import find_anchors
+from vocadapt.spaces.alignment.choose import FOLDS, choose_alignment, list_fast_alignments
 from vocadapt.spaces.alignment.cross_validation import (
     HeldOutQuality,
     compare_alignments,
@@ -26,15 +35,17 @@ from vocadapt.spaces.alignment.cross_validation import (
     list_feasible_alignments,
     select_best_alignment,
 )
-from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import read_document
+from vocadapt.system.forecasts import Work
 from vocadapt.text.spreadsheet import escape_cell, unescape_cell
 from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.initializers.stacked_quality import cross_validate_stacked
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
+SECONDS_PER_PRODUCT = 3.4e-11  # of two numbers (two cores, 2.5 GHz)
 ALIGNMENTS_DONE = 0.6  # fraction of the time for several methods; stacked embeddings follow
 ANCHORS = "anchors.tsv"
 # Column of a rank in the file of anchors → ranking of the evaluation.
@@ -254,6 +265,19 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
     return AlignmentEvaluation(tuple(table["alignments"]), tuple(anchors))
 
 
+def measure_evaluation(planned: PlannedStep) -> Work:
+    """Return the work of evaluating the alignments of a step on held-out words."""
+    settings, model = planned.spec.settings, planned.inputs.model
+    space, pieces = planned.inputs.space, model.word_space
+    anchors = len(find_anchors(space, pieces, settings.alignment.anchors))
+    evaluated: Sequence[AlignmentSettings] = list_alignments(settings, space, model)
+    if settings.choose:
+        evaluated = list_fast_alignments(settings.alignment.anchors)
+    cost = sum(METHODS[one.method].cost for one in evaluated)
+    products = cost * settings.folds * anchors * len(pieces) * pieces.dim
+    return Work(settings.folds * anchors, "words", SECONDS_PER_PRODUCT * products)
+
+
 def express_choice(spec: Spec, folder: Path) -> Spec:
     """Return the spec with only those settings of the alignment that a choice reads."""
     settings: AlignmentStep = spec.settings
@@ -287,4 +311,5 @@ STEP = Step(
     express=express_choice,
     own_arguments=name_default_method,
     seed="alignment.seed",
+    work=measure_evaluation,
 )

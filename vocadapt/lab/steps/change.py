@@ -19,7 +19,7 @@ from vocadapt.lab.steps.noise_baselines import (
     rebuild_spec,
     train_noise_baseline,
 )
-from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.step import Numbers, PlannedStep, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.saved_results import load_result
@@ -31,7 +31,7 @@ from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     ComparedSpace,
     NeighborhoodChange,
-    estimate_pair_seconds,
+    estimate_change_seconds,
 )
 from vocadapt.spaces.neighbors.noise_baseline import (
     BaselinePair,
@@ -40,6 +40,7 @@ from vocadapt.spaces.neighbors.noise_baseline import (
 )
 from vocadapt.spaces.neighbors.search import Neighbors
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.system.forecasts import Work
 
 TENSORS, FACTS = "change.safetensors", "change.json"
 TRAINED = 0.7  # fraction of the work that trains the noise baseline
@@ -232,16 +233,15 @@ def load_comparison(folder: Path) -> Comparison:
     )
 
 
-def estimate_comparison(artifact: Artifact) -> float:
-    """Estimate the seconds of a comparison; 0 if a noise baseline was trained for it."""
-    numbers = artifact.manifest.numbers
-    if artifact.manifest.settings["train_noise"]:
-        return 0.0
-    seconds = sum(
-        estimate_pair_seconds(numbers["compared"], candidates, dim)
-        for candidates, dim in zip(numbers["candidates"], numbers["dims"], strict=True)
-    )
-    return seconds * (1 + ("baseline" in numbers))
+def measure_comparison(planned: PlannedStep) -> Work | None:
+    """Return the work of a comparison; None if a noise baseline is trained for it."""
+    settings: ChangeStep = planned.spec.settings
+    if settings.train_noise:
+        return None
+    before, after = (planned.inputs.open_space(role).space for role in ("before", "after"))
+    n_pairs = 1 + ("noise" in planned.spec.inputs)
+    seconds = n_pairs * estimate_change_seconds(before, after, settings.neighborhoods)
+    return Work(n_pairs * len(before), "words", seconds)
 
 
 def _open_baseline(spaces: Compared, train: str, progress: Progress) -> BaselinePair | None:
@@ -337,5 +337,5 @@ STEP = Step(
     command=("change",),
     own_arguments=build_training_arguments,
     start_up=3.0,
-    estimate=estimate_comparison,
+    work=measure_comparison,
 )

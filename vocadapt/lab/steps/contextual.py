@@ -4,29 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from vocadapt.lab.inputs.corpora import read_or_sample_counts
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
     WORDS,
+    PlannedStep,
     SpaceNumbers,
     Step,
     StepContext,
     TextStep,
     summarize_space,
 )
-from vocadapt.lab.workspace.manifest import read_saved_settings
-from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import (
     check_layer,
     compute_contextual_vectors,
-    estimate_contextual_seconds,
+    count_max_tokens,
+    measure_contextual,
 )
-from vocadapt.models.language_model import open_model
 from vocadapt.progress import part
 from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.io.word_files import read_word_lines
 from vocadapt.system.files import temporary_folder
+from vocadapt.system.forecasts import Work
 from vocadapt.text.words import write_sentences
 
 
@@ -106,14 +107,13 @@ def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:
     return normalized
 
 
-def estimate_reading(artifact: Artifact) -> float:
-    """Estimate the seconds of the forward passes behind contextual vectors."""
-    manifest = artifact.manifest
-    settings = read_saved_settings(ContextualStep, manifest.settings, artifact.name)
-    model = open_model(artifact.folder.parents[1] / manifest.inputs["model"].paths[0], True)
-    return estimate_contextual_seconds(
-        manifest.numbers["wordpieces_read"], model, settings.contextual
-    )
+def measure_reading(planned: PlannedStep) -> Work:
+    """Return the most work that the forward passes can be, from the words of the text."""
+    model, settings = planned.inputs.model, planned.spec.settings.contextual
+    text = planned.inputs.text
+    counts = read_or_sample_counts(planned.root, text, model.splitter).counts
+    targets = find_targets(counts, model.vocabulary, settings, splitter=model.splitter)
+    return measure_contextual(count_max_tokens(counts, targets, model, settings), model, settings)
 
 
 STEP = Step(
@@ -133,6 +133,6 @@ STEP = Step(
     ),
     command=("vectors", "contextual"),
     start_up=11.0,
-    estimate=estimate_reading,
+    work=measure_reading,
     seed="contextual.seed",
 )

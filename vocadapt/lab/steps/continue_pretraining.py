@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vocadapt.lab.inputs.corpora import estimate_text_bytes
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import (
@@ -15,6 +16,8 @@ from vocadapt.lab.steps.step import (
     TextStep,
     measure_model,
 )
+from vocadapt.system.forecasts import Work
+from vocadapt.training.estimates import measure_pretraining
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
 
 
@@ -39,13 +42,19 @@ def continue_pretraining(context: StepContext, settings: ContinuePretrainingStep
 
 def find_pretraining_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before continued pretraining starts."""
+    training = planned.spec.settings.pretraining.training
+    yield from list_pretraining_guards(planned, training, "pretraining.training")
+
+
+def measure_pretraining_work(planned: PlannedStep) -> Work:
+    """Return the work of continued pretraining."""
     pretraining = planned.spec.settings.pretraining
-    yield from list_pretraining_guards(
-        planned.inputs.text,
+    return measure_pretraining(
+        estimate_text_bytes(planned.inputs.text),
         pretraining.training,
         planned.inputs.model.config,
         pretraining.cost_stage,
-        "pretraining.training",
+        planned.threads,
     )
 
 
@@ -63,4 +72,5 @@ STEP = Step(
     start_up=6.0,
     seed="pretraining.training.seed",
     guards=find_pretraining_guards,
+    work=measure_pretraining_work,
 )

@@ -6,13 +6,12 @@ from pathlib import Path
 from vocadapt.lab.inputs.corpora import (
     estimate_text_bytes,
     load_or_count_words,
-    read_corpus,
     write_corpus,
 )
-from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Spec, Step, StepContext
+from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, PlannedStep, Spec, Step, StepContext
 from vocadapt.lab.workspace.disk_space import measure_files
-from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import setting
+from vocadapt.system.forecasts import Work
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.words import WordCounts
 
@@ -71,16 +70,12 @@ def measure_copies(spec: Spec) -> int:
     return measure_files(spec.inputs["text"]) if spec.settings.copy else 0
 
 
-def estimate_counting(artifact: Artifact) -> float:
-    """Estimate the seconds in which the words of an imported text were counted; 0 if none were."""
-    if "words" not in artifact.manifest.numbers:
-        return 0.0
-    return estimate_counting_seconds(read_corpus([artifact.folder]))
-
-
-def estimate_counting_seconds(text: Corpus) -> float:
-    """Estimate the seconds in which the words of a text are counted, from the size of its files."""
-    return estimate_text_bytes(text) / BYTES_PER_SECOND
+def measure_counting(planned: PlannedStep) -> Work | None:
+    """Return the work of counting the words of a text; None if they are not counted."""
+    if "model" not in planned.spec.inputs:
+        return None
+    n_bytes = estimate_text_bytes(planned.inputs.text)
+    return Work(n_bytes, "bytes", n_bytes / BYTES_PER_SECOND)
 
 
 STEP = Step(
@@ -97,5 +92,5 @@ STEP = Step(
     out="",
     express=express_as_count,
     start_up=2.0,
-    estimate=estimate_counting,
+    work=measure_counting,
 )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.guards import Guard
+from vocadapt.lab.steps.forecasts import learn_rate
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.lab.steps.step import (
     MODEL,
     Numbers,
@@ -20,14 +21,12 @@ from vocadapt.lab.steps.step import (
     StepContext,
     measure_model,
 )
-from vocadapt.lab.steps.task_guards import (
-    build_finetune_minutes_guard,
-    find_repair,
-    list_task_guards,
-)
+from vocadapt.lab.steps.task_guards import find_repair, list_task_guards
 from vocadapt.progress import part
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.system.forecasts import Work
 from vocadapt.training.callbacks import Live, read_live
+from vocadapt.training.estimates import measure_finetuning
 from vocadapt.training.examples.examples import UNITS, Split, sample_split, without_fold
 from vocadapt.training.finetune.finetune import PreparedTask, finetune, prepare
 from vocadapt.training.finetune.run_files import (
@@ -280,9 +279,28 @@ def find_finetune_guards(planned: PlannedStep) -> Iterator[Guard]:
     yield from list_task_guards(
         planned.inputs.model, whole, task, settings.finetune, settings.limit
     )
-    n_runs = len(folds) * len(settings.seeds)
-    yield build_finetune_minutes_guard(
-        planned.inputs.model, task, settings.finetune, settings.tokenization, n_runs
+    work = measure_limited_task(planned, task, len(folds))
+    yield build_minutes_guard(learn_rate(planned).forecast(work))
+
+
+def measure_finetune_work(planned: PlannedStep) -> Work:
+    """Return the work of a fine-tuning; of all folds, the first one is read."""
+    settings = planned.spec.settings
+    folds = list_folds(planned.spec, settings)
+    whole = load_task(planned.spec, replace(settings, fold=folds[0]))
+    return measure_limited_task(planned, limit_task(whole, settings.limit)[0], len(folds))
+
+
+def measure_limited_task(planned: PlannedStep, task: Task, n_folds: int) -> Work:
+    """Return the work of a fine-tuning on a task that is limited already."""
+    settings = planned.spec.settings
+    return measure_finetuning(
+        task,
+        settings.finetune,
+        settings.tokenization,
+        n_folds * len(settings.seeds),
+        planned.inputs.model.config,
+        planned.threads,
     )
 
 
@@ -389,20 +407,13 @@ def measure_training_speed(runs: Sequence[SavedRun]) -> float:
 
     Loading and scoring are not counted, except in older runs and those of a single step.
     """
-    seconds = measure_training_seconds(runs)
-    if not seconds:
-        seconds = sum(run.record.get("seconds", 0) for run in runs)
+    recorded = [float(run.record.get("training_seconds", 0)) for run in runs]
+    if not all(recorded):
+        recorded = [run.record.get("seconds", 0) for run in runs]
+    seconds = sum(recorded)
     if not seconds:
         return 0.0
     return float(sum(run.record.get("examples", 0) for run in runs) / seconds)
-
-
-def measure_training_seconds(runs: Sequence[SavedRun]) -> float:
-    """Return the seconds of training of all runs, without loading and scoring; 0 if one of them did
-    not record it.
-    """
-    recorded = [float(run.record.get("training_seconds", 0)) for run in runs]
-    return sum(recorded) if all(recorded) else 0.0
 
 
 def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
@@ -479,5 +490,6 @@ STEP = Step(
     start_up=12.0,
     seed="seeds",
     guards=find_finetune_guards,
+    work=measure_finetune_work,
     outcome=judge_outcome,
 )

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, TypeVar
 
 from vocadapt.errors import InputError
+from vocadapt.progress import duration
 from vocadapt.settings import Setting, get_settings
+from vocadapt.system.forecasts import Forecast
 
 T = TypeVar("T")
 Change = Mapping[str, Any]  # path of a setting, such as finetune.epochs → its new value
@@ -47,28 +49,22 @@ class Guard:
         }
 
 
-def build_minutes_guard(seconds: float, change: Change | None = None) -> Guard:
-    """Return the guard of how long a step takes: estimated seconds on an idle machine of two cores.
+def build_minutes_guard(forecast: Forecast, change: Change | None = None) -> Guard:
+    """Return the guard of how long a step takes.
 
-    change: settings that shorten it, for a step that takes longer than LONG.
+    change: settings that shorten it, for a step that takes longer than LONG on an idle machine.
     """
+    is_long = forecast.total_idle_seconds > LONG
+    busy = ""
+    if forecast.load > 1:
+        busy = f" while this machine is busy ({forecast.load:g} times longer than when idle)"
     return Guard(
         "minutes",
-        f"About {describe_minutes(seconds)} on two cores, estimated from a model of the cost.",
-        {"seconds": round(seconds, 1)},
-        (change or {}) if seconds > LONG else {},
-        seconds > LONG,
+        f"About {duration(max(1.0, forecast.seconds))}{busy}, {forecast.basis}.",
+        {"seconds": round(forecast.seconds, 1)},
+        (change or {}) if is_long else {},
+        is_long,
     )
-
-
-def describe_minutes(seconds: float) -> str:
-    """Describe a duration in whole seconds, minutes or hours: 40 seconds, 8 minutes, 1.5 hours."""
-    if seconds < 90:
-        whole = max(1, round(seconds))
-        return f"{whole} second{'s' * (whole != 1)}"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} minutes"
-    return f"{seconds / 3600:.1f} hours"
 
 
 def apply_change(settings: T, change: Change) -> T:

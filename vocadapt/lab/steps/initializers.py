@@ -19,6 +19,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
     LeaderboardSettings,
     PiecesRead,
     compare_initializers,
+    measure_leaderboard,
 )
 from vocadapt.analysis.leaderboard.replacement import ReadableText
 from vocadapt.errors import InputError
@@ -30,6 +31,7 @@ from vocadapt.lab.steps.step import (
     TARGET,
     TEXT,
     VECTORS,
+    PlannedStep,
     Role,
     Step,
     StepContext,
@@ -39,6 +41,7 @@ from vocadapt.progress import Progress, parts, silent
 from vocadapt.report.table import Table
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.system.files import temporary_folder
+from vocadapt.system.forecasts import Work
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import write_sentences
@@ -321,6 +324,20 @@ def _build_held_out_loss(
         return None, str(error)
 
 
+def measure_comparison(planned: PlannedStep) -> Work:
+    """Return the work of a comparison, without the loss and without training anything."""
+    inputs, settings = planned.inputs, planned.spec.settings.leaderboard
+    model = inputs.model.space
+    space = model  # of a bare vocabulary, whose vectors have the dimension of the model
+    if "vectors" in inputs.paths:
+        space = inputs.space
+    elif inputs.target is not None and not inputs.target.path.is_file():
+        space = inputs.target.space
+    donors = sum(word in model for word in space.words)
+    reads_text = bool({"held_out", "vectors"} & inputs.paths.keys())
+    return measure_leaderboard(settings, model, space.dim, donors, reads_text)
+
+
 STEP = Step(
     "initializers",
     "Compare initializers",
@@ -338,4 +355,5 @@ STEP = Step(
     libraries=("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
     command=("initializers",),
     seed="leaderboard.seed",
+    work=measure_comparison,
 )

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vocadapt.lab.inputs.corpora import estimate_text_bytes
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import TEXT, Numbers, PlannedStep, Step, StepContext, TextStep
 from vocadapt.settings import setting
+from vocadapt.system.forecasts import Work
+from vocadapt.training.estimates import measure_pretraining
 from vocadapt.training.masked.from_scratch import ScratchSettings, pretrain_from_scratch
 
 
@@ -28,16 +31,21 @@ def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
 
 
 def find_scratch_guards(planned: PlannedStep) -> Iterator[Guard]:
-    """Yield what to know before pretraining from scratch starts; the config is that of its network."""
+    """Yield what to know before pretraining from scratch starts."""
+    training = planned.spec.settings.scratch.training
+    yield from list_pretraining_guards(planned, training, "scratch.training")
+
+
+def measure_scratch_work(planned: PlannedStep) -> Work:
+    """Return the work of pretraining from scratch; the config is that of its network."""
     scratch = planned.spec.settings.scratch
     config = {
         "num_hidden_layers": scratch.layers,
         "hidden_size": scratch.hidden,
         "vocab_size": scratch.vocabulary,
     }
-    yield from list_pretraining_guards(
-        planned.inputs.text, scratch.training, config, "continued", "scratch.training"
-    )
+    n_bytes = estimate_text_bytes(planned.inputs.text)
+    return measure_pretraining(n_bytes, scratch.training, config, "continued", planned.threads)
 
 
 STEP = Step(
@@ -53,4 +61,5 @@ STEP = Step(
     resumes=True,
     seed="scratch.training.seed",
     guards=find_scratch_guards,
+    work=measure_scratch_work,
 )

@@ -1,36 +1,30 @@
 """Guards of a masked-language-model training: a batch that is larger than the text, minutes."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from vocadapt.lab.inputs.corpora import estimate_text_bytes
+from vocadapt.lab.steps.forecasts import forecast_step
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
-from vocadapt.text.corpus import Corpus
-from vocadapt.training.estimates import (
-    BYTES_PER_WORDPIECE,
-    PretrainingCost,
-    estimate_pretraining_cost,
-    estimate_pretraining_speed,
-)
+from vocadapt.lab.steps.step import PlannedStep
+from vocadapt.training.estimates import count_blocks
 from vocadapt.training.masked.settings import MaskedSettings
 
 
 def list_pretraining_guards(
-    text: Corpus, settings: MaskedSettings, config: Mapping[str, Any], stage: str, group: str
+    planned: PlannedStep, settings: MaskedSettings, group: str
 ) -> Iterator[Guard]:
     """Yield the guards of a training on a text; group: path of `settings` in those of the step."""
-    wordpieces = estimate_text_bytes(text) // BYTES_PER_WORDPIECE
-    speed = estimate_pretraining_speed(config, stage, settings)
-    cost = estimate_pretraining_cost(wordpieces, settings, speed, "")
-    if cost.tokens_per_step > cost.tokens_per_epoch:
-        yield build_large_batch_guard(cost, settings, group)
-    yield build_minutes_guard(cost.seconds)
+    blocks = count_blocks(estimate_text_bytes(planned.inputs.text), settings)
+    if settings.batch > blocks:
+        yield build_large_batch_guard(blocks, settings, group)
+    forecast = forecast_step(planned)
+    if forecast is not None:
+        yield build_minutes_guard(forecast)
 
 
-def build_large_batch_guard(cost: PretrainingCost, settings: MaskedSettings, group: str) -> Guard:
-    """Return the warning that a batch is larger than the text."""
-    blocks = cost.tokens_per_epoch // settings.length
-    epochs = cost.tokens_per_step / cost.tokens_per_epoch
+def build_large_batch_guard(blocks: int, settings: MaskedSettings, group: str) -> Guard:
+    """Return the warning that a batch is larger than a text of a number of blocks."""
+    epochs = settings.batch / blocks
     return Guard(
         "large-batch",
         f"A batch is larger than the text: a step trains on {settings.batch:,}"

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
-from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.step import Numbers, PlannedStep, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.saved_results import load_result
-from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -34,10 +33,10 @@ from vocadapt.spaces.projection.regions import Region, Regions, find_regions
 from vocadapt.spaces.projection.token_choice import ChosenTokens, TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.system.files import expand_path
+from vocadapt.system.forecasts import Work
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
-WIDTH = 768  # assumed dimension of a space; it matters little
 
 
 @dataclass(frozen=True)
@@ -298,12 +297,14 @@ def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Proj
     )
 
 
-def estimate_layout(artifact: Artifact) -> float:
-    """Estimate the seconds of the layout, or of the two, of a projection."""
-    numbers = artifact.manifest.numbers
-    settings = read_saved_settings(ProjectionStep, artifact.manifest.settings, artifact.name)
-    seconds = estimate_projection_seconds(numbers["shown"], WIDTH, settings.projection)
-    return 2 * seconds if "second" in numbers else seconds
+def measure_layout(planned: PlannedStep) -> Work:
+    """Return the work of the layouts of a projection, one after the other."""
+    settings, inputs = planned.spec.settings, planned.inputs
+    others = [inputs.open_space("other")] if "other" in planned.spec.inputs else []
+    space, chosen = choose_shared_tokens(inputs.open_space("space"), others, settings)
+    n_spaces = 1 + len(others)
+    seconds = estimate_projection_seconds(len(chosen), space.dim, settings.projection)
+    return Work(n_spaces * len(chosen), "tokens", n_spaces * seconds)
 
 
 def choose_space_flag(path: str) -> str:
@@ -325,6 +326,6 @@ STEP = Step(
     libraries=("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors"),
     command=("project",),
     start_up=5.0,
-    estimate=estimate_layout,
+    work=measure_layout,
     seed="projection.seed",
 )

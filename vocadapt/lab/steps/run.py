@@ -14,8 +14,9 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_command
+from vocadapt.lab.steps.forecasts import record_work
 from vocadapt.lab.steps.guards import Guard
-from vocadapt.lab.steps.step import Spec, StepContext
+from vocadapt.lab.steps.step import PlannedStep, Spec, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import FLOOR
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_draft, open_growing
@@ -26,6 +27,7 @@ from vocadapt.models.adapted_model import RECORD, add_footprint
 from vocadapt.progress import Progress, silent
 from vocadapt.system.files import check_output_path, use_scratch
 from vocadapt.system.footprint import Meter
+from vocadapt.system.forecasts import MAX_LOAD, measure_load_factor
 
 SCRATCH = ".scratch"  # folder in the draft for temporary files
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -41,6 +43,7 @@ def run_step(
     keep: Path | None = None,
     threads: int = 0,
     report_guard: Callable[[Guard], None] | None = None,
+    load: float = MAX_LOAD,
 ) -> Artifact:
     """Run one step and write its artifact to `folder`, completely or not at all.
 
@@ -48,6 +51,8 @@ def run_step(
     names the job. `keep`: folder for checkpoints without a job; the same step resumes from it, and
     removes it when done. `threads`: number of threads of this process, if it was fixed.
     `report_guard`: receives each guard of the step when its work begins; the manifest keeps them.
+    `load`: load factor of the machine when the step was ordered; the present one may still hold the
+    job before it.
     Raises InputError for mistakes in the spec, if `folder` exists, and if the disk is full.
     """
     start = time.perf_counter()
@@ -68,7 +73,7 @@ def run_step(
             progress = _report_before(guards, report_guard, progress)
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
-        progress = _poll_with(meter, progress)
+        watch = _StartWatch(progress, meter)
         opened_inputs = spec.open_inputs()
         inputs = opened_inputs.record(root)
         checkpoint = None
@@ -76,18 +81,25 @@ def run_step(
             checkpoint = _prepare_job_checkpoint(job, inputs)
         elif keep:
             checkpoint = _prepare_own_checkpoint(keep, spec, inputs)
+        timing: dict[str, float] = {}  # a resumed run does only a part of the work
+        if checkpoint is None or os.listdir(checkpoint) == [MADE_FROM]:
+            timing = record_work(PlannedStep(spec, opened_inputs, folder, root, threads))
+        load = min(load, measure_load_factor())
 
         # 2. The step.
         if grows:
             _begin_to_grow(draft, spec, folder.name, inputs)
-        context = StepContext(spec, opened_inputs, draft, root, progress, checkpoint)
+        context = StepContext(spec, opened_inputs, draft, root, watch, checkpoint)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
         if context.used:
             spec = replace(spec, settings=context.used[-1])
 
-        # 3. Its footprint and manifest.
-        footprint = meter.read()
+        # 3. Its footprint, timing and manifest.
+        footprint, seconds = meter.read(), time.perf_counter() - start
+        # The worker of a study's cells loads the libraries only once.
+        start_up = 0.0 if threads else max(0.0, watch.begin - start)
+        timing |= {"start_up": start_up, "load": load}
         if spec.kind == "models" and (draft / RECORD).is_file():
             add_footprint(draft, spec.step, footprint)
         Manifest(
@@ -99,12 +111,13 @@ def run_step(
             numbers=numbers,
             versions=find_versions(spec.declaration.libraries),
             seed=spec.seed,
-            seconds=time.perf_counter() - start,
+            seconds=seconds,
             command=build_command(spec, folder),
             job=job.name if job else "",
             casing=spec.casing,
             threads=threads,
             footprint=footprint.to_dict(),
+            timing=timing,
             guards=tuple(dict(guard.to_dict()) for guard in guards),
         ).save(draft, lists_files=not grows)
     if keep is not None and not job:
@@ -137,14 +150,19 @@ def _report_before(
     return report
 
 
-def _poll_with(meter: Meter, progress: Progress) -> Progress:
-    """Return a progress function that also polls the power counter."""
+class _StartWatch:
+    """A progress function that also polls the power counter, and keeps when the work began: the time
+    of the first fraction above 0; 0.0 before.
+    """
 
-    def report(fraction: float | None, message: str = "") -> None:
-        meter.poll()
-        progress(fraction, message)
+    def __init__(self, progress: Progress, meter: Meter) -> None:
+        self.progress, self.meter, self.begin = progress, meter, 0.0
 
-    return report
+    def __call__(self, fraction: float | None, message: str = "") -> None:
+        if fraction and not self.begin:
+            self.begin = time.perf_counter()
+        self.meter.poll()
+        self.progress(fraction, message)
 
 
 def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:

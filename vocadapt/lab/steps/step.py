@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -27,6 +26,7 @@ from vocadapt.progress import Progress
 from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import expand_path, show_path
+from vocadapt.system.forecasts import Work
 from vocadapt.text.corpus import CorpusSettings
 
 Numbers = dict[str, Any]  # headline figures of an artifact
@@ -108,10 +108,9 @@ class Step:
 
     # Its jobs.
     resumes: bool = False  # it leaves checkpoints in the folder that its StepContext names
-    start_up: float = (
-        0.0  # seconds until the first progress of a tiny job, measured (see estimates)
-    )
-    estimate: Callable[[Artifact], float] = lambda artifact: 0.0  # seconds of its work; 0: unknown
+    start_up: float = 0.0  # seconds until the first progress of a tiny job, measured
+    # PlannedStep → what it has to do, found without long work; None: unknown
+    work: Callable[[Any], Work | None] = lambda planned: None
     writes: Callable[[Any], int] = lambda spec: 0  # bytes, or somewhat fewer
     keeps_inputs: Callable[[Any], bool] = lambda settings: False  # does its result hold a copy?
     grows: bool = (
@@ -234,9 +233,15 @@ class Spec:
         if self.declaration.guards is None:
             return ()
         with suppress(InputError):
-            planned = PlannedStep(self.absolute(), folder or Path(), root)
-            return tuple(self.declaration.guards(planned))
+            return tuple(self.declaration.guards(self.plan(root, folder)))
         return ()
+
+    def plan(
+        self, root: Path | None, folder: Path | None = None, threads: int = 0
+    ) -> "PlannedStep":
+        """Return the step as it is planned; arguments as in `PlannedStep`."""
+        spec = self.absolute()
+        return PlannedStep(spec, spec.open_inputs(), folder or Path(), root, threads)
 
     def open_inputs(self) -> OpenedInputs:
         """Return the inputs, each opened when it is first used."""
@@ -341,18 +346,21 @@ def _absolute_path(path: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PlannedStep:
-    """A step before it starts, as its guards see it: spec, folder of its artifact, workspace (None if
-    outside).
+    """A step before it starts, as its guards and its work see it: spec, inputs, folder of its artifact,
+    workspace (None if outside).
+
+    threads: the number that it will use; 0 if it is not fixed.
     """
 
     spec: Spec
+    inputs: OpenedInputs
     folder: Path
     root: Path | None
+    threads: int = 0
 
-    @cached_property
-    def inputs(self) -> OpenedInputs:
-        """The inputs, opened."""
-        return self.spec.open_inputs()
+    def measure_work(self) -> Work | None:
+        """Return what the step has to do; None if unknown."""
+        return self.spec.declaration.work(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,5 @@
 """Guards of a fine-tuning: enough of each label, sentences in chunks, test examples that are in
-train, new words in the task, minutes.
+train, new words in the task.
 """
 
 from collections.abc import Iterable, Iterator
@@ -7,15 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.lab.steps.guards import Change, Guard, build_minutes_guard
+from vocadapt.lab.steps.guards import Change, Guard
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.encoding.model_tokenizers import ADAPTED, load_tokenizers
-from vocadapt.training.estimates import (
-    count_chunks,
-    estimate,
-    estimate_finetuning_speed,
-    list_trained_splits,
-)
+from vocadapt.training.estimates import count_chunks, list_trained_splits
 from vocadapt.training.examples.examples import Example, Split
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.seen_examples import (
@@ -48,14 +43,6 @@ def list_task_guards(
     yield from _find_chunk_guards(task, settings)
     yield from _find_seen_guards(model, task, settings)
     yield from _find_new_word_guards(model, task)
-
-
-def build_finetune_minutes_guard(
-    model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str, n_runs: int
-) -> Guard:
-    """Return the guard of the minutes of a fine-tuning of `n_runs` seeds and folds."""
-    speed = estimate_finetuning_speed(task, settings, model.config)
-    return build_minutes_guard(estimate(task, settings, tokenization, n_runs, speed, "").seconds)
 
 
 def _find_label_guards(

@@ -7,9 +7,11 @@ from typing import NotRequired
 
 from vocadapt.errors import InputError
 from vocadapt.lab.cluster.ray_counts import count_pairs_on_ray
+from vocadapt.lab.inputs.corpora import read_or_sample_counts
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
+    PlannedStep,
     SpaceNumbers,
     Spec,
     Step,
@@ -18,17 +20,15 @@ from vocadapt.lab.steps.step import (
     summarize_space,
 )
 from vocadapt.lab.workspace.disk_space import measure_files
-from vocadapt.lab.workspace.manifest import read_saved_settings
-from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import MAX_SEED, setting
-from vocadapt.spaces.io.storage import load_space, save_space
+from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.word2vec.trainer import (
     AUTO,
     COUNTED,
     Word2VecSettings,
-    estimate_word2vec_seconds,
+    measure_word2vec,
 )
-from vocadapt.text.words import WordCounts
+from vocadapt.system.forecasts import Work
 from vocadapt.training.word_vectors import train_domain_vectors
 from vocadapt.vocabulary.plan.planning import split_addable_words
 
@@ -133,16 +133,11 @@ def check_cluster_settings(settings: VectorsStep) -> Word2VecSettings:
     return word2vec
 
 
-def estimate_training(artifact: Artifact) -> float:
-    """Estimate the seconds of the training behind word vectors from their counts and settings."""
-    settings = read_saved_settings(VectorsStep, artifact.manifest.settings, artifact.name)
-    space = load_space(artifact.folder)
-    if space.counts is None:
-        return 0.0
-    counts = dict(zip(space.words, space.counts.tolist(), strict=True))
-    return estimate_word2vec_seconds(
-        WordCounts(counts, 0, 0), replace(settings.word2vec, dim=space.dim)
-    )
+def measure_vector_training(planned: PlannedStep, settings: Word2VecSettings) -> Work:
+    """Return the work of training word vectors on the text of a step."""
+    model = planned.inputs.model
+    counts = read_or_sample_counts(planned.root, planned.inputs.text, model.splitter)
+    return measure_word2vec(counts, replace(settings, dim=settings.dim or model.dim))
 
 
 def measure_vectors(spec: Spec) -> int:
@@ -164,7 +159,7 @@ STEP = Step(
     writes=measure_vectors,
     command=("vectors", "train"),
     start_up=3.0,
-    estimate=estimate_training,
+    work=lambda planned: measure_vector_training(planned, planned.spec.settings.word2vec),
     seed="word2vec.seed",
     resumes=True,
 )

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
-from vocadapt.lab.steps.corpus import CorpusStep, estimate_counting_seconds, summarize_counts
+from vocadapt.lab.inputs.corpora import load_or_count_words
+from vocadapt.lab.steps.corpus import CorpusStep, measure_counting, summarize_counts
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, Spec, Step, StepContext, TextStep
-from vocadapt.lab.workspace.workspace import Artifact
 
 
 @dataclass(frozen=True)
@@ -21,13 +20,6 @@ def count(context: StepContext, settings: WordCountsStep) -> Numbers:
         context.root, text, context.inputs.model.splitter, context.progress
     )
     return summarize_counts(text, counts)
-
-
-def estimate_counting(artifact: Artifact) -> float:
-    """Estimate the seconds in which the words of a text were counted, from the size of its files."""
-    root = artifact.folder.parents[1]
-    paths = [root / path for path in artifact.manifest.inputs["text"].paths]
-    return estimate_counting_seconds(read_corpus(paths))
 
 
 def express_as_command(spec: Spec, folder: Path) -> Spec:
@@ -46,5 +38,5 @@ STEP = Step(
     out="",
     express=express_as_command,
     start_up=1.0,
-    estimate=estimate_counting,
+    work=measure_counting,
 )

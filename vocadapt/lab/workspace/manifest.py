@@ -103,8 +103,8 @@ class Manifest:
     wrote; `job`: id of the job ("" without one); `casing`: the casing given for a bare vocab.txt;
     `threads`: number of threads of a study's cell, 0 if it was not fixed; `footprint`: energy and
     CO2 of the step, and their basis (`vocadapt.system.footprint`), empty if they were not measured;
-    `guards`: what was known before the step started (`lab.steps.guards`); `format`: FORMAT of the
-    version that wrote it.
+    `timing`: what forecasts learn from (`lab.steps.forecasts`); `guards`: what was known before the
+    step started (`lab.steps.guards`); `format`: FORMAT of the version that wrote it.
     """
 
     kind: str
@@ -125,6 +125,7 @@ class Manifest:
     step: str = ""
     threads: int = 0
     footprint: Mapping[str, Any] = field(default_factory=dict)
+    timing: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Mapping[str, Any], ...] = ()
     format: int = FORMAT
 

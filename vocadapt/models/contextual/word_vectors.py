@@ -28,6 +28,7 @@ from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
+from vocadapt.system.forecasts import Work
 
 if TYPE_CHECKING:
     import torch
@@ -152,22 +153,15 @@ def count_max_tokens(
     return min(total, int(targets.taken(settings.occurrences).sum()) * settings.length)
 
 
-def estimate_contextual_seconds(
-    tokens: int, model: LanguageModel, settings: ContextualSettings
-) -> float:
-    """Estimate the seconds to process `tokens` wordpieces up to the layer on two cores."""
+def measure_contextual(tokens: int, model: LanguageModel, settings: ContextualSettings) -> Work:
+    """Return the work of processing `tokens` wordpieces up to the layer."""
     width = model.dim
     inner = int(find_size(model.config, INNER_WIDTHS)[1] or 4 * width)
     multiplications = 4 * width**2 + 2 * width * inner + settings.length * width
     relative_size = 1 + ModuleSize.from_config(model.config).share  # with an extension module
-    return (
-        2.0
-        * tokens
-        * multiplications
-        * relative_size
-        * max(check_layer(model, settings), 1)
-        / SPEED
-    )
+    layers = max(check_layer(model, settings), 1)
+    seconds = 2.0 * tokens * multiplications * relative_size * layers / SPEED
+    return Work(tokens, "wordpieces", seconds)
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":

@@ -12,6 +12,7 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.diagnostics.statistics import compute_spearman, sum_directions
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, Matrix
+from vocadapt.system.forecasts import Work
 
 HUB_K = 10  # number of neighbors, as in Radovanović et al. 2010
 HUBS = 12  # number of hubs to list
@@ -150,9 +151,10 @@ def count_k_occurrences(
     return np.bincount(found.rows.ravel(), minlength=len(space))
 
 
-def estimate_hubness_seconds(space: EmbeddingSpace) -> float:
-    """Estimate the seconds of `measure_hubness` on a space."""
-    return len(space) ** 2 * (space.dim * SECONDS[0] + SECONDS[1])
+def measure_hubness_work(space: EmbeddingSpace) -> Work:
+    """Return the work of `measure_hubness` on a space; at least a second."""
+    seconds = len(space) ** 2 * (space.dim * SECONDS[0] + SECONDS[1])
+    return Work(len(space), "tokens", max(1.0, seconds))
 
 
 def measure_norms(space: EmbeddingSpace) -> Norms:

@@ -337,13 +337,8 @@ def estimate_change_seconds(
         candidates = words
         if settings.among == "all":
             candidates = len(space)
-        seconds += estimate_pair_seconds(words, candidates, space.dim)
+        seconds += words * candidates * (PER_VALUE + PER_PRODUCT * space.dim)
     return seconds
-
-
-def estimate_pair_seconds(words: int, candidates: int, dim: int) -> float:
-    """Estimate the seconds to find the neighbors of words among candidates on two cores."""
-    return words * candidates * (PER_VALUE + PER_PRODUCT * dim)
 
 
 def _find_neighbors(

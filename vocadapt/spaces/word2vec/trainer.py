@@ -21,6 +21,7 @@ from vocadapt.spaces.word2vec.counted_trainer import PairCounter, train_counted
 from vocadapt.spaces.word2vec.gensim_trainer import train_by_gensim
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.system.files import MEGABYTE
+from vocadapt.system.forecasts import Work
 from vocadapt.text.words import WordCounts
 
 
@@ -264,16 +265,13 @@ def estimate_memory(counts: WordCounts, settings: Word2VecSettings) -> MemoryEst
     return MemoryEstimate(words, len(frequent), n_bytes)
 
 
-def estimate_word2vec_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """Estimate the seconds of `train_word2vec` from trainer, dimension, window, negatives and
-    threads.
-
-    Calibrated on a 2.5 GHz core; another machine may be twice as fast or slow.
-    """
+def measure_word2vec(counts: WordCounts, settings: Word2VecSettings) -> Work:
+    """Return the work of `train_word2vec`, from trainer, dimension, window, negatives and threads."""
     settings = choose_training(counts, settings).settings
     frequent = {word: n for word, n in counts.counts.items() if n >= settings.min_count}
     occurrences = _sort_counts(frequent)[: _count_words_in_memory(frequent, settings)]
-    return TRAINERS[settings.trainer].seconds(occurrences, settings)
+    seconds = TRAINERS[settings.trainer].seconds(occurrences, settings)
+    return Work(float(occurrences.sum()), "running words", seconds)
 
 
 def _count_words_in_memory(frequent: Mapping[str, int], settings: Word2VecSettings) -> int:

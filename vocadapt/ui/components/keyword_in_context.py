@@ -7,20 +7,19 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, measure_search
 from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
 from vocadapt.ui.state import cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import format_sentence
-from vocadapt.ui.text.number_formats import count, format_estimate
+from vocadapt.ui.text.number_formats import count, format_forecast
 
 SETTINGS = ContextSettings(limit=12)
 MAX_SAVED_LINES, SAVED_WIDTH = 10_000, 200  # of the download
 MAX_SHOWN_LENGTH = 60  # characters of the word
-SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
-COMPRESSED, COMPRESSION_RATIO = (".gz", ".parquet"), 3
 MAX_INSTANT_SECONDS = 1.5  # of a search that starts without a click
 MAX_PAGE_SECONDS = 120.0  # of a search that a page offers
 COLUMNS = ("file", "line", "left", "match", "right")
@@ -58,11 +57,11 @@ def draw_lines(
     A search of more than MAX_INSTANT_SECONDS starts on a click. If it would take more than
     MAX_PAGE_SECONDS, a command line is shown instead: `command`, or one built from the text's files.
     """
-    seconds, requested = estimate_seconds(text), (word, model, text)
+    forecast, requested = forecast_at_default_rate(measure_search(text)), (word, model, text)
     # 1. A long search: show its command.
-    if seconds > MAX_PAGE_SECONDS:
+    if forecast.seconds > MAX_PAGE_SECONDS:
         st.markdown(
-            f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
+            f"Searching this text takes about {format_forecast(forecast)}: too long for a page. In a"
             " terminal:"
         )
         draw_command(
@@ -70,9 +69,10 @@ def draw_lines(
         )
         return
     # 2. A search of some seconds: wait for a click, once per word and text.
-    if seconds > MAX_INSTANT_SECONDS and st.session_state.get(f"{key}_requested") != requested:
+    is_slow = forecast.seconds > MAX_INSTANT_SECONDS
+    if is_slow and st.session_state.get(f"{key}_requested") != requested:
         if not st.button(
-            f"Show lines: about {format_estimate(seconds)}",
+            f"Show lines: about {format_forecast(forecast)}",
             key=f"{key}_show",
             icon=":material/manage_search:",
         ):
@@ -97,15 +97,6 @@ def draw_lines(
             icon=":material/download:",
             key=f"{key}_get",
         )
-
-
-def estimate_seconds(text: Corpus) -> float:
-    """Estimate how many seconds a search of a text takes, from its size on disk."""
-    size = 0
-    for path in text.files:
-        factor = COMPRESSION_RATIO if path.suffix in COMPRESSED else 1
-        size += factor * path.stat().st_size
-    return size / SPEED
 
 
 def format_table(found: KeywordContext, settings: ContextSettings) -> str:

@@ -1,7 +1,7 @@
 """Jobs on the pages.
 
-Read in this order: `panel` (the job of a page, and the button that starts one), `guards` (warnings
-beside the button), `results` (the part that shows what a job made), `overview` (the jobs in the sidebar
+Read in this order: `panel` (the job of a page, and the button that starts one), `guards` (time and
+warnings beside the button), `results` (the part that shows what a job made), `overview` (the jobs in the sidebar
 and in the header).
 """
 

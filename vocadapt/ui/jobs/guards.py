@@ -1,8 +1,9 @@
-"""What is known before a job starts, drawn beside its Start button; a button applies the settings
-that repair it to the form.
+"""What is known before a job starts, drawn beside its Start button: how long it takes, and guards; a
+button applies the settings that repair it to the form.
 """
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,36 +11,70 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.forecasts import learn_rate
 from vocadapt.lab.steps.guards import Change, Guard
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import is_cached
+from vocadapt.system.forecasts import Forecast, Work
 from vocadapt.training.tasks.task import list_task_files
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.setting_inputs import can_change, change_inputs, format_change
 from vocadapt.ui.state import paths
 from vocadapt.ui.text.markup import format_sentence
+from vocadapt.ui.text.number_formats import count, duration, format_forecast, group_digits
 
 MINUTES = "minutes"  # code of the guard of the time
 
 
-def draw_guards(workspace: Workspace, *specs: Spec, has_estimate: bool = False) -> bool:
-    """Draw the guards of jobs, each sentence once; return whether one of them takes very long, so
-    that its button should be secondary.
-
-    has_estimate: whether the page shows the time itself.
+def draw_guards(workspace: Workspace, *specs: Spec) -> bool:
+    """Draw the guards of jobs, each sentence once, but not that of the time; return whether one of
+    them takes very long, so that its button should be secondary.
     """
     guards: dict[str, Guard] = {}
     for spec in specs:
         for guard in find_guards(workspace, spec):
             guards.setdefault(guard.sentence, guard)
     for place, guard in enumerate(guards.values()):
-        if not (has_estimate and guard.code == MINUTES):
+        if guard.code != MINUTES:
             _draw_sentence(guard)
         if guard.change:
             draw_change(specs[0].settings, guard.change, "Use", f"guard_{place}_{guard.code}")
     return any(guard.code == MINUTES and guard.serious for guard in guards.values())
+
+
+def draw_forecast(workspace: Workspace, spec: Spec) -> None:
+    """Draw how long a job takes; nothing if that is unknown."""
+    with suppress(InputError):  # an input cannot be read: the form or the job reports it
+        forecast = forecast_job(workspace, spec)
+        if forecast is not None:
+            st.markdown(f"About {describe_forecast(forecast)}")
+
+
+def describe_forecast(forecast: Forecast) -> str:
+    """Describe how long work takes, how much it is, and where its rate comes from (Markdown)."""
+    facts = [group_digits(forecast.work.about)] if forecast.work.about else []
+    if forecast.start_up >= 1:
+        facts.append(f"{duration(forecast.start_up)} to start up")
+    facts.append(forecast.basis)
+    return (
+        f"**{format_forecast(forecast)}** · {count(round(forecast.units))} {forecast.work.unit}"
+        f" :small[:gray[{'; '.join(facts)}]]"
+    )
+
+
+def forecast_job(workspace: Workspace, spec: Spec) -> Forecast | None:
+    """Return how long a job takes; None if its step declares no work.
+
+    Raises InputError if an input cannot be read, or is a path that pages may not open.
+    """
+    spec = replace(spec, offline=True)
+    paths.check_inputs(spec)
+    work = _measure_work(spec.to_json(), _stamp_inputs(spec), str(workspace.root), spec)
+    if work is None:
+        return None
+    return learn_rate(spec.plan(workspace.root)).forecast(work)
 
 
 def find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
@@ -91,6 +126,11 @@ def _stamp_inputs(spec: Spec) -> str:
             elif is_cached(str(path)):
                 names.append(str(path))
     return " ".join([compute_seen_stamp(files), *names])
+
+
+@st.cache_data(max_entries=64, show_spinner="Estimating the time …")
+def _measure_work(described: str, stamp: str, root: str, _spec: Spec) -> Work | None:
+    return _spec.plan(Path(root)).measure_work()
 
 
 @st.cache_data(max_entries=64, show_spinner="Checking model and data …")

@@ -65,23 +65,20 @@ ButtonKind = Literal["primary", "secondary"]
 DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
 
 
-def start(workspace: Workspace, spec: Spec, name: str, form: str = "", work: float = 0.0) -> None:
-    """Start a job and rerun the page; the job takes over the uploads of `form`.
-
-    work: seconds of work by the model of costs that the form shows, 0 if it has none.
-    """
-    launch(workspace, spec, name, work)
+def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
+    """Start a job and rerun the page; the job takes over the uploads of `form`."""
+    launch(workspace, spec, name)
     intake.clear_uploads(form)
     st.rerun()
 
 
-def launch(workspace: Workspace, spec: Spec, name: str, work: float = 0.0) -> queue.Job:
+def launch(workspace: Workspace, spec: Spec, name: str) -> queue.Job:
     """Start a job, as `start` does, without a rerun; the same settings twice are one job.
 
     Raises InputError if it would read a path that pages may not open.
     """
     paths.check_inputs(spec)
-    job = queue.start(workspace, spec, name, work=work, once=True)
+    job = queue.start(workspace, spec, name, once=True)
     # When it has ended, the part that started it shows its result (`jobs.results`).
     st.session_state.setdefault(WATCHED, {})[job.id] = address.find_open_part()
     return job
@@ -95,16 +92,14 @@ def draw_start(
     key: str,
     name_key: str = "",
     kind: ButtonKind = "primary",
-    has_estimate: bool = False,
 ) -> str:
     """Draw the name of a result and the button that starts its job; return the name if it was pressed,
-    else "". While a job with the same settings lives, draw that instead. The guards of its step are
-    drawn above the button, which is secondary if the step takes very long, or if there is such a result.
+    else "". While a job with the same settings lives, draw that instead. The time it takes and the
+    guards of its step are drawn above the button, which is secondary if the step takes very long, or if there is such a result.
     Raises InputError for what cannot be a name.
 
     spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
-    is free. name_key: key of the field of the name; without one, there is no field. has_estimate:
-    whether the page shows the time itself.
+    is free. name_key: key of the field of the name; without one, there is no field.
     """
     name, icon = "", ":material/play_arrow:"
     if spec is not None:
@@ -115,7 +110,8 @@ def draw_start(
         else:
             taken = queue.list_promised_names(workspace, spec.kind)
             name = workspace.find_free_name(spec.kind, wish, taken)
-        if guards.draw_guards(workspace, spec, has_estimate=has_estimate):
+        guards.draw_forecast(workspace, spec)
+        if guards.draw_guards(workspace, spec):
             kind = "secondary"
         if kind == "primary" and draw_if_made(workspace, spec):
             kind = "secondary"

@@ -20,7 +20,6 @@ from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.results import runs
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
-from vocadapt.lab.steps.finetune import limit_task
 from vocadapt.lab.steps.initializers import InitializerComparison, load_comparison
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
@@ -248,12 +247,6 @@ def task_of(path: Path, fold: int = 0) -> Task:
     Raises InputError if it is not a task.
     """
     return read_task(path, fold)
-
-
-@cached(find_task_key, 4, False)
-def limited_task_of(path: Path, fold: int, limit: int) -> Task:
-    """Return a task with at most `limit` examples of each split, as a fine-tuning draws them."""
-    return limit_task(task_of(path, fold), limit)[0]
 
 
 def load_runs(workspace: Workspace, task: str = "") -> list[runs.RunSet]:

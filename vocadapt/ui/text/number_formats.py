@@ -1,15 +1,14 @@
 """Number formats of the pages: fractions of things as 23.5 %, scores and cosines as .235, chance
-levels as 1 in 1 190, counts as 9 881, durations and sizes with units, and the estimated time of a
-step, scaled to the current load of the machine.
+levels as 1 in 1 190, counts as 9 881, durations and sizes with units, and forecasts.
 """
 
 import re
 
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.progress import NARROW, count, duration, percent
 from vocadapt.report.formats import format_chance
 from vocadapt.report.formats import format_precise as fraction
 from vocadapt.report.formats import format_size as megabytes
+from vocadapt.system.forecasts import Forecast
 
 __all__ = [
     "NARROW",
@@ -67,21 +66,13 @@ def ratio(value: float) -> str:
     return f"{part} of {whole}"
 
 
-def format_estimate(seconds: float) -> str:
-    """Format an estimate in seconds for an idle machine: "4 min (this machine is busy: 3 × longer
-    than when idle)".
+def format_forecast(forecast: Forecast, with_start_up: bool = True) -> str:
+    """Format the time of a forecast: "4 min (this machine is busy: 3 × longer than when idle)".
+
+    with_start_up: False for work in a page, which starts nothing.
     """
-    factor = estimate_slowdown()
-    if factor <= 1:
+    seconds = forecast.seconds if with_start_up else forecast.seconds_without_start_up
+    if forecast.load == 1 or forecast.work.is_timed:
         return duration(seconds)
-    return (
-        f"{duration(factor * seconds)} (this machine is busy: {factor:g} × longer than when idle)"
-    )
-
-
-def format_estimate_bold(seconds: float) -> str:
-    """Format an estimate as `format_estimate` does, with the time in bold (Markdown)."""
-    time, _, why = format_estimate(seconds).partition(" (")
-    if not why:
-        return f"**{time}**"
-    return f"**{time}** ({why}"
+    busy = f"this machine is busy: {forecast.load:g} × longer than when idle"
+    return f"{duration(seconds)} ({busy})"

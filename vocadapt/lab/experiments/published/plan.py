@@ -1,7 +1,7 @@
 """Plans of published tables: which cells this machine can compute, and how long it takes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vocadapt.lab.experiments.published.materials import (
@@ -25,6 +25,7 @@ from vocadapt.lab.experiments.studies.places import count_workers
 from vocadapt.published.base_models import shorten_name
 from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.report.table import Column
+from vocadapt.system.forecasts import Forecast
 
 HOUR = 3600
 
@@ -69,8 +70,8 @@ class PlannedTable:
 class TablePlan:
     """Which cells of a table can be computed here. published: cells whose published value is at hand;
     computable: cells that this machine can compute; needs: what the others lack, and how to get it;
-    hours: of training, 0 without any; trainings: number that remains; refusal: why nothing is
-    computed, "" if something is.
+    forecast: of the training, None without any; trainings: number that remains; refusal: why nothing
+    is computed, "" if something is.
     """
 
     table: PublishedTable
@@ -78,7 +79,7 @@ class TablePlan:
     published: int
     computable: int
     needs: tuple[str, ...]
-    hours: float = 0.0
+    forecast: Forecast | None = None
     trainings: int = 0
     refusal: str = ""
 
@@ -86,6 +87,13 @@ class TablePlan:
     def cells(self) -> int:
         """Number of cells of the table."""
         return len(self.table.cells)
+
+    @property
+    def hours(self) -> float:
+        """Hours of training on an idle machine."""
+        if self.forecast is None:
+            return 0.0
+        return self.forecast.total_idle_seconds / HOUR
 
     @property
     def command(self) -> str:
@@ -153,28 +161,31 @@ def _plan_trained(
     about = f"fine-tune {models} model{'s' * (models > 1)} on {tasks} task{'s' * (tasks > 1)}"
     grid = expand(plan.study, root, workspace=materials.workspace)
     cost = estimate_grid(grid, root, count_workers(workers, plan.study))
-    hours, refusal = cost.seconds / HOUR, ""
+    found = TablePlan(
+        table, about, published, len(plan.cells), needs, cost.forecast, trainings=cost.cells
+    )
     collapsed, finished = count_collapsed(grid.cells, root)
     if scale.larger and collapsed:
-        hours = estimate_hours(table, materials, SCALES[scale.larger], root, workers)
+        found = replace(found, forecast=_forecast_scale(table, materials, scale, root, workers))
         refusal = (
-            f"needs {_format_hours(hours)}, at scale {scale.larger}: {collapsed:,} of {finished:,}"
-            " runs collapsed at this one"
+            f"needs {_format_hours(found.hours)}, at scale {scale.larger}: {collapsed:,} of"
+            f" {finished:,} runs collapsed at this one"
         )
-    elif scale.seconds and cost.seconds > scale.seconds:
-        refusal = f"needs {_format_hours(hours)}"
-    return TablePlan(table, about, published, len(plan.cells), needs, hours, cost.cells, refusal)
+        return replace(found, refusal=refusal)
+    if scale.seconds and cost.forecast.total_idle_seconds > scale.seconds:
+        return replace(found, refusal=f"needs {_format_hours(found.hours)}")
+    return found
 
 
-def estimate_hours(
+def _forecast_scale(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
-) -> float:
-    """Estimate the hours that the trainings of a table take at a scale."""
-    study = plan_trainings(table, materials, scale).study
+) -> Forecast | None:
+    """Forecast the trainings of a table at the scale that is larger than another one."""
+    study = plan_trainings(table, materials, SCALES[scale.larger]).study
     if study is None:
-        return 0.0
+        return None
     grid = expand(study, root, workspace=materials.workspace)
-    return estimate_grid(grid, root, count_workers(workers, study)).seconds / HOUR
+    return estimate_grid(grid, root, count_workers(workers, study)).forecast
 
 
 def _format_hours(hours: float) -> str:

@@ -1,21 +1,22 @@
 """How long a search takes, before it starts."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 from statistics import mean
 from typing import Any
 
 from vocadapt.lab.experiments.search.space import Range, Space, apply_settings
 from vocadapt.lab.experiments.search.trials import TrialMaker
-from vocadapt.lab.experiments.studies.estimates import START_UP
-from vocadapt.lab.steps.finetune import limit_task, load_task
-from vocadapt.models.language_model import open_model
-from vocadapt.training.estimates import (
-    THREADS_OF_SPEED,
-    estimate,
-    estimate_finetuning_speed,
+from vocadapt.lab.experiments.studies.estimates import (
+    START_UP,
+    GridEstimate,
+    describe_basis,
+    share_work,
 )
+from vocadapt.lab.steps.finetune import limit_task, load_task, measure_limited_task
+from vocadapt.lab.steps.forecasts import learn_rate
 from vocadapt.training.tasks.task import Task
 
 SAMPLES = 20  # settings that the mean cost of a trial is computed from
@@ -23,48 +24,35 @@ QUICK_SECONDS = 600.0  # in which a search ends by default
 LIMIT_STEP = 50  # examples that a suggested limit is a multiple of
 
 
-@dataclass(frozen=True)
-class SearchEstimate:
-    """What a search takes at most: cells, and seconds one after the other and on its workers."""
-
-    cells: int
-    seconds_alone: float
-    seconds: float
-
-
 def estimate_search(
-    maker: TrialMaker, space: Space | None, trials: int, workers: int
-) -> SearchEstimate:
-    """Estimate a search without pruning, which makes it shorter, by a model of the cost.
+    maker: TrialMaker, space: Space | None, trials: int, workers: int, root: Path | None = None
+) -> GridEstimate:
+    """Forecast a search without pruning, which makes it shorter.
 
     A trial costs as much as the mean of settings drawn at random from the space; space: None for one
-    trial with the settings of `maker`.
-
-    1. Read the task, and the size of the network.
-    2. Model the cost of some settings.
-    3. Multiply by trials and seeds, and divide by the workers.
+    trial with the settings of `maker`. root: of the workspace whose earlier runs show the rate.
     """
-    # 1. Task and network.
+    # 1. The settings.
     base = maker.spec.settings
     task = _read_limited_task(maker)
-    config = open_model(maker.spec.inputs["model"][0], maker.spec.offline or None).config
-
-    # 2. The settings.
     tried = [base]
     if space is not None:
         random = Random(0)
         tried = [apply_settings(base, draw_settings(space, random)) for _ in range(SAMPLES)]
-    costs = []
+
+    # 2. Their work, for one seed, at the rate of the base settings.
+    planned = maker.spec.plan(root, threads=maker.study.threads)
+    rate = learn_rate(planned)
+    forecasts = []
     for one in tried:
-        speed = estimate_finetuning_speed(task, one.finetune, config)
-        speed *= maker.study.threads / THREADS_OF_SPEED
-        tokenization = one.tokenization or "base"
-        costs.append(estimate(task, one.finetune, tokenization, 1, speed, "").seconds)
+        spec = replace(maker.spec, settings=replace(one, seeds=one.seeds[:1]))
+        work = measure_limited_task(replace(planned, spec=spec), task, 1)
+        forecasts.append(rate.forecast(work))
 
     # 3. All cells.
     cells = trials * len(maker.seeds)
-    alone = cells * mean(costs)
-    return SearchEstimate(cells, alone + START_UP, alone / max(1, workers) + START_UP)
+    alone = cells * mean(one.idle_seconds for one in forecasts)
+    return share_work(cells, alone, workers, describe_basis(forecasts))
 
 
 def find_quick_search(
@@ -79,7 +67,7 @@ def find_quick_search(
     if space is not None:
         fewest = replace(maker, seeds=maker.seeds[:1])
         change = {"trials": trials, "seeds": fewest.seeds}
-    seconds = estimate_search(fewest, space, trials, workers).seconds - START_UP
+    seconds = estimate_search(fewest, space, trials, workers).forecast.idle_seconds
     room = QUICK_SECONDS - START_UP
     if seconds > room:
         n_train = len(_read_limited_task(maker).split("train"))

@@ -239,14 +239,14 @@ def find_search_guards(planned: PlannedStep) -> Iterator[Guard]:
         fewest = SearchStep().trials
     inputs = list_task_inputs(planned.spec.inputs)
     maker = prepare_trials(inputs, settings.training, seeds, planned.spec.offline)
-    for guard in find_finetune_guards(replace(planned, spec=maker.spec)):
+    for guard in find_finetune_guards(maker.spec.plan(planned.root)):
         if guard.code != "minutes":
             yield replace(guard, change=nest_change(guard.change, "training"))
 
     # 2. The time of all trainings.
     workers = count_workers(settings.place.workers, maker.study)
-    cost = estimate_search(maker, space, trials, workers)
-    yield build_minutes_guard(cost.seconds, find_quick_search(maker, space, fewest, workers))
+    cost = estimate_search(maker, space, trials, workers, planned.root)
+    yield build_minutes_guard(cost.forecast, find_quick_search(maker, space, fewest, workers))
 
 
 def read_searched_space(spec: Spec, settings: SearchStep) -> "Space":

@@ -88,7 +88,7 @@ def find_study_guards(planned: PlannedStep) -> Iterator[Guard]:
 
     # 2. The time of all cells.
     workers = count_workers(settings.workers, study)
-    yield build_minutes_guard(estimate_grid(grid, planned.folder, workers).seconds)
+    yield build_minutes_guard(estimate_grid(grid, planned.folder, workers).forecast)
 
 
 STEP = Step(

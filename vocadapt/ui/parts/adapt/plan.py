@@ -9,13 +9,11 @@ from vocadapt.analysis.figures.training import (
     plot_token_frequency,
     plot_wordpieces_by_size,
 )
-from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.reports.recommendation import find_text_name
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import EXTENSION
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
@@ -27,7 +25,6 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.parts.adapt.form import ChosenRecipe
-from vocadapt.ui.parts.pretraining import view
 from vocadapt.ui.state import cache, count_cache
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, megabytes, percent
@@ -56,9 +53,7 @@ HELP = {
 
 
 def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
-    """Draw the plan of a recipe: figures, added and removed tokens, and the cost of continued
-    pretraining, if the recipe includes it.
-    """
+    """Draw the plan of a recipe: figures, and added and removed tokens."""
     # 1. The figures, and for an extension the curve for choosing its size.
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
@@ -85,17 +80,6 @@ def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
                 key="dropped",
                 column_config={"token": st.column_config.TextColumn()},
             )
-    # 3. The cost of continued pretraining.
-    if chosen.recipe.pretraining.stage and chosen.corpus:
-        request = view.PretrainingRequest(
-            pickers.shown_model(chosen.model),
-            chosen.model,
-            chosen.corpus,
-            chosen.recipe.pretraining,
-        )
-        view.draw_cost(
-            workspace, request, list_pretrained_models(workspace), "Continued pretraining, about"
-        )
 
 
 def _draw_frequency_curve(words: EmbeddingSpace, plan: VocabularyPlan) -> None:

@@ -8,11 +8,9 @@ from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.reports import advice as lab
 from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
 from vocadapt.lab.steps.adapt import AdaptStep
-from vocadapt.lab.steps.adapt_cost import estimate_adaptation
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace import strict_json
@@ -20,6 +18,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.report.csv_files import write_csv
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.system.forecasts import Forecast
 from vocadapt.text.words import describe_held_out
 from vocadapt.ui.components import intake, mistakes
 from vocadapt.ui.components.blocks import (
@@ -33,7 +32,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
 )
 from vocadapt.ui.components.tables import draw_report
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.advise.recommendation import describe_words
 from vocadapt.ui.parts.vectors import view as vectors_view
 from vocadapt.ui.state import address, cache, count_cache
@@ -134,20 +133,21 @@ def _draw_recommendation(
             _offer_training(workspace, corpus, model)
             return
         inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
-        work = estimate_adaptation(Spec(AdaptStep(recipe), inputs))
-        seconds = estimate_job_seconds(workspace, "adapt", work)
-        certain = describe_certain(report.gain(suggested.min_count), seconds)
+        forecast = guards.forecast_job(workspace, Spec(AdaptStep(recipe), inputs))
+        certain = describe_certain(report.gain(suggested.min_count), forecast)
         label = f"{label}: {certain}"
         if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
             address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
 
 
-def describe_certain(gain: Gain, seconds: float) -> str:
+def describe_certain(gain: Gain, forecast: Forecast | None) -> str:
     """Describe what is certain of an adaptation: tokens saved, growth of the model, and its time."""
     parts = [f"{percent(gain.saved)} fewer tokens"]
     if gain.bytes is not None:
         parts.append(f"{megabytes(gain.bytes)} more")
-    return ", ".join([*parts, f"about {duration(seconds)}"])
+    if forecast is not None:
+        parts.append(f"about {duration(forecast.seconds)}")
+    return ", ".join(parts)
 
 
 def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:

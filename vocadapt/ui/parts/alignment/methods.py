@@ -2,7 +2,7 @@
 evaluations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
-from vocadapt.spaces.alignment.cross_space import CrossSpace
 from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
     list_alignment_settings,
@@ -24,7 +23,6 @@ from vocadapt.ui.text.markup import Scores
 # "all": candidates are all wordpieces, not only those of the anchors
 COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
 FOLDS = AlignmentStep().folds
-SECONDS = 3.4e-11  # per multiplication of two numbers
 BARS = ("P@5", "P@5 · CSLS")
 
 
@@ -121,32 +119,6 @@ def is_slow(settings: AlignmentSettings) -> bool:
     """Return whether fitting takes too long for a page."""
     method = METHODS[settings.method]
     return method.kernel or method.iterative
-
-
-def list_feasible(spaces: CrossSpace) -> list[AlignmentSettings]:
-    """Return the methods that can be evaluated on the available anchors, the default first; without
-    the iterative ones, which take minutes.
-    """
-    infeasible = find_infeasible_methods(
-        spaces.words, spaces.pieces, spaces.alignment.anchors, FOLDS
-    )
-    return [
-        settings
-        for settings in list_alignment_settings(spaces.words, spaces.pieces, iterative=False)
-        if settings.method not in infeasible
-    ]
-
-
-def estimate_seconds(spaces: CrossSpace, evaluated: Sequence[AlignmentSettings]) -> float:
-    """Estimate the seconds to evaluate alignment methods (two cores, 2.5 GHz)."""
-    return (
-        SECONDS
-        * sum(METHODS[settings.method].cost for settings in evaluated)
-        * FOLDS
-        * spaces.alignment.anchors
-        * len(spaces.pieces)
-        * spaces.pieces.dim
-    )
 
 
 def find_best(rows: Mapping[str, MethodScores]) -> str | None:

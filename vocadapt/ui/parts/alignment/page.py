@@ -68,16 +68,14 @@ def draw(workspace: Workspace) -> None:
         """
         kind: panel.ButtonKind = "secondary"
         label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
-        to_evaluate = [which]
         if compare:
             label, key, kind = "Evaluate all methods", "judge_all", "primary"
-            to_evaluate = methods.list_feasible(spaces)
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
         spec = Spec(AlignmentStep(which, compare=compare), inputs)
         wish = f"{vectors.name}-{which.method}"
         name = panel.draw_start(workspace, spec, wish, label, key, kind=kind)
         if name:
-            panel.start(workspace, spec, name, work=methods.estimate_seconds(spaces, to_evaluate))
+            panel.start(workspace, spec, name)
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:

@@ -8,13 +8,15 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.report.formats import MIN_EXACT_P, format_p_value
 from vocadapt.spaces.alignment.cross_space import CrossSpace, ListSettings
-from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.cross_validation import (
+    find_infeasible_methods,
+    list_feasible_alignments,
+)
 from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.components import keyword_in_context, mistakes, word_links, word_query
@@ -31,10 +33,9 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.parts.alignment import accuracy, methods
 from vocadapt.ui.parts.alignment.methods import MethodScores
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
-from vocadapt.ui.state import address
 from vocadapt.ui.state.cache import evaluation_of
 from vocadapt.ui.text import markup
-from vocadapt.ui.text.number_formats import chance, count, format_estimate, fraction, signed
+from vocadapt.ui.text.number_formats import chance, count, fraction, signed
 
 DEFAULT = AlignmentSettings()
 DEFAULT_METHOD = describe_method(DEFAULT)
@@ -293,14 +294,10 @@ def _draw_comparison(
         markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
         _draw_best(shown)
     if not methods.find_best(evaluated):
-        work = methods.estimate_seconds(spaces, methods.list_feasible(spaces))
-        seconds = estimate_job_seconds(address.workspace(), "alignment", work)
         which = "The others are" if shown else "The alignments are"
-        st.markdown(
-            f"{NOT_EVALUATED.format(which)} Evaluating all of them takes about"
-            f" {format_estimate(seconds)} in the background."
-        )
-        draw_evaluation(methods.list_feasible(spaces)[0], True)
+        st.markdown(f"{NOT_EVALUATED.format(which)} All of them are evaluated in the background.")
+        feasible = list_feasible_alignments(spaces.words, spaces.pieces, methods.FOLDS)
+        draw_evaluation(feasible[0], True)
     # List infeasible methods with the reason, for example fewer anchors than dimensions.
     for method, why in find_infeasible_methods(
         spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS

@@ -10,8 +10,6 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
-from vocadapt.lab.jobs.load import estimate_slowdown
 from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,
@@ -27,13 +25,12 @@ from vocadapt.spaces.neighbors.change import (
     AMONG,
     WHOLE_WORDS,
     ChangeSettings,
-    estimate_change_seconds,
     have_same_vectors,
 )
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.change import noise_baseline
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import (
@@ -45,7 +42,6 @@ from vocadapt.ui.state.names import (
     spaces_of,
 )
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import format_estimate_bold
 
 KEY, NEW = "change_comparison", "New comparison"
 AT_ONCE = 2.0  # seconds under the current load: a slower comparison is a job
@@ -155,28 +151,24 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
         role: [cache.open_named_space(name) for name in spec.inputs[role]] for role in spec.inputs
     }
     before, after = opened["before"][0], opened["after"][0]
-    seconds = estimate_change_seconds(before.space, after.space, spec.settings.neighborhoods)
-    seconds *= 1 + ("noise" in opened)
-    if seconds * estimate_slowdown() <= AT_ONCE:
+    forecast = guards.forecast_job(workspace, spec)
+    if forecast is not None and forecast.seconds_without_start_up <= AT_ONCE:
         noise, counts = tuple(opened.get("noise", ())), tuple(opened.get("counts", ()))
         found = compare_cached(before, after, noise, counts, spec.settings)
         stamps = [cache.stamp_space(one) for several in opened.values() for one in several]
         return ShownComparison(found, spec, f"{stamps} {spec.settings}")
     # 3. A job.
-    _draw_start(workspace, spec, seconds)
+    _draw_start(workspace, spec)
     return None
 
 
-def start(workspace: Workspace, spec: Spec, work: float = 0.0) -> None:
-    """Start the job of a comparison; its name is made of those of the spaces.
-
-    work: seconds of work, 0 if unknown.
-    """
+def start(workspace: Workspace, spec: Spec) -> None:
+    """Start the job of a comparison; its name is made of those of the spaces."""
     known = spaces_of(workspace)
     names = [_short_label(spec.inputs[role][0], known) for role in ("before", "after")]
     promised = queue.list_promised_names(workspace, "changes")
     name = workspace.find_free_name("changes", "-to-".join(names), promised)
-    panel.start(workspace, spec, name, work=work)
+    panel.start(workspace, spec, name)
 
 
 def suggest_pair(workspace: Workspace) -> tuple[str, str]:
@@ -314,20 +306,19 @@ def _choose_settings() -> tuple[ChangeSettings, str]:
     return ChangeSettings(k, without=without), str(among)
 
 
-def _draw_start(workspace: Workspace, spec: Spec, seconds: float) -> None:
-    """Draw the button that starts the job of a comparison, with its estimated time."""
+def _draw_start(workspace: Workspace, spec: Spec) -> None:
+    """Draw the button that starts the job of a comparison, with its time."""
     if panel.draw_if_running(workspace, spec):
         return
     with st.container(border=True):
-        total = estimate_job_seconds(workspace, "change", seconds)
         st.markdown(
-            f"Compares every word with every other in both spaces: about {format_estimate_bold(total)}."
-            " You can continue working meanwhile."
+            "Compares every word with every other in both spaces. You can continue working meanwhile."
         )
+        guards.draw_forecast(workspace, spec)
         if st.button(
             "Compare", type="primary", icon=":material/compare_arrows:", key="change_start"
         ):
-            start(workspace, spec, seconds)
+            start(workspace, spec)
 
 
 def _short_label(name: str, known: dict[str, str]) -> str:

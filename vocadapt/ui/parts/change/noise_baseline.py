@@ -21,8 +21,8 @@ from vocadapt.spaces.neighbors.change import ChangeSettings
 from vocadapt.spaces.neighbors.noise_baseline import NONE, explain_missing_baseline
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.jobs import guards
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import format_estimate
 
 HELP = (
     "Selects the noise baseline: two spaces that differ only in the seed or in the sampled"
@@ -82,12 +82,11 @@ def offer_baseline(workspace: Workspace, spec: Spec) -> Spec | None:
         )
         return None
     # 1. What is missing, and what a press does.
-    seconds = artifact.manifest.seconds
     st.markdown(
         f"**{NONE}.** Even two training runs on the same text disagree: train"
-        f" **{plain(artifact.name)}** a second time to see by how much (about"
-        f" {format_estimate(seconds)})."
+        f" **{plain(artifact.name)}** a second time to see by how much."
     )
+    guards.draw_forecast(workspace, again)
     seeded = depends_on_seed(again)
     # 2. One press trains and compares.
     with st.container(horizontal=True):

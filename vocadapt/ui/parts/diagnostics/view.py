@@ -28,8 +28,9 @@ from vocadapt.spaces.diagnostics.diagnosis import (
     build_cosine_table,
     interpret_hubness,
 )
-from vocadapt.spaces.diagnostics.geometry import Hubness, estimate_hubness_seconds
+from vocadapt.spaces.diagnostics.geometry import Hubness, measure_hubness_work
 from vocadapt.spaces.diagnostics.statistics import CosineTables
+from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.ui.components import mistakes, pickers, word_links
 from vocadapt.ui.components.blocks import (
     Download,
@@ -50,7 +51,7 @@ from vocadapt.ui.state import address
 from vocadapt.ui.state.names import label_of
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import Card, HeatCell, format_sentence, plain
-from vocadapt.ui.text.number_formats import count, format_estimate, fraction
+from vocadapt.ui.text.number_formats import count, format_forecast, fraction
 
 SPACES, MAX_SPACES = "diagnostics_spaces", 4
 HUB = "diagnostics_hub"  # begins the session key and query parameter of a clicked hub
@@ -263,7 +264,7 @@ def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
             if selected.stamp in requested:
                 _draw_hubness(cached.compute_hubness(selected), f"{HUB}_{place}")
                 continue
-            about = format_estimate(max(1.0, estimate_hubness_seconds(selected.space)))
+            about = format_forecast(forecast_at_default_rate(measure_hubness_work(selected.space)))
             st.button(
                 f"Find hubs: about {about}",
                 key=f"hubs_{place}",

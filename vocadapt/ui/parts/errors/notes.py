@@ -17,8 +17,9 @@ from vocadapt.lab.workspace.notes import Note, list_tags, load_notes, save_note
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.table import Column, Table
+from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
+from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, measure_search
 from vocadapt.ui.components import keyword_in_context, mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.parts.errors.filters import read_slice
@@ -26,7 +27,7 @@ from vocadapt.ui.parts.errors.view import ShownComparison
 from vocadapt.ui.state import cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import escape_invisible, plain
-from vocadapt.ui.text.number_formats import count, format_estimate
+from vocadapt.ui.text.number_formats import count, format_forecast
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
 CONTEXT = "errors_context"  # key of the folded block, and query parameter
@@ -187,11 +188,11 @@ def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
     text = _find_text(compared)
     if text is None:
         return None, ""
-    seconds = IN_A_REPORT * keyword_in_context.estimate_seconds(text)
-    if seconds <= AT_MOST:
+    forecast = forecast_at_default_rate(measure_search(text, IN_A_REPORT))
+    if forecast.total_idle_seconds <= AT_MOST:
         return text, ""
     return None, (
-        f"which takes about {format_estimate(seconds)} to search, too long for a download; the"
+        f"which takes about {format_forecast(forecast)} to search, too long for a download; the"
         " command line can search it"
     )
 

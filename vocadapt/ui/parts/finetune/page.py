@@ -1,10 +1,7 @@
 """The part Fine-tune: fine-tune models on a task with several seeds as jobs, and show their results."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
-from vocadapt.lab.results.runs import RunSet
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_heading
@@ -25,14 +22,14 @@ def draw(workspace: Workspace) -> None:
         result.draw_headline_result(workspace, runs)
 
     # 2. The forms of new runs and new tasks.
-    _draw_forms(workspace, runs)
+    _draw_forms(workspace, is_first=not runs)
 
 
 @st.fragment
-def _draw_forms(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+def _draw_forms(workspace: Workspace, is_first: bool) -> None:
     """Draw the forms of new runs and new tasks; a setting reruns only this fragment."""
     # 1. The form of new runs, with their cost.
-    draw_heading("Fine-tune models" if not runs else "Fine-tune more models")
+    draw_heading("Fine-tune models" if is_first else "Fine-tune more models")
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(
             "There is no task in this workspace yet.",
@@ -46,7 +43,7 @@ def _draw_forms(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         request = view.draw_form(workspace)
         if request:
             view.describe_task(request)
-            view.draw_cost(workspace, request, runs)
+            view.draw_cost(workspace, request)
             view.draw_start_button(workspace, request)
     # 2. The forms of new tasks; the commands come last, as on every page.
     with st.expander(

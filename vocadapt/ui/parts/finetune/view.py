@@ -2,36 +2,20 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.tasks import find_task
-from vocadapt.lab.jobs.estimates import (
-    MIN_SECONDS,
-    find_slowdown,
-    measure_speed,
-    measure_start_up,
-)
 from vocadapt.lab.jobs.queue import list_promised_names
-from vocadapt.lab.results.runs import RunSet
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.manifest import read_saved_settings
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.models.abilities import check_ability
-from vocadapt.training.estimates import (
-    count_examples_per_epoch,
-    estimate,
-    estimate_finetuning_speed,
-    list_trained_splits,
-)
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
 from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -52,8 +36,6 @@ from vocadapt.ui.text.number_formats import (
     count,
     count_noun,
     duration,
-    format_estimate_bold,
-    fraction,
 )
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
@@ -300,107 +282,25 @@ def describe_task(request: FinetuneRequest) -> None:
         draw_note(format_sentence(finding))
 
 
-def draw_cost(workspace: Workspace, request: FinetuneRequest, runs: Sequence[RunSet]) -> None:
-    """Draw the estimated duration for each model, and the basis of the estimate."""
-    total, begin = 0.0, measure_start_up(workspace, "finetune")
-    step, n = request.step, request.runs
+def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
+    """Draw how long the job of each model takes, and the basis of the forecast."""
+    total = 0.0
     for label, model in request.models.items():
         shown = pickers.display_model(workspace, label)
         try:
-            pace, source = estimate_pace(workspace, label, model, request, runs)
+            found = guards.forecast_job(workspace, request.spec(model))
         except InputError as error:
-            # One missing model must not hide the estimates of the others.
+            # One missing model must not hide the times of the others.
             problem = mistakes.format_message(error.problem)
             if label not in problem:
                 problem = f"{shown}: {problem}"
             st.markdown(plain(problem))
             continue
-        task = cache.limited_task_of(request.task_path, request.first_fold, step.limit)
-        found = estimate(task, step.finetune, step.tokenization, n, pace, source)
-        per_epoch = count_examples_per_epoch(task, step.finetune, step.tokenization)
-        noun = "example"
-        if per_epoch != sum(map(len, list_trained_splits(task, step.finetune))):
-            noun = "chunk"  # the guards say of how many sentences
-        total += begin + found.seconds
-        speed = fraction(pace) if pace < 1 else count(round(pace))
-        st.markdown(
-            f"{plain(shown)}: about {format_estimate_bold(begin + found.seconds)}"
-            f" :small[:gray[{count_noun(found.examples, noun)}"
-            f" ({count(per_epoch)}"
-            f" × {count_noun(step.finetune.epochs, 'epoch')} × {count_noun(n, 'training')}) at"
-            f" {speed} per second on an idle machine, {source};"
-            f" {duration(begin)} to start up]]"
-        )
+        if found is not None:
+            total += found.seconds
+            st.markdown(f"{plain(shown)}: about {guards.describe_forecast(found)}")
     if len(request.models) > 1:
-        st.markdown(
-            f"About {format_estimate_bold(total)} in total: the jobs run one after another."
-        )
-
-
-def estimate_pace(
-    workspace: Workspace,
-    label: str,
-    model: str,
-    request: FinetuneRequest,
-    runs: Sequence[RunSet],
-) -> tuple[float, str]:
-    """Return examples per second on an idle machine and their source: the speed of the latest runs
-    of this model on this task, else of the latest run on a task of this kind, else estimated from
-    the size of the model.
-
-    Only runs that trained the same layers in jobs of this workspace are compared.
-    """
-    config = cache.model_of(model).config
-    modeled = estimate_finetuning_speed(request.task, request.step.finetune, config)
-    # A run has its model as it was given: by label, path or folder.
-    given = (label, model, Path(model).name)
-    same_kind = [
-        one
-        for one in runs
-        if one.model in given
-        and one.kind == request.task.kind
-        and has_same_trained_layers(one, request)
-        and one.training_seconds >= MIN_SECONDS  # short trainings do not show the speed
-        and find_slowdown(workspace, one.artifact) is not None
-    ]
-    same_task = [one for one in same_kind if one.task == request.task.name]
-    # Of the other tasks only one is read.
-    for comparable in (same_task, same_kind[:1]):
-        ratios = compute_speed_ratios(workspace, comparable, request.task, config)
-        found = measure_speed(workspace, ratios)
-        if found:
-            return modeled * found.ratio, found.describe("job")
-    return modeled, "estimated for two cores from its layers and hidden size"
-
-
-def compute_speed_ratios(
-    workspace: Workspace, runs: Sequence[RunSet], task: Task, config: Mapping[str, Any]
-) -> Iterator[tuple[Artifact | None, float]]:
-    """Yield the results of jobs, each with its measured speed divided by its modeled speed; those
-    whose task or settings cannot be read are left out.
-
-    task: the one of the form, which need not be read again. config: of the model.
-    """
-    for one in runs:
-        # A task that was given as files has no folder, and files may have been removed.
-        with suppress(InputError, KeyError, OSError):
-            trained_on = task
-            if one.task != task.name:
-                folder = workspace.root / one.inputs["task"].paths[0]
-                trained_on = cache.task_of(folder, int(one.record.get("fold") or 0))
-            settings = read_saved_settings(FinetuneSettings, one.record["settings"], one.name)
-            modeled = estimate_finetuning_speed(trained_on, settings, config)
-            yield one.artifact, one.examples_per_second / modeled
-
-
-def has_same_trained_layers(one: RunSet, request: FinetuneRequest) -> bool:
-    """Return whether runs trained the same layers and embeddings as the request."""
-    usual, wanted = FinetuneSettings(), request.step.finetune
-    settings = one.record["settings"]
-    return all(
-        settings.get(name, getattr(usual, name)) == getattr(wanted, name)
-        for name in ("freeze", "trained")
-    )
+        st.markdown(f"About **{duration(total)}** in total: the jobs run one after another.")
 
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
@@ -421,7 +321,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
         )
     # 2. What is known before they start; the button, and the jobs that run before these.
     specs = [request.spec(model) for model in request.models.values()]
-    is_long = guards.draw_guards(workspace, *specs, has_estimate=True)
+    is_long = guards.draw_guards(workspace, *specs)
     is_quiet = is_long or panel.draw_if_made(workspace, *specs)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(

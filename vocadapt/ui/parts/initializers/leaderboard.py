@@ -9,10 +9,8 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.analysis.leaderboard.leaderboard import (
     LeaderboardSettings,
-    estimate_leaderboard_seconds,
 )
 from vocadapt.lab.inputs.corpora import list_texts
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.initializers import InitializerComparison, InitializersStep
 from vocadapt.lab.steps.step import Spec
@@ -35,7 +33,7 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, draw_own_settings
 from vocadapt.ui.state import cache
 from vocadapt.ui.text.markup import format_sentence, plain
-from vocadapt.ui.text.number_formats import count, format_estimate, fraction
+from vocadapt.ui.text.number_formats import count, fraction
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 NO_TEXT = "none"
@@ -100,7 +98,7 @@ def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
 
 
 def _start_form(workspace: Workspace, transfer: Transfer) -> None:
-    """Draw the settings of a comparison, its estimated duration, and the start button."""
+    """Draw the settings of a comparison, and the start button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 1. What is held out.
         hidden = _draw("held_out", "hidden", step=100)
@@ -133,25 +131,17 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
             " sentences come from the text of the word vectors, and there is no masked loss.",
         ),
     )
-    # 3. The estimated time; the masked loss is not part of it.
+    # 3. The button, with the time, of which the masked loss is not part.
     inputs = dict(transfer.inputs)
     if text in corpora:
         inputs["held_out"] = corpora[text]
-    reads_text = bool({"held_out", "vectors"} & inputs.keys())
-    work = estimate_leaderboard_seconds(transfer.materials, settings, reads_text)
-    time = format_estimate(estimate_job_seconds(workspace, "initializers", work))
-    about = f"{count(len(settings.methods_to_compare))} initializers take about {time}"
-    if text in corpora:
-        about += "; the masked loss reads the text once for each of them"
-    st.markdown(f"{about}.")
+        draw_note("The masked loss reads the text once for each initializer.")
     paths = {role: (path,) for role, path in inputs.items()}
     spec = Spec(InitializersStep(settings), paths)
     wish = Path(inputs.get("vectors") or inputs["target"]).stem
     name = panel.draw_start(workspace, spec, wish, "Compare initializers", "compare")
     if name:
-        if text in corpora:  # the masked loss is not part of the model of costs
-            work = 0.0
-        panel.start(workspace, spec, name, work=work)
+        panel.start(workspace, spec, name)
 
 
 def _draw_standings(compared: InitializerComparison) -> None:

@@ -15,14 +15,15 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_word2vec_seconds
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, measure_word2vec
+from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.ui.components import mistakes, pickers, word_links, word_query
 from vocadapt.ui.components.blocks import draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.state import address, cache, count_cache
 from vocadapt.ui.text.markup import Card, draw_neighbor_cards, escape_invisible, plain
-from vocadapt.ui.text.number_formats import count, format_estimate
+from vocadapt.ui.text.number_formats import count, format_forecast
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
@@ -193,8 +194,8 @@ def _choose_training_text(
         settings = Word2VecSettings(dim=base.dim, workers=1)
         about = "a few minutes"
         if counts:
-            seconds = estimate_word2vec_seconds(counts, settings)
-            about = f"about {format_estimate(seconds)}"
+            forecast = forecast_at_default_rate(measure_word2vec(counts, settings))
+            about = f"about {format_forecast(forecast)}"
         st.markdown(f"Token vectors are trained on the text first; this takes {about}.")
         if not st.button(
             "Train token vectors",

@@ -1,11 +1,9 @@
 """The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from vocadapt.lab.inputs.corpora import list_texts
-from vocadapt.lab.reports.pretraining import PretrainedModel, list_pretrained_models
+from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_heading
@@ -34,7 +32,7 @@ def draw(workspace: Workspace) -> None:
     if selected:
         result.draw_details(selected)
 
-    # 2. The form of a new one, with its cost.
+    # 2. The form of a new one.
     draw_heading("Pretrain a model" if not pretrained else "Pretrain another")
     if not corpora:
         pickers.draw_empty_state(
@@ -47,16 +45,13 @@ def draw(workspace: Workspace) -> None:
             "Import a text",
         )
         return
-    _draw_form(workspace, corpora, pretrained)
+    _draw_form(workspace, corpora)
 
 
 @st.fragment
-def _draw_form(
-    workspace: Workspace, corpora: list[Artifact], pretrained: Sequence[PretrainedModel]
-) -> None:
-    """Draw the form of a new pretraining, with its cost; a setting reruns only this fragment."""
+def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
+    """Draw the form of a new pretraining; a setting reruns only this fragment."""
     with mistakes.show_errors():
         request = view.draw_form(workspace, corpora)
         if request:
-            view.draw_cost(workspace, request, pretrained)
             view.draw_start_button(workspace, request)

@@ -1,17 +1,11 @@
-"""Form of the page Pretraining: model, text, stage, budget, cost estimate, and start."""
+"""Form of the page Pretraining: model, text, stage, budget, and start."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.errors import InputError
-from vocadapt.lab.jobs.estimates import MIN_SECONDS, estimate_job_seconds, measure_speed
-from vocadapt.lab.jobs.load import estimate_slowdown
-from vocadapt.lab.reports.pretraining import PretrainedModel, has_mlm_head, list_stages
+from vocadapt.lab.reports.pretraining import has_mlm_head, list_stages
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.step import Spec
@@ -20,12 +14,6 @@ from vocadapt.models import config_sizes
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.model_folder import name_of
-from vocadapt.training.estimates import (
-    BYTES_PER_WORDPIECE,
-    estimate_pretraining_cost,
-    estimate_pretraining_speed,
-)
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.training.trained_parameters import ALL
@@ -34,16 +22,10 @@ from vocadapt.ui.components.blocks import draw_command, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.state import cache, count_cache
+from vocadapt.ui.state import cache
 from vocadapt.ui.state.names import find_model_stem, label_of
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import (
-    count,
-    count_noun,
-    duration,
-    format_estimate_bold,
-    percent,
-)
+from vocadapt.ui.text.number_formats import count, percent
 
 BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
     "epochs": (0, {"least": 0.01, "step": 0.5}),
@@ -234,86 +216,6 @@ def choose_budget(name: str, usual: MaskedSettings, form: str) -> dict[str, Any]
     return {name: value}
 
 
-def draw_cost(
-    workspace: Workspace,
-    request: PretrainingRequest,
-    made: Sequence[PretrainedModel],
-    what: str = "About",
-) -> None:
-    """Draw the estimated number of wordpieces and duration, and the basis of the estimate."""
-    training = request.pretraining.training
-    wordpieces, known = estimate_wordpieces(request, workspace)
-    per_second, pace = estimate_pace(workspace, request, made)
-    basis = f"at {count(round(per_second))} per second on an idle machine, {pace}"
-    slowdown = estimate_slowdown()
-    if training.budget == "hours" and slowdown > 1:
-        # The time is fixed: a busy machine trains on fewer wordpieces in it.
-        per_second /= slowdown
-        basis += f", {slowdown:g} × fewer now because this machine is busy"
-    found = estimate_pretraining_cost(wordpieces, training, per_second, pace)
-    seconds = estimate_job_seconds(workspace, "continue-pretraining", found.seconds)
-    time = format_estimate_bold(seconds)
-    if training.budget == "hours":
-        time = f"**{duration(seconds)}**"
-    st.markdown(
-        f"{what} {time} · {count(found.tokens)} wordpieces in"
-        f" {count_noun(found.steps, 'step')}, {found.epochs:.2f} epochs :small[:gray[{basis};"
-        f" the text has {known} wordpieces]]"
-    )
-
-
-def estimate_wordpieces(request: PretrainingRequest, workspace: Workspace) -> tuple[int, str]:
-    """Return the number of wordpieces of the text, exact if its words were counted, else estimated
-    from its size; and a description of the number.
-    """
-    counted = count_cache.figures_of(request.corpus, request.model, request.label, workspace.root)
-    if counted:
-        return counted.pieces, count(counted.pieces)
-    estimated = int(request.corpus.manifest.numbers.get("bytes", 0)) // BYTES_PER_WORDPIECE
-    return (
-        estimated,
-        f"about {count(estimated)}, estimated by its size: its words were not counted",
-    )
-
-
-def estimate_pace(
-    workspace: Workspace, request: PretrainingRequest, made: Sequence[PretrainedModel]
-) -> tuple[float, str]:
-    """Return wordpieces per second on an idle machine and their source: the speed of the latest
-    pretrainings of this model in this stage by jobs of this workspace, else estimated from the size
-    of the model.
-    """
-    config = cache.model_of(request.model).config
-    pretraining = request.pretraining
-    modeled = estimate_pretraining_speed(config, pretraining.cost_stage, pretraining.training)
-    found = measure_speed(workspace, compute_speed_ratios(request, made, config))
-    if found:
-        return modeled * found.ratio, found.describe("pretraining")
-    return modeled, "estimated for two cores from its layers and hidden size"
-
-
-def compute_speed_ratios(
-    request: PretrainingRequest, made: Sequence[PretrainedModel], config: Mapping[str, Any]
-) -> Iterator[tuple[Artifact, float]]:
-    """Yield the pretrainings of this model in this stage, each with its measured speed divided by
-    its modeled speed, 0 if unknown.
-    """
-    pretraining = request.pretraining
-    for one in made:
-        numbers = one.numbers
-        trained = (numbers["stage"], numbers.get("trained", ALL))
-        same_stage = trained == (pretraining.stage, pretraining.trained)
-        same_model = one.model in (request.label, name_of(Path(request.model)))
-        # Short trainings do not show the speed, and the time of a single step includes the setup.
-        is_long = numbers.get("seconds", 0) >= MIN_SECONDS and numbers.get("steps", 0) > 1
-        if not (same_stage and same_model and is_long):
-            continue
-        with suppress(InputError):  # settings of another version
-            settings = one.pretraining
-            modeled = estimate_pretraining_speed(config, settings.cost_stage, settings.training)
-            yield one.artifact, float(numbers.get("tokens_per_second", 0)) / modeled
-
-
 def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
     """Draw the name, the start button, the queue, and the command."""
     wish, name_key = request.suggested_name, "pretrained_name"
@@ -324,7 +226,6 @@ def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None
         "Start",
         "start_pretraining",
         name_key,
-        has_estimate=True,
     )
     queued = panel.describe_queue(workspace)
     if queued:

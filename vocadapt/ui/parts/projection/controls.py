@@ -11,14 +11,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.import_layout import ImportLayoutStep
 from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.spaces.projection.layout_file import MatchedLayout, match_layout, read_layout
 from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings, check_installed
-from vocadapt.spaces.projection.projection import estimate_projection_seconds
 from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
@@ -34,7 +32,7 @@ from vocadapt.ui.parts.projection.sources import UNSAVED_PCA, NamedSpace
 from vocadapt.ui.state import address
 from vocadapt.ui.state.address import Choice
 from vocadapt.ui.text.markup import format_sentence, plain
-from vocadapt.ui.text.number_formats import count, format_estimate_bold
+from vocadapt.ui.text.number_formats import count
 
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 DEFAULT_SETTINGS = ProjectionSettings()
@@ -318,19 +316,9 @@ def draw_form(
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     check_installed(method)
     settings = _choose_parameters(method, tokens, selected.projection)
-    # 2. The estimated time; spaces are projected one after the other.
-    width = spaces[0].opened.space.dim
-    seconds = estimate_job_seconds(
-        workspace, "projection", len(spaces) * estimate_projection_seconds(tokens, width, settings)
-    )
-    about = f"**{count(tokens)}** tokens"
-    if len(spaces) > 1:
-        about += f", {count(len(spaces))} spaces"
-    about += f" · about {format_estimate_bold(seconds)}."
     if method == "umap":
-        about += " The first UMAP on a machine takes about 15 s longer, for compilation."
-    st.markdown(about)
-    # 3. The name and the button. The popover closes on the rerun after the start.
+        draw_note("The first UMAP on a machine takes about 15 s longer, for compilation.")
+    # 2. The name and the button. The popover closes on the rerun after the start.
     suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
     inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
     spec = Spec(ProjectionStep(selected.choice, settings), inputs)

@@ -37,9 +37,8 @@ from vocadapt.ui.parts.published.figures import draw_chosen_gap
 from vocadapt.ui.parts.published.ours import draw_compared
 from vocadapt.ui.state import paths
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, format_estimate_bold
+from vocadapt.ui.text.number_formats import count, format_forecast
 
-HOUR = 3600.0
 STAND_IN = "another model"  # what the chosen model is, unless the user says otherwise
 
 
@@ -179,10 +178,10 @@ def _draw_trainings(
     if find_running_job(workspace, STUDY):
         draw_note("Trainings of published tables are running.")
         draw_link("studies", "Watch them", studies_study=STUDY)
-    elif plan.trainings and not plan.refusal:
+    elif plan.forecast is not None and plan.trainings and not plan.refusal:
         st.markdown(
             f"**{count(plan.trainings)}** trainings left · about"
-            f" {format_estimate_bold(plan.hours * HOUR)}"
+            f" **{format_forecast(plan.forecast)}**"
         )
         if st.button("Start", key="published_start", type="primary", icon=":material/play_arrow:"):
             study = plan_honest_trainings(table, materials, SCALES[scale], root).study

@@ -10,7 +10,6 @@ import streamlit as st
 
 from vocadapt.lab.experiments.search.estimates import (
     QUICK_SECONDS,
-    SearchEstimate,
     estimate_search,
     find_quick_search,
 )
@@ -26,6 +25,7 @@ from vocadapt.lab.experiments.search.space import (
 from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
 from vocadapt.lab.experiments.search.tables import format_value
 from vocadapt.lab.experiments.search.trials import TrialMaker, prepare_trials
+from vocadapt.lab.experiments.studies.estimates import GridEstimate
 from vocadapt.lab.experiments.studies.places import count_workers
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.finetune import FinetuneStep
@@ -46,7 +46,7 @@ from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.finetune.view import parse_seeds
 from vocadapt.ui.state import paths
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, format_estimate_bold
+from vocadapt.ui.text.number_formats import count, format_forecast
 
 SETTINGS, SEEDS = "Settings", "Seeds"
 THESIS, OWN = "Fast 2023, table 5.1", "Your own"
@@ -139,8 +139,10 @@ def draw_form(workspace: Workspace) -> None:
     request = draw_fields(workspace, what == SETTINGS)
     maker = _prepare(workspace, request)
     cost = draw_estimate(workspace, request, maker)
-    guards.draw_guards(workspace, request.spec_of_guards, has_estimate=True)
-    kind: panel.ButtonKind = "secondary" if cost.seconds > LONG else "primary"
+    guards.draw_guards(workspace, request.spec_of_guards)
+    kind: panel.ButtonKind = "primary"
+    if cost.forecast.total_idle_seconds > LONG:
+        kind = "secondary"
     if st.button("Start", key="search_start", type=kind, icon=":material/play_arrow:"):
         paths.check_inputs(request.spec)
         spec = save_search(request.spec, request.name, workspace, request.text)
@@ -291,15 +293,14 @@ def _draw_common(
     return training, StudyStep(workers=workers)
 
 
-def draw_estimate(
-    workspace: Workspace, request: SearchRequest, maker: TrialMaker
-) -> SearchEstimate:
+def draw_estimate(workspace: Workspace, request: SearchRequest, maker: TrialMaker) -> GridEstimate:
     """Draw the number of runs, the time on the workers, and the energy; return the estimate."""
     workers = count_workers(request.spec.settings.place.workers, maker.study)
     described = ""
     if request.space is not None:
         described = str(request.space.to_dict())
-    cost = _estimate(request.spec.to_json(), described, workers, request, maker)
+    root = str(workspace.root)
+    cost = _estimate(request.spec.to_json(), described, workers, root, request, maker)
     runs = f"**{count(cost.cells)}** run{'s' * (cost.cells != 1)}"
     if request.space is not None:
         runs += (
@@ -307,7 +308,7 @@ def draw_estimate(
             f" {count(len(request.seeds))} seed{'s' * (len(request.seeds) != 1)})"
         )
     on = f"{count(workers)} worker{'s' * (workers > 1)}"
-    st.markdown(f"{runs} · at most about {format_estimate_bold(cost.seconds)} on {on}")
+    st.markdown(f"{runs} · at most about **{format_forecast(cost.forecast)}** on {on}")
     rates = read_workspace_rates(workspace.root)
     energy = estimate_footprint(cost.seconds_alone, maker.study.threads, rates)
     tried = ""
@@ -315,7 +316,7 @@ def draw_estimate(
         tried = f" The space has {count(request.space.combinations)} combinations of settings."
     draw_note(
         f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
-        f" ({plain(format_basis(energy))}). The time is estimated from a model of the cost.{tried}"
+        f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}.{tried}"
     )
     return cost
 
@@ -345,9 +346,14 @@ def _suggest_cached(
 
 @st.cache_data(max_entries=32, show_spinner="Estimating the time …")
 def _estimate(
-    spec: str, space: str, workers: int, _request: SearchRequest, _maker: TrialMaker
-) -> SearchEstimate:
-    return estimate_search(_maker, _request.space, _request.trials, workers)
+    spec: str,
+    space: str,
+    workers: int,
+    root: str,
+    _request: SearchRequest,
+    _maker: TrialMaker,
+) -> GridEstimate:
+    return estimate_search(_maker, _request.space, _request.trials, workers, Path(root))
 
 
 def _prepare(workspace: Workspace, request: SearchRequest) -> TrialMaker:

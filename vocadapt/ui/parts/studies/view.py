@@ -35,7 +35,7 @@ from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.studies.opened import OpenedStudy
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, format_estimate_bold, megabytes
+from vocadapt.ui.text.number_formats import count, format_forecast, megabytes
 
 MAX_FAILURES = 20  # that are listed
 MAX_COMPUTED = 100  # finished cells whose table is computed without a click
@@ -82,16 +82,16 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     except InputError as error:  # a cell cannot be read; the others can run
         draw_note(f"The time cannot be estimated: {plain(mistakes.format_message(error.problem))}")
     else:
-        is_long = cost.seconds > LONG
+        is_long = cost.forecast.total_idle_seconds > LONG
         draw_estimate(cost, used, grid.study.threads)
         energy = estimate_energy(cost, grid, found.root)
         draw_note(
             f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
-            f" ({plain(format_basis(energy))}). The time is estimated from {plain(cost.basis)}."
+            f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}."
         )
     # 2. What is known before it starts, and the button.
     spec = Spec(settings, {"file": (str(found.file),)})
-    guards.draw_guards(workspace, spec, has_estimate=True)
+    guards.draw_guards(workspace, spec)
     pressed = st.button(
         "Start" if found.n_left == len(found.states) else "Continue",
         key="studies_start",
@@ -118,7 +118,7 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
         written = f"about **{megabytes(cost.bytes)}** of models and the predictions are written"
     st.markdown(
         f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
-        f" {format_estimate_bold(cost.seconds)} on {on} · {written}"
+        f" **{format_forecast(cost.forecast)}** on {on} · {written}"
     )
 
 

@@ -7,19 +7,16 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import build_counts_path, load_or_count_words, read_corpus
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_job_seconds, measure_slowness
-from vocadapt.lab.jobs.load import estimate_slowdown
-from vocadapt.lab.steps.corpus import estimate_counting_seconds
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.word_counts import STEP, WordCountsStep
 from vocadapt.lab.workspace.drafts import WRITE_REMEDY
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.ui.components import pickers
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.state import cache
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import format_estimate_bold
+from vocadapt.ui.text.number_formats import format_forecast
 
 PAGE_SECONDS = 2.0  # a text that takes longer is counted by a job
 
@@ -44,15 +41,12 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
         if panel.draw_if_running(workspace, spec):
             return
         # 2. The button, and how long it takes.
-        work = estimate_counting_seconds(text)
-        seconds = work * measure_slowness(workspace, STEP.name)
-        is_short = seconds * estimate_slowdown() <= PAGE_SECONDS
-        place = "on this page"
-        if not is_short:
-            place, seconds = "as a job", estimate_job_seconds(workspace, STEP.name, work)
-        st.markdown(
-            f"Counting them {place} takes about {format_estimate_bold(seconds)}; the counts are saved."
-        )
+        forecast = guards.forecast_job(workspace, spec)
+        assert forecast is not None
+        is_short = forecast.seconds_without_start_up <= PAGE_SECONDS
+        place = "on this page" if is_short else "as a job"
+        time = format_forecast(forecast, with_start_up=not is_short)
+        st.markdown(f"Counting them {place} takes about **{time}**; the counts are saved.")
         if not st.button("Count words", type="primary", icon=":material/calculate:", key="count"):
             return
         # 3. Count them.
@@ -62,7 +56,7 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
             promised = queue.list_promised_names(workspace, STEP.makes)
             wish = f"{corpus.name}-{Path(model).name}"
             name = workspace.find_free_name(STEP.makes, wish, promised)
-            panel.start(workspace, spec, name, work=work)
+            panel.start(workspace, spec, name)
 
 
 def _count_on_page(workspace: Workspace, text: Corpus, model: str) -> None:

@@ -1,10 +1,11 @@
-"""Form for contextual vectors: model, text, layer, cost estimate, and start."""
+"""Form for contextual vectors: model, text, layer, and start."""
+
+from contextlib import suppress
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import list_texts
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -14,19 +15,14 @@ from vocadapt.models.contextual.occurrences import (
     VectorTargets,
     find_targets,
 )
-from vocadapt.models.contextual.word_vectors import (
-    check_layer,
-    count_layers,
-    count_max_tokens,
-    estimate_contextual_seconds,
-)
+from vocadapt.models.contextual.word_vectors import check_layer, count_layers
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import get_settings
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.state import cache, count_cache
-from vocadapt.ui.text.number_formats import count, format_estimate_bold
+from vocadapt.ui.text.number_formats import count
 from vocadapt.vocabulary.lens import Counts
 
 
@@ -65,7 +61,7 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
     with right:
         words = count_cache.words_of(corpus, model.splitter, workspace.root)
         counts = words.counts if words else None
-        st.markdown(_describe_vectors(workspace, corpus, model, settings, counts))
+        st.markdown(_describe_vectors(corpus, model, settings, counts))
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         inputs = {"text": (str(corpus.folder),), "model": (name,)}
         spec = Spec(ContextualStep(contextual=settings), inputs)
@@ -100,35 +96,25 @@ def _draw_settings(model: LanguageModel) -> ContextualSettings:
 
 
 def _describe_vectors(
-    workspace: Workspace,
-    corpus: Artifact,
-    model: LanguageModel,
-    settings: ContextualSettings,
-    counts: Counts | None,
+    corpus: Artifact, model: LanguageModel, settings: ContextualSettings, counts: Counts | None
 ) -> str:
-    """Describe the vectors to compute and the maximum duration, if the text has word counts."""
+    """Describe the vectors to compute, if the text has word counts."""
     if counts is None:
-        return "This text has no word counts for this model yet: no time estimate."
-    targets, tokens = _find_targets(corpus, model, settings, counts)
+        return "This text has no word counts for this model yet."
+    targets = _find_targets(corpus, model, settings, counts)
     if targets is None:
         return "No word of this text would get a vector: lower *Min count*."
-    seconds = estimate_job_seconds(
-        workspace, "contextual", estimate_contextual_seconds(tokens, model, settings)
-    )
     return (
         f"**{count(len(targets.names))}** {settings.unit} ·"
-        f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences · at most"
-        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {count_layers(model)} layers"
-        f" · at most about {format_estimate_bold(seconds)}"
+        f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences ·"
+        f" {max(settings.layer, 1)} of {count_layers(model)} layers"
     )
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking up the words …", hash_funcs=cache.STAMPS)
 def _find_targets(
     corpus: Artifact, model: LanguageModel, settings: ContextualSettings, _counts: Counts
-) -> tuple[VectorTargets | None, int]:
-    try:
-        targets = find_targets(_counts, model.vocabulary, settings, splitter=model.splitter)
-    except InputError:
-        return None, 0
-    return targets, count_max_tokens(_counts, targets, model, settings)
+) -> VectorTargets | None:
+    with suppress(InputError):
+        return find_targets(_counts, model.vocabulary, settings, splitter=model.splitter)
+    return None

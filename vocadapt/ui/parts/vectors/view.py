@@ -12,7 +12,6 @@ import streamlit as st
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_job_seconds
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.step import Spec
@@ -25,7 +24,6 @@ from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
     choose_training,
     estimate_memory,
-    estimate_word2vec_seconds,
 )
 from vocadapt.system.files import expand_path
 from vocadapt.text.words import WordCounts
@@ -52,7 +50,6 @@ from vocadapt.ui.text.number_formats import (
     count,
     count_noun,
     duration,
-    format_estimate_bold,
     fraction,
     megabytes,
     percent,
@@ -257,7 +254,7 @@ def has_new_text(found: list[Artifact], corpora: list[Artifact], workspace: Work
 
 
 def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
-    """Draw the form that trains word vectors on a corpus, with the estimated size and duration."""
+    """Draw the form that trains word vectors on a corpus, with their estimated size."""
     form, plan = st.columns([1.4, 1], gap="large")
     with form:
         corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
@@ -292,7 +289,7 @@ def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
 def describe_training(
     workspace: Workspace, model: str, corpus: Artifact, settings: Word2VecSettings
 ) -> str:
-    """Describe the vocabulary and duration of a training, if the text has word counts."""
+    """Describe the vocabulary and size of a training, if the text has word counts."""
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
             return (
@@ -306,7 +303,7 @@ def describe_training(
     counts = count_cache.counts_of(corpus, model, workspace.root)
     if not counts:
         return "This text has no word counts for this model yet."
-    cost = describe_cost(workspace, counts, replace(settings, dim=width))
+    cost = describe_cost(counts, replace(settings, dim=width))
     return f"{cost}. {FOLLOWING_JOB}"
 
 
@@ -334,11 +331,8 @@ def choose_settings() -> Word2VecSettings:
     )
 
 
-def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
-    """Describe the vocabulary, duration and size of a training in a sentence."""
-    seconds = estimate_job_seconds(
-        workspace, "vectors", estimate_word2vec_seconds(counts, settings)
-    )
+def describe_cost(counts: WordCounts, settings: Word2VecSettings) -> str:
+    """Describe the vocabulary and size of a training in a sentence."""
     choice, memory = choose_training(counts, settings), estimate_memory(counts, settings)
     frequent = f"**{count(memory.of)}** of {count(counts.distinct)} distinct words occur at least"
     limit = ""
@@ -353,7 +347,7 @@ def describe_cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSe
         trainer += f" ({choice.reason})"
     return (
         f"{frequent} {settings.min_count} times{limit} · {count(counts.words)} running words ·"
-        f" dimension {settings.dim} · {trainer} · about {format_estimate_bold(seconds)} · at most"
+        f" dimension {settings.dim} · {trainer} · at most"
         f" {megabytes(memory.bytes)} of memory"
     )
 
