@@ -51,6 +51,11 @@ class Column:
         """Whether it holds texts, which are aligned to the left."""
         return self.format in TEXTS
 
+    @property
+    def is_number(self) -> bool:
+        """Whether each cell is a single number."""
+        return not self.beside and self.format not in (*TEXTS, "figure")
+
     def write(self, row: Any) -> str:
         """Return the cell of a row for readers: .834 ± .012; the first value alone without a second."""
         write_value = FORMATS[self.format]

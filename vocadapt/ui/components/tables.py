@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import streamlit as st
 
+from vocadapt.report.formats import FORMATS
 from vocadapt.report.table import Column, Table, read_value
 from vocadapt.text.display import escape_invisible
 from vocadapt.ui.components.glossary import explain
@@ -20,8 +21,10 @@ MAX_STYLED = 10_000  # cells: formatting more would be slow
 Formatter = Callable[[Any], str]
 
 
-def draw_table(data: Any, **options: Any) -> Any:
+def draw_table(data: Any, formatters: Mapping[str, Formatter] | None = None, **options: Any) -> Any:
     """Draw a table without an index column; options and result are those of `st.dataframe`.
+
+    formatters: column → how its numbers are written, of those that this is not left to.
 
     Numbers are formatted here and sorted as numbers. In a large table whole numbers are grouped as
     in the language of the browser. The help of a column defines the glossary terms in its name.
@@ -33,7 +36,7 @@ def draw_table(data: Any, **options: Any) -> Any:
         data = pd.DataFrame(data)
     if isinstance(data, pd.DataFrame):
         names = list(map(str, data.columns))
-        data, config = _format_numbers(data, config)
+        data, config = _format_numbers(data, config, formatters or {})
         config = _explain_columns(names, config)
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
@@ -44,21 +47,33 @@ def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
     """
     own = options.pop("column_config", {})
     shown = table.shown
-    columns: dict[str, list[object]] = {column.label: [] for column in shown}
-    for row in table.rows:
-        for column in shown:
-            cell = read_value(row, column.name)
-            is_plain = column.format == "number" and not isinstance(cell, float | str)
-            if column.label not in own and (column.beside or not is_plain):
-                cell = escape_invisible(column.write(row))
-                if not column.is_text:
-                    cell = group_digits(cell)
-            columns[column.label].append(cell)
+    # Numbers stay numbers, by which the browser sorts; in a large table they are written as text.
+    is_large = len(table.rows) * len(shown) > MAX_STYLED
+    columns: dict[str, list[object]] = {}
+    formatters: dict[str, Formatter] = {}
+    for column in shown:
+        if column.label in own or (column.is_number and not is_large):
+            columns[column.label] = [read_value(row, column.name) for row in table.rows]
+        else:
+            cells = map(escape_invisible, map(column.write, table.rows))
+            columns[column.label] = [*(cells if column.is_text else map(group_digits, cells))]
+        if column.is_number and column.label not in own:
+            formatters[column.label] = _build_formatter(column)
     config = {
         column.label: st.column_config.Column(help=column.help or None, alignment=_align(column))
         for column in shown
     }
-    return draw_table(columns, key=key, column_config=config | own, **options)
+    return draw_table(columns, formatters, key=key, column_config=config | own, **options)
+
+
+def _build_formatter(column: Column) -> Formatter:
+    """Return how the numbers of a column are written; a missing one is not a number here."""
+    write_value = FORMATS[column.format]
+
+    def write(value: Any) -> str:
+        return group_digits(write_value(None if value != value else value))
+
+    return write
 
 
 def _align(column: Column) -> Literal["left", "right"]:
@@ -95,7 +110,9 @@ def draw_row_picker(
     return find_selected()
 
 
-def _format_numbers(frame: "pd.DataFrame", config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _format_numbers(
+    frame: "pd.DataFrame", config: Mapping[str, Any], formatters: Mapping[str, Formatter]
+) -> tuple[Any, dict[str, Any]]:
     """Return a table with formatted numbers, and the configuration of its columns without the
     formats that this replaces.
     """
@@ -103,7 +120,7 @@ def _format_numbers(frame: "pd.DataFrame", config: Mapping[str, Any]) -> tuple[A
     found: dict[Any, Any] = {
         name: formatter
         for name in frame.columns
-        if (formatter := _choose_formatter(frame[name], formats[name]))
+        if (formatter := _choose_formatter(frame[name], formats[name], formatters.get(name)))
     }
     if frame.size <= MAX_STYLED and frame.columns.is_unique and frame.index.is_unique:
         changed = {name: _set_format(config.get(name), None) for name in found}
@@ -124,10 +141,14 @@ def _explain_columns(names: Sequence[str], config: Mapping[str, Any]) -> dict[st
     return found
 
 
-def _choose_formatter(column: Any, declared: str | None) -> Formatter | None:
+def _choose_formatter(
+    column: Any, declared: str | None, given: Formatter | None = None
+) -> Formatter | None:
     """Return the formatter of a column of numbers; None for other columns and formats."""
     if column.dtype.kind not in "iuf":  # whole numbers and floating-point numbers
         return None
+    if given is not None:
+        return given
     if declared == FRACTION:
         return fraction
     if declared not in (None, WHOLE):
