@@ -22,7 +22,7 @@ from gensim.models import Word2Vec
 
 from vocadapt.spaces.word2vec.trainer import (
     Word2VecSettings,
-    estimate_word2vec_seconds,
+    measure_word2vec,
     train_word2vec,
 )
 from vocadapt.text.corpus import open_corpus
@@ -102,7 +102,7 @@ def main(megabytes=12.0, dim=384, rounds=2):
         print(f"  {name:24}{wall:7.1f} s {cpu:7.1f} CPU s")
     speed, guess = (
         counts.words * settings.epochs / trained[0] / 1e3,
-        estimate_word2vec_seconds(counts, settings),
+        measure_word2vec(counts, settings).seconds,
     )
     print(
         f"  {speed:.0f} k words/s; estimated time {guess:.1f} s; load of the machine"

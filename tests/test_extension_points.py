@@ -255,7 +255,7 @@ def check_initializer(model: Path, vectors: Path, workspace: Path) -> None:
     board = workspace / "initializers" / "board"
     compared = ("--methods", "constant", "--held-out", 5, *chosen[2:])
     answer = json.loads(run_command("initializers", *given, *compared, "--json", "--out", board))
-    assert "constant" in {row["initializer"] for row in answer["rows"]}
+    assert "constant" in {row["initializer"] for row in answer["board"]["rows"]}
     manifest = json.loads((board / "manifest.json").read_text())
     assert "--constant-value 0.25" in manifest["command"]
     inputs = {"model": (str(model),), "vectors": (str(vectors),)}

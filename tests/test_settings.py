@@ -19,7 +19,7 @@ from vocadapt.cli.run import COMMANDS, load_command
 from vocadapt.cli.workspace_options import read_output_path
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments import STEPS
-from vocadapt.lab.steps.step import Spec, Step
+from vocadapt.lab.steps.step import PlannedStep, Spec, Step
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import MAX_SEED, check_settings, get_settings, setting, show_value
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
@@ -62,7 +62,7 @@ def settings_classes():
     named = {
         kind
         for kind in all_dataclasses().values()
-        if (kind.__name__.endswith(("Settings", "Step")) and kind is not Step)
+        if (kind.__name__.endswith(("Settings", "Step")) and kind not in (Step, PlannedStep))
         or kind.__name__ in ALSO
     }
     of_steps = {each for step in STEPS.values() for each in nested(step.settings)}

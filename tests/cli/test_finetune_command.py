@@ -164,14 +164,17 @@ def test_labeled_texts_work_too(files, ask, tmp_path):
 def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
     same = ask("compare", files / "one", files / "one")
     assert same["test"]["difference"] == 0 and same["test"]["p_randomisation"] == 1.0
-    assert all(each["fixed"] == each["broken"] == 0 for each in same["fates"])
+    assert all(
+        each["counts"]["fixed"] == each["counts"]["broken"] == 0 for each in same["outcomes"]
+    )
     there = ask(f"compare {files}/one {files}/two/seed-1 --tokenization base pooled")
     back = ask(f"compare {files}/two/seed-1 {files}/one --tokenization pooled base")
     assert there["test"]["difference"] == -back["test"]["difference"]
-    for one, other in zip(there["fates"], back["fates"], strict=True):
+    for one, other in zip(there["outcomes"], back["outcomes"], strict=True):
+        one, other = one["counts"], other["counts"]
         assert one["fixed"] == other["broken"] and one["both wrong"] == other["both wrong"]
     gold = sum(tag == "B-Disease" for sentence in sentences(8, 3) for tag in sentence.tags)
-    assert sum(value for name, value in there["fates"][0].items() if name != "unit") == gold
+    assert sum(there["outcomes"][0]["counts"].values()) == gold
     tokenizations = ask(
         f"compare {files}/two/seed-1 {files}/two/seed-1 --tokenization base adapted"
     )

@@ -17,7 +17,6 @@ from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,
     compare_spaces,
-    estimate_comparison,
     load_comparison,
 )
 from vocadapt.lab.steps.noise_baselines import SEED
@@ -69,7 +68,6 @@ def test_a_comparison_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, 
     assert (numbers["compared"], numbers["k"], numbers["counts_from"]) == (34, 5, vectors.name)
     spaces = Compared(open_space(tiny_bert), open_space(vectors))
     same(load_comparison(made.folder), compare_spaces(spaces, settings))
-    assert estimate_comparison(made) > 0
 
 
 def test_a_noise_baseline_is_trained_and_saved(vectors, tiny_bert, tmp_path):
@@ -80,7 +78,7 @@ def test_a_noise_baseline_is_trained_and_saved(vectors, tiny_bert, tmp_path):
     assert made.manifest.numbers["changed"] == kept.baseline.fraction_below
     same(kept, compare_spaces(Compared(open_space(vectors), open_space(tiny_bert)), settings))
     assert "--noise-baseline-seed" in made.manifest.command
-    assert estimate_comparison(made) == 0  # a training takes most of the time
+    assert "work" not in made.manifest.timing  # a training takes most of the time
 
 
 def test_the_command_line_of_the_artifact_makes_the_same_again(vectors, tiny_bert, tmp_path):

@@ -14,7 +14,7 @@ from vocadapt.lab.experiments.published.imports import import_values
 from vocadapt.lab.housekeeping.copies import copy_workspace, export_workspace, open_export
 from vocadapt.lab.workspace import limits
 from vocadapt.lab.workspace.lesson_progress import LessonProgress, save_progress
-from vocadapt.lab.workspace.manifest import ARTIFACTS, Manifest, record_input
+from vocadapt.lab.workspace.manifest import ARTIFACTS, FORMAT, Manifest, record_input
 from vocadapt.lab.workspace.notes import save_note
 from vocadapt.lab.workspace.records import list_outside_paths, read_named_paths
 from vocadapt.lab.workspace.slices import save_slice
@@ -27,7 +27,8 @@ SECRET = "/etc/passwd"
 def format_manifest(kind: str, *paths: str) -> str:
     roles = {"vectors", "model", "before", "after", "given"}
     inputs = {role: {"paths": list(paths) or ["models/m"], "stamp": "1"} for role in roles}
-    return json.dumps({"kind": kind, "name": "a", "settings": {}, "inputs": inputs})
+    values = {"kind": kind, "name": "a", "settings": {}, "inputs": inputs, "format": FORMAT}
+    return json.dumps(values)
 
 
 def format_task(path: str) -> str:

@@ -85,6 +85,7 @@ def test_a_step_names_a_command_that_exists():
 def test_what_a_step_makes_is_shown_on_a_part_that_exists():
     assert set(PLACES) <= set(STEPS)
     assert {place.part for place in PLACES.values()} <= set(PARTS)
+    assert {step for part in PARTS.values() for step in part.steps} <= set(STEPS)
 
 
 def test_vectors_are_trained_in_the_models_words_and_width(vectors):

@@ -632,7 +632,7 @@ def test_only_one_place_calls_the_library_on_text() -> None:
         if call in read_source(path)
     }
     # Scripts for other processes are text here.
-    in_other_processes = {"python_packages", "transformers_js"}
+    in_other_processes = {"transformers_js"}
     assert calling == {
         "text/tokenization.py",
         "text/splitter.py",

@@ -39,11 +39,10 @@ from vocadapt.lab.results.published_scores import OwnScore, match_scores, read_o
 from vocadapt.lab.results.runs import list_runs
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
-from vocadapt.published.comparison import Score, compare
+from vocadapt.published.comparison import Score, build_comparison_table, compare
 from vocadapt.published.reader import load_tables
 from vocadapt.report.formats import format_fraction
 from vocadapt.ui.parts.published.figures import collect_group_means
-from vocadapt.ui.parts.published.ours import format_difference, format_ours
 from vocadapt.ui.parts.studies.cells import find_query
 from vocadapt.ui.parts.studies.opened import open_study
 from vocadapt.ui.parts.studies.page import choose_update_seconds
@@ -369,9 +368,9 @@ def test_cells_without_training_are_computed_on_click(open_page, own):
     app.button(key="published_compute").click().run()
     assert not app.exception and not app.error, [one.value for one in app.text]
     shown = app.dataframe[0].value
-    domains = shown[shown["column"] == "Domain"]
-    assert len(shown) == 54 and set(domains["difference"]) == {"equal"}
-    assert set(domains["note"]) == {""}
+    domains = shown[shown["Column"] == "Domain"]
+    assert len(shown) == 54 and set(domains["Difference"]) == {"equal"}
+    assert set(domains["Note"]) == {""}
 
 
 def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
@@ -406,8 +405,8 @@ def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
     app.text_input(key="published_data").set_value(str(tmp_path / "data")).run()
     assert not app.exception and not app.error, [one.value for one in app.text]
     shown = app.dataframe[0].value
-    assert list(shown["ours"]) == ["50.00 ± 0.00", "0.00"]
-    assert all("not comparable: data version" in note for note in shown["note"])
+    assert list(shown["Ours"]) == ["50.00 ± 0.00", "0.00"]
+    assert all("not comparable: data version" in note for note in shown["Note"])
 
 
 def make_own(base_model: str, **more) -> OwnScore:
@@ -423,8 +422,8 @@ def test_own_scores_belong_to_cells_of_their_benchmark_and_model():
     assert [column for _, column in near] == ["PubMedBERT-abstract"]
     compared = compare(table.grid["GAD", "BERT"], matched["GAD", "BERT"][0].score)
     assert compared.why.startswith("not comparable: the split is not stated")
-    assert format_ours(compared, table.grid["GAD", "BERT"]) == "80.00 ± 1.00"
-    assert format_difference(compared) == ""
+    [row] = build_comparison_table([(table.grid["GAD", "BERT"], "r", compared)]).rows
+    assert (row["ours"], row["difference"]) == ("80.00 ± 1.00", "")
 
 
 def test_a_comparable_score_has_a_difference():
@@ -434,7 +433,8 @@ def test_a_comparable_score_has_a_difference():
     )
     ((place, own),) = match_scores(table, [score]).items()
     compared = compare(table.grid[place], own[0].score)
-    assert compared.is_comparable and format_difference(compared) == "+1.94"
+    [row] = build_comparison_table([(table.grid[place], "r", compared)]).rows
+    assert compared.is_comparable and row["difference"] == "+1.94"
 
 
 def test_runs_on_other_data_have_no_published_score(demo):

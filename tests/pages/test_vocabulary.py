@@ -55,7 +55,7 @@ def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch)
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.launch",
-        lambda workspace, spec, name, work: started.append((spec, name)),
+        lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(
         VOCABULARY,
@@ -91,7 +91,7 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
     started = []
     monkeypatch.setattr(
         "vocadapt.ui.jobs.panel.launch",
-        lambda workspace, spec, name, work: started.append((spec, name)),
+        lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(
         VOCABULARY,

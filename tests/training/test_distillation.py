@@ -344,8 +344,8 @@ def test_the_command_makes_them_and_a_leaderboard_judges_them(
     board = ["initializers", *given, "--held-out", "4", "--methods"]
     assert main([*board, "distilled", "syntactic"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {"distilled", "syntactic"} <= {row["initializer"] for row in found["rows"]}
-    assert "distilled" not in found["skipped"]
+    assert {"distilled", "syntactic"} <= {row["initializer"] for row in found["board"]["rows"]}
+    assert "distilled" not in found["board"]["skipped"]
     assert main([*board, "syntactic"]) == 2  # nothing asks for the text
     assert "The text is for training vectors" in capsys.readouterr().err
     bare = ["adapt", "--preset", "transfer-syntactic", "--initializer", "distilled", *given[:4]]

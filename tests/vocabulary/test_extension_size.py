@@ -36,8 +36,8 @@ def test_sizes_by_hand(plan):
     assert [at.seldom for at in found.sizes] == [0, 0, 1, 2] and RARE == 20
     assert found.counts.tolist() == [30, 0, 4] and found.ranked.tolist() == [30, 4, 0]
     assert found.sizes[-1].fertility == 1.0 and found.words == 134
-    assert found.shorter(found.sizes[-1]) == pytest.approx(1 - 134 / old)
-    assert found.shorter(found.sizes[0]) == 0
+    assert found.sizes[-1].shorter == pytest.approx(1 - 134 / old)
+    assert found.sizes[0].shorter == 0
 
 
 def test_a_size_gives_what_a_plan_of_that_size_gives(tiny_bert, tmp_path):

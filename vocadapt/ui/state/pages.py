@@ -175,7 +175,7 @@ LENS = Page(
             ),
             (
                 "corpus",
-                "counts",
+                "word-counts",
             ),
             (
                 NextPart(
@@ -229,7 +229,7 @@ TEXT = Page(
             ("fertility", "tokenization", "wordpiece"),
             (
                 "corpus",
-                "counts",
+                "word-counts",
             ),
             (
                 NextPart(
