@@ -136,7 +136,7 @@ def compare_over_seeds(
         return found
 
     # 2. Scores of every seed on each resample of the units, (rounds, seeds).
-    scored = [score_resamples(scorer, tally, rules, draws) for tally in tallies]
+    scored = score_resamples(scorer, tallies, rules, draws)
     their_scores = dict(zip(theirs, scored[: len(theirs)], strict=True))
     own_scores = dict(zip(own, scored[len(theirs) :], strict=True))
 

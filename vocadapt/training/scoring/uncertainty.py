@@ -88,16 +88,24 @@ def bootstrap(
     scorer: Scorer, tally: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Interval:
     """Return the confidence interval of the headline figure over units drawn with replacement."""
-    return _interval(score_resamples(scorer, tally, rules, draws), draws, len(tally.rows))
+    return _interval(score_resamples(scorer, [tally], rules, draws)[0], draws, len(tally.rows))
 
 
-def score_resamples(scorer: Scorer, tally: Tally, rules: Rules, draws: Draws) -> Array:
-    """Return the headline figure on each resample of the units, (rounds,) float64; the resamples of
-    tallies of as many units are the same.
+def score_resamples(
+    scorer: Scorer, tallies: Sequence[Tally], rules: Rules, draws: Draws
+) -> list[Array]:
+    """Return the headline figure of each tally of the same units on each resample of these, (rounds,)
+    float64 each.
     """
-    flat = _flatten(tally.rows)
-    sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
-    return scorer.headlines(sums.reshape(len(sums), *tally.rows.shape[1:]), tally.labels, rules)
+    flat = [_flatten(tally.rows) for tally in tallies]
+    # The resamples are drawn once: with many units that takes longer than to score them.
+    blocks = [[weights @ own for own in flat] for weights in _weights(len(flat[0]), draws)]
+    scores = []
+    for place, tally in enumerate(tallies):
+        sums = np.concatenate([block[place] for block in blocks])
+        shape = (len(sums), *tally.rows.shape[1:])
+        scores.append(scorer.headlines(sums.reshape(shape), tally.labels, rules))
+    return scores
 
 
 def _flatten(rows: Array) -> Array:
