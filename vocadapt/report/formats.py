@@ -72,6 +72,13 @@ def format_points(difference: float | None) -> str:
     return f"{100 * difference:+.1f}".replace("-", "−")
 
 
+def format_distance(points: float | None) -> str:
+    """Format a size of differences in points, which has no sign: 1.2; "" for none."""
+    if points is None:
+        return ""
+    return f"{100 * points:.1f}"
+
+
 def format_p_value(p: float | None) -> str:
     """Format a p-value: .090, or < .001; "" for none."""
     if p is None:
@@ -136,6 +143,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "percent": percent,  # of things: .163 is 16.3 %
     "chance": format_chance,
     "points": format_points,
+    "distance": format_distance,  # points without a sign
     "p": format_p_value,
     "seconds": format_seconds,
     "size": format_size,

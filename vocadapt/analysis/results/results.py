@@ -61,7 +61,7 @@ COMPARISON = (  # of a table with a baseline; the verdict comes first, where it 
         "Detectable",
         "Smallest difference, in points, that these seeds and test units would show in 8 of 10"
         " repetitions.",
-        "points",
+        "distance",
     ),
     Column(
         "p",

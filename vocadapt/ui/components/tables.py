@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import streamlit as st
 
-from vocadapt.report.formats import FORMATS
+from vocadapt.report.formats import FORMATS, NONE
 from vocadapt.report.table import Column, Table, read_value
 from vocadapt.text.display import escape_invisible
 from vocadapt.ui.components.glossary import explain
@@ -71,7 +71,7 @@ def _build_formatter(column: Column) -> Formatter:
     write_value = FORMATS[column.format]
 
     def write(value: Any) -> str:
-        return group_digits(write_value(None if value != value else value))
+        return group_digits(write_value(None if value != value else value)) or NONE
 
     return write
 
