@@ -38,6 +38,7 @@ def draw_table(data: Any, formatters: Mapping[str, Formatter] | None = None, **o
         names = list(map(str, data.columns))
         data, config = _format_numbers(data, config, formatters or {})
         config = _explain_columns(names, config)
+    options = {"placeholder": NONE} | options
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
 
