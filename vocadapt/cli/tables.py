@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+from vocadapt.report.terminal import align
 from vocadapt.text.display import format_number
 
 __all__ = ["describe_kind", "format_facts", "format_number", "format_table"]
@@ -13,16 +14,9 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format rows as aligned columns under a header; numbers are right-aligned."""
     body = list(rows)
     cells = [list(header), *([format_number(value) for value in row] for row in body)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     # All values of a column are of one kind, so the first row decides.
-    right = [bool(body) and not isinstance(body[0][column], str) for column in range(len(header))]
-    shapes = [
-        f"{'>' if to_right else '<'}{width}" for width, to_right in zip(widths, right, strict=True)
-    ]
-    aligned = (
-        [format(cell, shape) for cell, shape in zip(row, shapes, strict=True)] for row in cells
-    )
-    return "\n".join("  ".join(row).rstrip() for row in aligned)
+    is_text = [not body or isinstance(body[0][column], str) for column in range(len(header))]
+    return align(cells, is_text)
 
 
 def format_facts(values: Mapping[str, Any]) -> str:

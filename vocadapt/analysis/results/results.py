@@ -335,8 +335,12 @@ def rank_runs(
             "Fine-tune on it with a labeled test split.",
         )
     base: RunEntry | None = None
+    base_mean = 0.0
     if baseline:
         base, baseline = _find_baseline(entries, baseline)
+        base_mean = _summarize_seeds(base, baseline.tokenization, scorer, rules)[
+            scorer.headline
+        ].mean
 
     # 1. Summarize each entry under each tokenization, and compare it with the baseline.
     standings, findings = [], list[str]()
@@ -353,7 +357,7 @@ def rank_runs(
                 standing = replace(standing, verdict=comparison.OTHER_EXAMPLES)
             elif base is not None and baseline is not None and (standing.counts or not main_only):
                 standing = _compare_with_baseline(
-                    standing, entry, base, baseline, scorer, rules, draws
+                    standing, entry, base, baseline, base_mean, scorer, rules, draws
                 )
             standings.append(standing)
     standings.sort(key=lambda one: (-one.headline.mean, one.run, one.tokenization))
@@ -452,15 +456,6 @@ def _summarize_run(
     entry: RunEntry, tokenization: str, scorer: Scorer, rules: Rules, draws: Draws
 ) -> RunStanding:
     """Summarize an entry under a tokenization, without comparing it."""
-    # The value of a seed is the mean over its folds.
-    folds = [
-        [scorer.score_tally(part, rules).values for part in parts]
-        for parts in entry.tallies[tokenization]
-    ]
-    figures = {}
-    for name in folds[0][0]:
-        values = [sum(part[name] for part in parts) / len(parts) for parts in folds]
-        figures[name] = summarize_seeds(values, entry.collapsed)
     average = average_tallies(list(entry.join_folds(tokenization).values()))
     pairs = zip(entry.seeds, entry.collapsed, strict=True)
     return RunStanding(
@@ -472,9 +467,24 @@ def _summarize_run(
         collapsed_seeds=tuple(seed for seed, collapsed in pairs if collapsed),
         counts=tokenization == entry.main_tokenization,
         metric=scorer.headline,
-        figures=figures,
+        figures=_summarize_seeds(entry, tokenization, scorer, rules),
         interval=bootstrap(scorer, average, rules, draws),
     )
+
+
+def _summarize_seeds(
+    entry: RunEntry, tokenization: str, scorer: Scorer, rules: Rules
+) -> dict[str, SeedSummary]:
+    """Summarize every metric over the seeds; the value of a seed is the mean over its folds."""
+    folds = [
+        [scorer.score_tally(part, rules).values for part in parts]
+        for parts in entry.tallies[tokenization]
+    ]
+    summaries = {}
+    for name in folds[0][0]:
+        values = [sum(part[name] for part in parts) / len(parts) for parts in folds]
+        summaries[name] = summarize_seeds(values, entry.collapsed)
+    return summaries
 
 
 def _compare_with_baseline(
@@ -482,6 +492,7 @@ def _compare_with_baseline(
     entry: RunEntry,
     base: RunEntry,
     baseline: Side,
+    base_mean: float,
     scorer: Scorer,
     rules: Rules,
     draws: Draws,
@@ -497,10 +508,7 @@ def _compare_with_baseline(
         draws,
     )
     # The difference that is shown is that of the means in the table, which are over folds, too.
-    theirs = _summarize_run(base, baseline.tokenization, scorer, rules, draws)
-    return replace(
-        standing, difference=replace(found, value=standing.headline.mean - theirs.headline.mean)
-    )
+    return replace(standing, difference=replace(found, value=standing.headline.mean - base_mean))
 
 
 def _find_baseline(entries: Sequence[RunEntry], given: Side) -> tuple[RunEntry, Side]:
