@@ -9,7 +9,6 @@ from vocadapt.analysis.comparison import (
     BETTER,
     COLLAPSED,
     EQUAL,
-    EXPLANATIONS,
     MIN_SEEDS,
     NO_DIFFERENCE,
     UNTESTED,
@@ -18,7 +17,6 @@ from vocadapt.analysis.comparison import (
     compare_over_seeds,
     correct_by_holm,
     correct_family,
-    explain_verdict,
     judge,
 )
 from vocadapt.training.scoring.counts import Tally
@@ -98,7 +96,7 @@ def test_below_five_seeds_only_the_units_are_tested():
     found = compare_over_seeds(make_runs([0.2] * 4), make_runs([0.9] * 9, seed=1), ACCURACY)
     assert (found.low, found.high, found.detectable, found.p) == (None,) * 4
     assert found.p_units < 0.01 and found.seeds == 4 < MIN_SEEDS
-    assert judge(found) == UNTESTED and f"at least {MIN_SEEDS} seeds" in explain_verdict(UNTESTED)
+    assert judge(found) == UNTESTED and f"at least {MIN_SEEDS} seeds" in UNTESTED.explanation
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.08])
@@ -127,8 +125,7 @@ def test_verdicts():
 
 def test_each_verdict_is_explained():
     assert all(
-        one.code in EXPLANATIONS
-        for one in (BETTER, WORSE, EQUAL, NO_DIFFERENCE, UNTESTED, COLLAPSED)
+        one.explanation for one in (BETTER, WORSE, EQUAL, NO_DIFFERENCE, UNTESTED, COLLAPSED)
     )
 
 

@@ -13,7 +13,7 @@ from tests.material.apps import list_plain_texts, list_texts, markup, read_metri
 from tests.material.architectures import build_tiny_model
 from tests.material.finetuning import sentences, write_conll
 from tests.material.runs import write_runs
-from vocadapt.analysis.comparison import UNTESTED, explain_verdict
+from vocadapt.analysis.comparison import UNTESTED
 from vocadapt.analysis.figures.training import ScoreMark, plot_dev_scores, plot_losses, plot_scores
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import rename_artifact
@@ -113,8 +113,8 @@ def test_the_run_of_the_unadapted_model_is_the_baseline_by_itself(open_page, run
     assert app.selectbox(key="results_baseline").value == "base · base"
     assert app.query_params["results_baseline"] == "base · base"
     verdicts = table(app, "95 % interval")["Verdict"]
-    assert next(verdict for verdict in verdicts if verdict != "baseline") == UNTESTED.sentence
-    assert any(explain_verdict(UNTESTED) in text for text in list_plain_texts(app))
+    assert next(verdict for verdict in verdicts if verdict != "baseline") == UNTESTED.label
+    assert any(UNTESTED.explanation in text for text in list_plain_texts(app))
 
 
 def test_results_open_on_a_fair_pair_and_fold_runs_with_other_settings(open_page, runs):

@@ -17,7 +17,6 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.report.table import Finding
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer, Tally
 from vocadapt.training.scoring.uncertainty import (
     DEFAULT_DRAWS,
@@ -36,40 +35,56 @@ DETECTABLE = 2.8
 
 Scores = NDArray[np.float64]
 
-BASELINE = Finding("baseline", "baseline")
-OTHER_EXAMPLES = Finding("other-examples", "other test examples")
-BETTER = Finding("better", "better")
-WORSE = Finding("worse", "worse")
-EQUAL = Finding("equal", f"equal within {100 * MARGIN:g} point")
-NO_DIFFERENCE = Finding("no-difference", "no difference shown")
-UNTESTED = Finding("untested", "not tested over seeds")
-COLLAPSED = Finding("collapsed", "collapsed runs: no claim")
-EXPLANATIONS = {
-    BETTER.code: (
-        "Better than the baseline: other seeds and other test examples would rarely reverse the"
-        " difference (p < .05, corrected for all comparisons shown)."
-    ),
-    WORSE.code: (
-        "Worse than the baseline: other seeds and other test examples would rarely reverse the"
-        " difference (p < .05, corrected for all comparisons shown)."
-    ),
-    EQUAL.code: (
-        f"Equal for practical purposes: the 95 % interval of the difference lies within"
-        f" {100 * MARGIN:g} point."
-    ),
-    NO_DIFFERENCE.code: (
-        "No difference shown: other seeds or other test examples could reverse it. Smaller"
-        " differences than the detectable one need more seeds or examples."
-    ),
-    UNTESTED.code: (
-        f"Not tested over seeds: at least {MIN_SEEDS} seeds are needed on both sides, because results"
-        " differ from seed to seed. The p-value is that of the test examples alone."
-    ),
-    COLLAPSED.code: (
-        "No claim: a training collapsed, that is, it predicts no better than always the most"
-        " frequent label."
-    ),
-}
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison shows: a code, its label in a table, and a sentence that explains it ("" if it
+    needs none).
+    """
+
+    code: str
+    label: str
+    explanation: str = ""
+
+
+BASELINE = Verdict("baseline", "baseline")
+OTHER_EXAMPLES = Verdict("other-examples", "other test examples")
+BETTER = Verdict(
+    "better",
+    "better",
+    "Better than the baseline: other seeds and other test examples would rarely reverse the"
+    " difference (p < .05, corrected for all comparisons shown).",
+)
+WORSE = Verdict(
+    "worse",
+    "worse",
+    "Worse than the baseline: other seeds and other test examples would rarely reverse the"
+    " difference (p < .05, corrected for all comparisons shown).",
+)
+EQUAL = Verdict(
+    "equal",
+    f"equal within {100 * MARGIN:g} point",
+    f"Equal for practical purposes: the 95 % interval of the difference lies within"
+    f" {100 * MARGIN:g} point.",
+)
+NO_DIFFERENCE = Verdict(
+    "no-difference",
+    "no difference shown",
+    "No difference shown: other seeds or other test examples could reverse it. Smaller"
+    " differences than the detectable one need more seeds or examples.",
+)
+UNTESTED = Verdict(
+    "untested",
+    "not tested over seeds",
+    f"Not tested over seeds: at least {MIN_SEEDS} seeds are needed on both sides, because results"
+    " differ from seed to seed. The p-value is that of the test examples alone.",
+)
+COLLAPSED = Verdict(
+    "collapsed",
+    "collapsed runs: no claim",
+    "No claim: a training collapsed, that is, it predicts no better than always the most"
+    " frequent label.",
+)
 
 
 @dataclass(frozen=True)
@@ -209,7 +224,7 @@ def correct_by_holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def judge(found: Difference, collapsed: bool = False) -> Finding:
+def judge(found: Difference, collapsed: bool = False) -> Verdict:
     """Return the verdict on a difference whose p is corrected; collapsed: whether a run of either side
     collapsed.
     """
@@ -222,8 +237,3 @@ def judge(found: Difference, collapsed: bool = False) -> Finding:
     if found.low >= -MARGIN and found.high <= MARGIN:
         return EQUAL
     return NO_DIFFERENCE
-
-
-def explain_verdict(verdict: Finding) -> str:
-    """Return a sentence that explains a verdict; "" for one that needs none."""
-    return EXPLANATIONS.get(verdict.code, "")

@@ -81,7 +81,7 @@ def compute_entries(
     """
     entries: dict[str, Matrix | None] = {}
     for name, value in tensors.items():
-        if _is_copy(value, embeddings):
+        if has_equal_bits(value, embeddings):
             entries[name] = new.matrix
         elif not is_untied or not new.tokens:
             entries[name] = None
@@ -108,8 +108,8 @@ def _compute_output_entries(
     return rows.reshape(len(rows), *value.shape[1:])
 
 
-def _is_copy(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    """Return whether two tensors have the same bits, as tied matrices have."""
+def has_equal_bits(one: "torch.Tensor", other: "torch.Tensor") -> bool:
+    """Return whether two tensors have the same dtype, shape and bits, as tied matrices have."""
     import torch
 
     if one.dtype != other.dtype or one.shape != other.shape:
@@ -169,7 +169,7 @@ def change_unused_outputs(
         return {}
     embeddings = get_embeddings(model.network).detach()
     is_untied = any(
-        value.ndim == 2 and not _is_copy(value, embeddings) for value in values.values()
+        value.ndim == 2 and not has_equal_bits(value, embeddings) for value in values.values()
     )
     entries = compute_entries(values, embeddings, is_untied, plan, new)
     return {

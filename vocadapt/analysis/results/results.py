@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from vocadapt.analysis import comparison
-from vocadapt.analysis.comparison import Difference, compare_over_seeds, correct_family, judge
+from vocadapt.analysis.comparison import (
+    Difference,
+    Verdict,
+    compare_over_seeds,
+    correct_family,
+    judge,
+)
 from vocadapt.errors import InputError
 from vocadapt.report.formats import format_fraction, format_metric_name
-from vocadapt.report.table import Column, Finding, Table
+from vocadapt.report.table import Column, Table
 from vocadapt.text.summary import MANY, Summarized, Summary
 from vocadapt.text.summary import Table as ShortTable
 from vocadapt.training.examples.examples import Example, without_fold
@@ -144,7 +150,7 @@ class RunStanding:
     figures: Mapping[str, SeedSummary]
     interval: Interval
     difference: Difference | None = None
-    verdict: Finding | None = None
+    verdict: Verdict | None = None
 
     @property
     def headline(self) -> SeedSummary:
@@ -184,7 +190,7 @@ class RunStanding:
             "mean_learned": self.mean_learned,
             "low": self.interval.low,
             "high": self.interval.high,
-            "verdict": self.verdict and self.verdict.sentence,
+            "verdict": self.verdict and self.verdict.label,
         }
         if self.difference is not None:
             row |= {

@@ -30,12 +30,12 @@ from vocadapt.models.adapted_model import (
     open_base_model,
 )
 from vocadapt.models.certificate.comparisons import view_bits
-from vocadapt.models.embedding_change import update_sizes
+from vocadapt.models.embedding_change import has_equal_bits, update_sizes
 from vocadapt.models.embedding_matrix.padding import MatrixRows
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_layer, is_tied
 from vocadapt.models.loading import Loaded, load_network
-from vocadapt.models.packs.make import has_equal_bits, hash_base, identify_base
+from vocadapt.models.packs.make import hash_base, identify_base
 from vocadapt.models.packs.pack import (
     EMBEDDINGS,
     OUTPUT,

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import RECORD
 from vocadapt.models.certificate.comparisons import view_bits
+from vocadapt.models.embedding_change import has_equal_bits
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
 from vocadapt.models.packs.pack import (
@@ -248,13 +249,6 @@ def _find_difference(
         if name not in tokens or tokens[name].dtype != value.dtype:
             return f"the dtype of {name}"
     return ""
-
-
-def has_equal_bits(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    """Return whether two tensors have the same dtype, shape and bits."""
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    return view_bits(one).equal(view_bits(other))
 
 
 def _list_words(

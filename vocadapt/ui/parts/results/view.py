@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from vocadapt.analysis.comparison import BASELINE, MIN_SEEDS, Difference, explain_verdict
+from vocadapt.analysis.comparison import BASELINE, MIN_SEEDS, Difference
 from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.fair_pairs import FairPair, Side
 from vocadapt.analysis.results.results import (
@@ -228,7 +228,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
         difference.markdown(f":small[{plain(compared.run)} · {compared.tokenization}]")
     else:
         difference.metric("Difference", "–")
-        why = best.verdict.sentence if best.verdict else "nothing to compare with"
+        why = best.verdict.label if best.verdict else "nothing to compare with"
         difference.markdown(f":small[{why}]")
     # 3. The basis: test units, and collapsed runs, counted once for all tokenizations of a run.
     by_run = {one.run: len(one.collapsed_seeds) for one in board.standings}
@@ -239,7 +239,7 @@ def draw_headline(board: TaskLeaderboard) -> None:
     )
     # 4. What the comparison says, in a sentence.
     if compared and compared.verdict:
-        st.markdown(f"**{plain(explain_verdict(compared.verdict))}**")
+        st.markdown(f"**{plain(compared.verdict.explanation)}**")
 
 
 def _describe_difference(found: Difference) -> str:
