@@ -9,14 +9,16 @@ BaseException
 
 class InputError(Exception):
     """Invalid input. `problem`: what was expected and what was given; `remedy`: what to do about
-    it; `setting`: name of the setting or input to change, whose flag or label is then added.
+    it; `setting`: name of the setting or input to change, whose flag or label is then added;
+    `code`: name of the mistake, for programs and tests, such as "empty-file".
     """
 
-    def __init__(self, problem: str, remedy: str = "", setting: str = "") -> None:
+    def __init__(self, problem: str, remedy: str = "", setting: str = "", code: str = "") -> None:
         super().__init__(f"{problem}\n{remedy}" if remedy else problem)
         self.problem = problem
         self.remedy = remedy
         self.setting = setting
+        self.code = code
 
 
 class Canceled(BaseException):

@@ -219,7 +219,7 @@ def test_errors_as_json(capsys):
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 1
     error = json.loads(err)["error"]
-    assert set(error) == {"problem", "remedy", "exit"} and error["exit"] == 2
+    assert set(error) == {"code", "problem", "remedy", "exit"} and error["exit"] == 2
     assert error["problem"] and error["remedy"]
     assert main(["nonsense", "--json-errors"]) == 2
     assert "no command" in json.loads(capsys.readouterr().err)["error"]["problem"]

@@ -18,8 +18,13 @@ def format_error(error: InputError) -> str:
 
 
 def format_json_error(error: InputError, exit: int) -> str:
-    """Format an error as one line of JSON: {"error": {"problem": …, "remedy": …, "exit": …}}."""
-    values = {"problem": _shorten(error.problem), "remedy": _shorten(error.remedy), "exit": exit}
+    """Format an error as one line of JSON: {"error": {"code": …, "problem": …, "remedy": …, "exit": …}}."""
+    values = {
+        "code": error.code,
+        "problem": _shorten(error.problem),
+        "remedy": _shorten(error.remedy),
+        "exit": exit,
+    }
     return json.dumps({"error": values})
 
 
