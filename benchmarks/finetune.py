@@ -21,9 +21,10 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.examples.examples import Sentence, Split
 from vocadapt.training.finetune.finetune import _fit, prepare
-from vocadapt.training.finetune.finetuning_trainer import compute_label_loss, count_labels
+from vocadapt.training.finetune.finetuning_trainer import count_labels
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import build_batch
+from vocadapt.training.losses import compute_label_loss
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 

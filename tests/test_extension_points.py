@@ -219,7 +219,7 @@ def draw_part(part: str, workspace: Path, **query: str) -> "AppTest":
     for name, value in query.items():
         app.query_params[name] = value
     go_to(app.run(), part)
-    assert not app.exception, app.exception
+    assert not app.exception, [one.message for one in app.exception]
     return app
 
 
@@ -371,7 +371,7 @@ def check_form_of_step(text: Path, folder: Path) -> None:
     assert page.selectbox(key="jobs_letters_model").value is None
     page.checkbox(key="jobs_letters_lower").set_value(True)
     page.button(key="jobs_letters_start").click().run()
-    assert not page.exception, page.exception
+    assert not page.exception, [one.message for one in page.exception]
     job = queue.list_jobs(workspace)[0]
     assert (job.spec.step, job.spec.settings.top, job.spec.settings.lower) == ("letters", 1, True)
     assert job.wait(120).state == "done", job.log()
@@ -403,7 +403,7 @@ def check_page(text: Path, folder: Path) -> None:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app._page_hash = calc_hash("letters")  # of its address; `switch_page` knows files only
     app.run()
-    assert not app.exception, app.exception
+    assert not app.exception, [one.message for one in app.exception]
     assert [one.value for one in app.title] == ["Letters"]
     assert [(one.label, one.value) for one in app.metric] == [("mine", "3")]
 
@@ -528,7 +528,7 @@ def check_pages_of_task_kind(workspace: Path) -> None:
     page = draw_part("try", workspace)
     assert page.text_area(key="try_sentence").label == "Review"
     page.text_area(key="try_sentence").set_value("It is very good.").run()
-    assert not page.exception, page.exception
+    assert not page.exception, [one.message for one in page.exception]
     labels = [table.value["label"].tolist() for table in page.dataframe if "label" in table.value]
     assert labels == [["1", "2", "4"]]
     page = draw_part("results", workspace)
@@ -537,6 +537,61 @@ def check_pages_of_task_kind(workspace: Path) -> None:
 
 def test_the_pages_of_a_task_kind(in_extended_process, finetuned):
     in_extended_process(check_pages_of_task_kind, finetuned)
+
+
+# A task kind without a head: it embeds queries and documents, with a loss of its own.
+
+
+def check_kind_without_head(model: Path, folder: Path) -> None:
+    from vocadapt.training.finetune.run_files import load_run
+
+    # 1. Queries and documents, of which a test finds the right one.
+    words = (
+        "heart",
+        "fever",
+        "liver",
+        "kidney",
+        "aspirin",
+        "naloxone",
+        "hypertension",
+        "nephropathy",
+    )
+    pairs = [f"{word} {word} | the patient with {word}" for word in words]
+    for split in ("train", "test"):
+        (folder / f"{split}.txt").write_text("\n".join(pairs), encoding="utf-8")
+
+    # 2. Fine-tuning: what it trains is the body, and the run is a model without a head.
+    given = ("--train", folder / "train.txt", "--test", folder / "test.txt")
+    command = ("finetune", "--model", model, "--task", "search", *given, "--offline", "--json")
+    settings = ("--num-epochs", 20, "--learning-rate", 1e-3, "--batch-size", 8)
+    out = folder / "trials" / "runs" / "found"
+    made = json.loads(run_command(*command, *settings, "--out", out))
+    assert made["mean"]["accuracy"] > 0.5  # by chance: 1 of 8
+    run = load_run(out)
+    assert run.outputs.names == () and run.model.architecture.endswith("Model")
+
+    # 3. Other queries are looked up among the documents of their file.
+    (folder / "other.txt").write_text("\n".join(pairs[:4]), encoding="utf-8")
+    other = ("--test", folder / "other.txt", "--json")
+    scored = json.loads(run_command("evaluate", "--run", run.folder, *other))
+    assert scored["examples"] == 4
+    predicted = folder / "predicted.jsonl"
+    run_command("predict", "--model", run.folder, folder / "other.txt", "--out", predicted)
+    rows = [json.loads(line) for line in predicted.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["0", "1", "2", "3"]
+    assert {row["label"] for row in rows} <= {"0", "1", "2", "3"}
+
+    # 4. The pages: scores on Results; Try it says what a single query lacks.
+    page = draw_part("results", folder / "trials")
+    assert page.dataframe
+    page = draw_part("try", folder / "trials")
+    page.text_area(key="try_sentence").set_value("heart heart").run()
+    assert not page.exception, [one.message for one in page.exception]
+    assert "collection of documents" in join_values(page.text)
+
+
+def test_a_task_kind_without_a_head(in_extended_process, tiny_bert, tmp_path):
+    in_extended_process(check_kind_without_head, tiny_bert, tmp_path)
 
 
 # A tokenizer family: it marks the starts of words, where WordPiece marks their continuations.

@@ -288,7 +288,7 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(tokenizers):
         random.seed(disturb)
         np.random.seed(disturb)  # noqa: NPY002
         torch.manual_seed(disturb)
-        reading = FinetuningDataset(encoded, targets, "mixed", 0, 16, 3, seed)
+        reading = FinetuningDataset(encoded, targets, "mixed", 0, 16, 3, seed, NER.kind)
         return [item.tokenization for item in reading.draw_items(epoch)], reading.epoch(epoch)
 
     first, batches = draws(1, 0, 5)
@@ -303,7 +303,7 @@ def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(tokenizers):
 def test_both_reads_every_example_in_both_cuts(tokenizers):
     encoded = encode(sentences(10), tokenizers, EncodingSettings())
     reading = FinetuningDataset(
-        encoded, [NER.kind.build_targets(("O",) * 8, NER.index)] * 10, "both", 0, 8, 2, 1
+        encoded, [NER.kind.build_targets(("O",) * 8, NER.index)] * 10, "both", 0, 8, 2, 1, NER.kind
     )
     items = [item for batch in reading.epoch(1) for item in batch]
     assert sorted(items) == sorted(
@@ -325,7 +325,7 @@ def test_grouping_by_length_saves_padding_and_loses_nothing(tokenizers):
     real = sum(len(view.ids) for view in encoded.views["base"])
 
     def padded(grouped):
-        reading = FinetuningDataset(encoded, targets, "base", 0, 8, 1, 1, grouped)
+        reading = FinetuningDataset(encoded, targets, "base", 0, 8, 1, 1, NER.kind, grouped)
         batches = [reading[step] for step in range(len(reading))]
         assert sum(int(batch["attention_mask"].sum()) for batch in batches) == real
         return sum(batch["input_ids"].numel() for batch in batches)

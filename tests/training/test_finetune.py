@@ -426,7 +426,7 @@ def test_a_diverging_loss_is_reported(make_bert):
 def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypatch):
     model = open_model(make_bert(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
     plain = FinetuneSettings(epochs=1, batch=4, lr=1e-3)
-    from vocadapt.training.finetune.finetuning_trainer import compute_label_loss
+    from vocadapt.training.losses import compute_label_loss
 
     whole = finetune(prepare(model, ner_task(12), plain))
     calls = []
@@ -439,7 +439,7 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
             )
         return compute_label_loss(logits, labels, whole)
 
-    monkeypatch.setattr("vocadapt.training.finetune.finetuning_trainer.compute_label_loss", short)
+    monkeypatch.setattr("vocadapt.training.losses.compute_label_loss", short)
     halved = finetune(prepare(model, ner_task(12), plain))
     assert calls[:3] == [4, 2, 2]
     assert "Memory was short: batches of 4 were processed in 2 parts." in halved.findings
@@ -451,7 +451,7 @@ def test_one_example_too_much_for_the_memory_is_reported(tiny_bert, monkeypatch)
     def full(logits, labels, whole):
         raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
 
-    monkeypatch.setattr("vocadapt.training.finetune.finetuning_trainer.compute_label_loss", full)
+    monkeypatch.setattr("vocadapt.training.losses.compute_label_loss", full)
     with pytest.raises(InputError, match="A single example does not fit in memory"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
@@ -460,13 +460,13 @@ def test_other_runtime_errors_are_bugs(tiny_bert, monkeypatch):
     def broken(logits, labels, whole):
         raise RuntimeError("shape")
 
-    monkeypatch.setattr("vocadapt.training.finetune.finetuning_trainer.compute_label_loss", broken)
+    monkeypatch.setattr("vocadapt.training.losses.compute_label_loss", broken)
     with pytest.raises(RuntimeError, match="shape"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
 
 def test_parts_of_a_batch_add_up_to_its_loss():
-    from vocadapt.training.finetune.finetuning_trainer import compute_label_loss
+    from vocadapt.training.losses import compute_label_loss
 
     logits, labels = (
         torch.randn(4, 5, 3, generator=torch.manual_seed(0)),
@@ -490,7 +490,7 @@ def test_an_unlabeled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path
         open_model(tiny_bert), replace(task, splits={**task.splits, "test": bare}), SHORT
     )
     run = finetune(prepared)
-    assert run.scores == {} and [len(tags) for tags in run.predict(bare.examples)] == [8] * 6
+    assert run.scores == {} and [len(tags) for tags in run.predict(bare)] == [8] * 6
     save_run(run, prepared, tmp_path / "run")
     assert load_run(tmp_path / "run").test_predictions.split.labeled is False
 
@@ -556,7 +556,7 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
             np.testing.assert_array_equal(kept, rows)
             np.testing.assert_array_equal(found, rows)
     assert again.test_predictions.predicted["base"] == list(
-        run.predict(prepared.task.split("test").examples, "base")
+        run.predict(prepared.task.split("test"), "base")
     )
     assert again.predict([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
     with pytest.raises(InputError, match="no 'other' tokenization"):

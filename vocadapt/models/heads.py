@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     import transformers
 
 TOKEN, SEQUENCE, QUESTION = "token", "sequence", "question"
+EMBEDDING = "embedding"  # no head: the outputs are the embeddings of texts
 HEADS = {
     TOKEN: "AutoModelForTokenClassification",
     SEQUENCE: "AutoModelForSequenceClassification",
     QUESTION: "AutoModelForQuestionAnswering",
+    EMBEDDING: "AutoModel",
 }
 MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 
@@ -36,7 +38,8 @@ MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 def load_with_new_head(
     model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
 ) -> "transformers.PreTrainedModel":
-    """Load a model's network in float32 with a new head that has one output for each name.
+    """Load a model's network in float32 with a new head that has one output for each name, or
+    without a head for EMBEDDING.
 
     A stored question-answering head is kept, because it is the same for every task. The weights of
     the new head (and of a pooler that the folder lacks) are drawn with the seed; the global random
@@ -51,8 +54,9 @@ def load_with_new_head(
     model.check_rows()  # also raises InputError for a folder without a readable model
     check_network(model.path, model.config, read_headers(model.path))
     config: Any = load_config(model)
-    config.id2label = dict(enumerate(names))
-    config.label2id = {name: place for place, name in enumerate(names)}
+    if head != EMBEDDING:
+        config.id2label = dict(enumerate(names))
+        config.label2id = {name: place for place, name in enumerate(names)}
     if head == SEQUENCE:
         config.problem_type = SINGLE
         if several:
@@ -78,6 +82,17 @@ def load_with_new_head(
     return network  # type: ignore[no-any-return]
 
 
+def is_in_body(network: "transformers.PreTrainedModel", name: str) -> bool:
+    """Return whether a parameter belongs to the body of a network, not to its head.
+
+    A pooler belongs to the head. A network without a head is all body.
+    """
+    prefix = ""
+    if network.base_model is not network:
+        prefix = f"{network.base_model_prefix}."
+    return name.startswith(prefix) and ".pooler." not in f".{name}"
+
+
 def initialize_biases(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
     """Initialize the biases of a new head so that the initial probability of each output is its
     fraction of the examples, `shares` (outputs,) float64.
@@ -100,13 +115,12 @@ def initialize_biases(network: "transformers.PreTrainedModel", shares: NDArray[n
 
 def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
     """Raise InputError if weights of the body are missing or have another shape."""
-    prefix = f"{network.base_model_prefix}."
     wrong = {*report["missing_keys"]}
     for found in report["mismatched_keys"]:
         # transformers reports a name, or a name with both shapes.
         name, *_ = (found,) if isinstance(found, str) else found
         wrong.add(name)
-    body = sorted(name for name in wrong if name.startswith(prefix) and ".pooler." not in name)
+    body = sorted(name for name in wrong if is_in_body(network, name))
     if body:
         raise InputError(
             f"{model.path}: its files lack {len(body)} tensors of its {type(network).__name__}"
@@ -122,11 +136,11 @@ def _draw_weights(network: Any, seed: int, missing: set[str], keep: bool) -> Non
     """
     import torch
 
-    prefix = f"{network.base_model_prefix}."
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, value in sorted(network.named_parameters()):
-            if (keep or name.startswith(prefix)) and name not in missing:
+            stored = keep or is_in_body(network, name) or ".pooler." in f".{name}"
+            if stored and name not in missing:
                 continue
             if value.dim() > 1:
                 value.normal_(0.0, network.config.initializer_range)

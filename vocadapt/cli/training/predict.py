@@ -100,9 +100,9 @@ def _predict(options: Options) -> Answer[PredictAnswer]:
     examples = split.examples
     if options.plain:
         examples = tuple(filter(has_words, examples))
-    logits = run.logits(examples, options.progress)
-    tokenization = select_tokenization(logits, options.tokenization)
-    predicted = list(map(run.outputs.predict, logits[tokenization], examples))
+    of_tokenizations = run.predict_split(replace(split, examples=examples), options.progress)
+    tokenization = select_tokenization(of_tokenizations, options.tokenization)
+    predicted = of_tokenizations[tokenization]
     if options.plain:
         predicted = add_blank_lines(split.examples, predicted)
     shown = run.kind.format_predictions(split.examples, predicted, out.suffix == ".jsonl")

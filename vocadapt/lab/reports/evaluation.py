@@ -78,10 +78,7 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         if given:
             split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
             step = part(progress, place / len(runs), (place + 1) / len(runs))
-            predicted = {
-                tokenization: list(map(run.outputs.predict, logits, split.examples))
-                for tokenization, logits in run.logits(split.examples, step).items()
-            }
+            predicted = run.predict_split(split, step)
         else:
             predicted = run.test_predictions.predicted
 

@@ -25,10 +25,12 @@ LONG_WORDS = "words longer than the window, truncated"
 NO_WORDPIECES = "words without a wordpiece, encoded as unknown"
 IN_SEVERAL_PARTS = "texts longer than the window, divided into parts whose logits are averaged"
 TRUNCATED = "pairs of texts longer than the window, truncated"
+CUT = "texts longer than the window, truncated"
 COUNTED_IN_EXAMPLES = (
     DIVIDED,
     IN_SEVERAL_PARTS,
     TRUNCATED,
+    CUT,
 )  # the other notes count words
 NO_BASE = "tokenizers not used: the model lacks embeddings for tokens of its original vocabulary"
 
@@ -61,7 +63,7 @@ class View:
 
     owner: number of the example. ids: wordpiece ids with special tokens. places: positions whose
     logits are used. rows: their rows in the logits of the example. second: position at which a
-    second text begins, or 0.
+    second text begins, or 0. apart: whether that text is a sequence of its own.
     """
 
     owner: int
@@ -69,6 +71,14 @@ class View:
     places: Ids
     rows: Ids
     second: int = 0
+    apart: bool = False
+
+    @property
+    def sequences(self) -> tuple[Ids, ...]:
+        """The sequences that the network reads: one, or two if the second text is one of its own."""
+        if self.apart:
+            return self.ids[: self.second], self.ids[self.second :]
+        return (self.ids,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +189,35 @@ def encode_texts(
             first, second = known[name][text.text], known[name][text.pair]
             views[name].append(_truncate_pair(tokenizer, number, first, second, settings.length))
     return _collect(views, (1,) * len(texts), notes, mean=True)
+
+
+def encode_apart(
+    texts: Sequence[Text], tokenizers: Mapping[str, ModelTokenizer], settings: EncodingSettings
+) -> EncodedExamples:
+    """Encode each text, and the second text of a pair, as sequences of their own, for embeddings.
+
+    The embedding of a text is row 0 of its example, that of the second text row 1. Texts longer than
+    the window are truncated.
+    """
+    both = [part for text in texts for part in (text.text, text.pair)]
+    known = {name: tokenizer.ids(both) for name, tokenizer in tokenizers.items()}
+    views: dict[str, list[View]] = {name: [] for name in tokenizers}
+    room, notes = settings.length - ENDS, Counter[str]()
+    for number, text in enumerate(texts):
+        notes[CUT] += any(
+            len(own[part]) > room for own in known.values() for part in (text.text, text.pair)
+        )
+        for name, tokenizer in tokenizers.items():
+            view = build_view(tokenizer, number, known[name][text.text][:room])
+            if text.pair:
+                other = build_view(tokenizer, number, known[name][text.pair][:room])
+                second = len(view.ids)
+                places = np.array([0, second], dtype=np.int32)
+                rows = np.array([0, 1], dtype=np.int32)
+                ids = np.concatenate([view.ids, other.ids])
+                view = View(number, ids, places, rows, second, apart=True)
+            views[name].append(view)
+    return _collect(views, tuple(1 + bool(text.pair) for text in texts), notes)
 
 
 def _encode_parts(

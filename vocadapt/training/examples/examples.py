@@ -184,11 +184,15 @@ class Question(Example):
 class Split:
     """The examples of one file in order; `notes` counts what was found, left out or repaired while
     reading.
+
+    collection: what predictions choose from, such as the documents of a search: it is encoded with
+    the examples, and not scored.
     """
 
     examples: tuple[Example, ...]
     notes: Mapping[str, int | str] = field(default_factory=dict)
     path: Path | None = None
+    collection: tuple[Example, ...] = ()
 
     def __len__(self) -> int:
         return len(self.examples)

@@ -13,7 +13,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models.abilities import check_ability
 from vocadapt.models.config_sizes import count_positions
-from vocadapt.models.heads import initialize_biases, load_with_new_head
+from vocadapt.models.heads import initialize_biases, is_in_body, load_with_new_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
@@ -94,8 +94,9 @@ class PreparedTask:
 class Run:
     """Result of a fine-tuning.
 
-    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"); scores are
-    empty if it has no labels. dev: dev score after each epoch. curve: (step, mean loss). examples:
+    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"): the logits of its
+    examples, then of its collection; scores are empty if it has no labels. dev: dev score after each
+    epoch. curve: (step, mean loss). examples:
     number of examples trained on. seconds: total duration. training_seconds: that of the steps,
     without loading and scoring (see FitResult). collapsed: whether no dev score exceeded the
     majority baseline or, without dev scores, the predictions for the training examples do not at
@@ -127,13 +128,9 @@ class Run:
         """The tokenization that the run is compared by."""
         return choose_main_tokenization(self.logits)
 
-    def predict(
-        self, examples: Sequence[Example], tokenization: str = ""
-    ) -> tuple[Prediction, ...]:
+    def predict(self, test: Split, tokenization: str = "") -> list[Prediction]:
         """Return the predictions for the examples of the test split under a tokenization."""
-        return tuple(
-            map(self.outputs.predict, self.logits[tokenization or self.main_tokenization], examples)
-        )
+        return self.outputs.predict_split(self.logits[tokenization or self.main_tokenization], test)
 
 
 def prepare(
@@ -172,13 +169,14 @@ def prepare(
     if "dev" in held_out and (settings.with_dev or not held_out["dev"].labeled):
         del held_out["dev"]
     encoded = {
-        name: task.kind.encode(split.examples, tokenizers, limits)
+        name: task.kind.encode((*split.examples, *split.collection), tokenizers, limits)
         for name, split in held_out.items()
     }
     collapse_sample = None
     if "dev" not in encoded:
         sample = sample_split(task.split("train"), COLLAPSE_SAMPLE)
-        collapse_sample = sample, task.kind.encode(sample.examples, tokenizers, limits)
+        texts = (*sample.examples, *sample.collection)
+        collapse_sample = sample, task.kind.encode(texts, tokenizers, limits)
 
     # 4. Findings.
     seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
@@ -346,7 +344,7 @@ def compute_scores(
     scores = {}
     if split.labeled:
         for tokenization, of_examples in logits.items():
-            predicted = list(map(outputs.predict, of_examples, split.examples))
+            predicted = outputs.predict_split(of_examples, split)
             tally = build_tally(split, predicted, task.scorer, task.rules)
             scores[tokenization] = task.scorer.score_tally(tally, task.rules)
     return scores
@@ -358,7 +356,6 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
     Returns the number of frozen parameters. Raises InputError if the model has fewer layers than
     the settings select.
     """
-    prefix = f"{network.base_model_prefix}."
     layers = int(getattr(network.config, "num_hidden_layers", 0))
     if settings.top is not None and settings.top > layers:
         raise InputError(
@@ -367,13 +364,13 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
     top = {str(layers - 1 - depth) for depth in range(settings.top or 0)}
     in_top_layer = re.compile(rf"\.(?:layer|layers)\.(?:{'|'.join(top) or '(?!)'})\.")
     for name, value in network.named_parameters():
-        # The pooler counts as part of the head, which is always trained.
-        in_encoder = name.startswith(prefix) and ".pooler." not in name
+        # The head, with the pooler, is always trained.
+        in_encoder = is_in_body(network, name)
         if settings.only_new_embeddings:
             # `separate_new_embeddings` later separates the embeddings of new tokens for training.
             value.requires_grad = not in_encoder
         elif settings.freeze == "embeddings":
-            value.requires_grad = ".embeddings." not in name
+            value.requires_grad = ".embeddings." not in f".{name}"
         elif settings.freeze != "all":
             is_in_top = in_top_layer.search(name) is not None
             value.requires_grad = not in_encoder or is_in_top
@@ -405,7 +402,7 @@ def _fit(
                 found = pool_logits(compute_logits(network, dev, pad))
                 scores = compute_scores(task, split, prepared.outputs, found)
                 main = choose_main_tokenization(scores)
-                loss = prepared.outputs.compute_loss(found[main], split.examples)
+                loss = prepared.outputs.compute_loss(found[main][: len(split)], split.examples)
                 return DevScore(scores[main].value, loss)
 
             score = score_dev
@@ -417,8 +414,8 @@ def _fit(
             batch=settings.batch,
             epochs=settings.epochs,
             seed=seed,
+            kind=task.kind,
             grouped=not settings.ungrouped,
-            head=task.kind.head,
         )
         with separate_new_embeddings(network, new_ids[list(prepared.new_ids)]):
             return fit(network, dataset, settings, folder, score, progress, baseline)

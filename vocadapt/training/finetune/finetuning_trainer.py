@@ -1,4 +1,4 @@
-"""The Trainer for fine-tuning, and its losses.
+"""The Trainer for fine-tuning.
 
 Import this module inside functions only: it loads torch and transformers.
 """
@@ -13,6 +13,7 @@ from accelerate.utils.memory import should_reduce_batch_size
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.callbacks import check_finite, write_curve
+from vocadapt.training.finetune.predict import read_logits
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.finetune.tokenizations import FinetuningDataset, select_inputs
 from vocadapt.training.labels import IGNORE_INDEX
@@ -56,7 +57,8 @@ class FinetuningTrainer(ReportingTrainer):
         """Train on a batch; double the number of parts, for all later batches too, until it fits in
         memory.
 
-        Raises InputError if a single example does not fit.
+        Raises InputError if a single example does not fit, or a batch whose loss compares its
+        examples.
         """
         while True:
             try:
@@ -64,6 +66,13 @@ class FinetuningTrainer(ReportingTrainer):
             except RuntimeError as error:
                 if not should_reduce_batch_size(error):
                     raise
+                if self.dataset.kind.compares_examples:
+                    raise InputError(
+                        f"A batch does not fit in memory ({str(error).splitlines()[0][:120]}), and its"
+                        " loss compares all its examples, so it cannot be divided.",
+                        "Reduce the batch size or the maximum sequence length.",
+                        code="batch-too-large",
+                    ) from error
                 if self.parts >= len(inputs["input_ids"]):
                     raise InputError(
                         "A single example does not fit in memory"
@@ -95,16 +104,9 @@ class FinetuningTrainer(ReportingTrainer):
         labels, labels_in_batch = inputs["labels"], inputs["labels_in_batch"]
         features = dict(inputs)
         del features["labels"], features["labels_in_batch"]
-        outputs = model(**select_inputs(self.network, features))
-        if "start_logits" not in outputs:
-            return compute_label_loss(outputs.logits, labels, max(1, labels_in_batch))
-        return compute_question_loss(
-            outputs.start_logits,
-            outputs.end_logits,
-            labels,
-            features["attention_mask"],
-            labels_in_batch,
-        )
+        mask = features["attention_mask"]
+        logits = read_logits(model(**select_inputs(self.network, features)), mask)
+        return self.dataset.kind.compute_batch_loss(logits, labels, mask, max(1, labels_in_batch))
 
     def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
         """Log the loss, and write the losses so far for the live chart."""
@@ -113,11 +115,13 @@ class FinetuningTrainer(ReportingTrainer):
 
     def check_last_loss(self) -> None:
         """Raise InputError if the trained network's loss on an example of the last batch is not
-        finite.
+        finite; on all of them if the loss compares examples.
 
         The loss of the last step does not show this: it is computed before the last update.
         """
-        last = {name: value[:1] for name, value in self.dataset[len(self.dataset) - 1].items()}
+        last = self.dataset[len(self.dataset) - 1]
+        if not self.dataset.kind.compares_examples:
+            last = {name: value[:1] for name, value in last.items()}
         inputs = self._prepare_inputs(last)
         labels_in_batch = max(1, count_labels(inputs["labels"]))
         with torch.no_grad():
@@ -126,48 +130,6 @@ class FinetuningTrainer(ReportingTrainer):
         check_finite(
             float(loss), step, self.args.learning_rate, "The loss of the trained network is"
         )
-
-
-def compute_label_loss(
-    logits: torch.Tensor, labels: torch.Tensor, labels_in_batch: int
-) -> torch.Tensor:
-    """Return the sum of the cross-entropies, divided by the number of labels in the whole batch.
-
-    Thus the gradient is the same if the batch is processed in parts.
-
-    logits: (batch, wordpieces, outputs) or (batch, outputs). labels: output numbers, (batch,
-    wordpieces) or (batch,) int64; for multi-label tasks (batch, outputs) float32 of 0 and 1.
-    """
-    functional = torch.nn.functional
-    if labels.is_floating_point():
-        total = functional.binary_cross_entropy_with_logits(logits.float(), labels, reduction="sum")
-        return total / labels_in_batch
-    flat = logits.float().reshape(-1, logits.shape[-1])
-    total = functional.cross_entropy(
-        flat, labels.reshape(-1), ignore_index=IGNORE_INDEX, reduction="sum"
-    )
-    return total / labels_in_batch
-
-
-def compute_question_loss(
-    start: torch.Tensor,
-    end: torch.Tensor,
-    labels: torch.Tensor,
-    mask: torch.Tensor,
-    labels_in_batch: int,
-) -> torch.Tensor:
-    """Return the cross-entropy of the first and last wordpiece of each answer, over all positions
-    that are not padding.
-
-    start, end: logits (batch, wordpieces). labels: (batch, 2) int64 positions. mask: the attention
-    mask (batch, wordpieces).
-    """
-    padding = mask == 0
-    first = start.float().masked_fill(padding, -torch.inf)
-    last = end.float().masked_fill(padding, -torch.inf)
-    total = torch.nn.functional.cross_entropy(first, labels[:, 0], reduction="sum")
-    total = total + torch.nn.functional.cross_entropy(last, labels[:, 1], reduction="sum")
-    return total / labels_in_batch
 
 
 def count_labels(labels: torch.Tensor) -> int:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vocadapt.errors import InputError
-from vocadapt.training.examples.examples import Example, Prediction
+from vocadapt.models.heads import EMBEDDING
+from vocadapt.training.examples.examples import Example, Prediction, Split
 from vocadapt.training.labels import Logits
 from vocadapt.training.tasks.kinds import TaskKind
 
@@ -18,7 +19,8 @@ class Outputs:
     and end of an answer.
 
     Logits have one row per word of the example for ner, one per word of the context for qa, and one
-    row in all for every other kind.
+    row in all for every other kind. Without a head, the outputs have no names and are the embeddings
+    of the texts.
     """
 
     kind: TaskKind
@@ -30,6 +32,8 @@ class Outputs:
 
         Raises InputError for too many labels, or too few to distinguish.
         """
+        if kind.head == EMBEDDING:
+            return cls(kind, ())
         labels = sorted(kind.labels_of(examples))
         if len(labels) > kind.max_labels:
             noun = kind.label_noun
@@ -56,6 +60,12 @@ class Outputs:
     def predict(self, logits: Logits, example: Example) -> Prediction:
         """Predict labels, tags or an answer from logits (rows, outputs)."""
         return self.kind.predict(logits, example, self.names)
+
+    def predict_split(self, logits: Sequence[Logits], split: Split) -> list[Prediction]:
+        """Predict for the examples of a split; logits: of its examples, then of its collection."""
+        n_examples = len(split)
+        own, among = logits[:n_examples], logits[n_examples:]
+        return self.kind.predict_all(own, split.examples, self.names, among, split.collection)
 
     def compute_loss(self, logits: Sequence[Logits], examples: Sequence[Example]) -> float:
         """Return the mean loss of examples; logits: (rows, outputs) float32 of each."""

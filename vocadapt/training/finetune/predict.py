@@ -3,7 +3,7 @@ once.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from vocadapt.training.finetune.tokenizations import build_batch, select_inputs
 from vocadapt.training.labels import Logits
 
 if TYPE_CHECKING:
+    import torch
     import transformers
 
 MAX_BATCH_TOKENS = 4096  # maximum number of wordpieces per batch, padding included
@@ -27,8 +28,8 @@ def compute_logits(
 ) -> dict[str, tuple[Logits, ...]]:
     """Compute the logits of every example under every tokenization: (rows, outputs) float32.
 
-    There is a row for each word, or one for the whole example. The network stays in its train or
-    eval mode.
+    There is a row for each word, or one for the whole example; without a head, one embedding for
+    each of its texts. The network stays in its train or eval mode.
     """
     # 1. Process each distinct sequence once: examples repeat, and the two tokenizations of an
     # example are often the same.
@@ -84,13 +85,28 @@ def _compute_batch(
     batch = {name: values.to(network.device) for name, values in build_batch(views, pad).items()}
     with torch.inference_mode():
         outputs = network(**select_inputs(network, batch))
-        stacked = outputs.get("logits")
-        if "start_logits" in outputs:  # a question answering head
-            stacked = torch.stack([outputs.start_logits, outputs.end_logits], dim=2)
-        logits = stacked.float().cpu().numpy()
+        logits = read_logits(outputs, batch["attention_mask"]).float().cpu().numpy()
     if logits.ndim == 2:  # one row of logits per sequence
-        return [logits[row : row + 1].copy() for row in range(len(views))]
+        ends = np.cumsum([len(view.sequences) for view in views])[:-1]
+        return [rows.copy() for rows in np.split(logits, ends)]
     return [logits[row, view.places].copy() for row, view in enumerate(views)]
+
+
+def read_logits(outputs: Any, mask: "torch.Tensor") -> "torch.Tensor":
+    """Return the logits of a network's outputs: (sequences, wordpieces, outputs), or (sequences,
+    outputs); without a head, the mean of the last hidden states of each sequence, (sequences, dim).
+
+    mask: attention mask (sequences, wordpieces).
+    """
+    import torch
+
+    if "start_logits" in outputs:  # a question answering head
+        return torch.stack([outputs.start_logits, outputs.end_logits], dim=2)
+    if "logits" in outputs:
+        return outputs["logits"]  # type: ignore[no-any-return]
+    weights = mask[:, :, None].float()
+    means: torch.Tensor = (outputs["last_hidden_state"].float() * weights).sum(1) / weights.sum(1)
+    return means
 
 
 def join_logits(

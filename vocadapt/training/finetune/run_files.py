@@ -98,15 +98,16 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
 
     # 3. Predictions for the test split, one line per example, and their logits.
     examples = task.split("test").examples
-    predictions = {name: run.predict(examples, name) for name in run.logits}
+    predictions = {name: run.predict(task.split("test"), name) for name in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
         for number, example in enumerate(examples):
             predicted = {name: values[number] for name, values in predictions.items()}
             line = {**asdict(example), "said": predicted}  # type: ignore[call-overload]
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     # The logits of all examples are one matrix; `sizes` are their numbers of rows.
-    sizes = [len(rows) for rows in run.logits[run.main_tokenization]]
-    logits = {name: np.concatenate(own) for name, own in run.logits.items()}
+    n_examples = len(examples)
+    sizes = [len(rows) for rows in run.logits[run.main_tokenization][:n_examples]]
+    logits = {name: np.concatenate(own[:n_examples]) for name, own in run.logits.items()}
     save_file({"sizes": np.array(sizes, dtype=np.int64), **logits}, folder / LOGITS)
 
 
@@ -232,9 +233,15 @@ class SavedRun:
         "" means pooled, or the only tokenization. Raises InputError if the model does not have the
         tokenization.
         """
-        logits = self.logits(examples, progress)
-        chosen = logits[select_tokenization(logits, tokenization)]
-        return list(map(self.outputs.predict, chosen, examples))
+        predicted = self.predict_split(Split(tuple(examples)), progress)
+        return predicted[select_tokenization(predicted, tokenization)]
+
+    def predict_split(
+        self, split: Split, progress: Progress = silent
+    ) -> dict[str, list[Prediction]]:
+        """Predict for the examples of a split, under every tokenization and pooled."""
+        logits = self.logits((*split.examples, *split.collection), progress)
+        return {name: self.outputs.predict_split(own, split) for name, own in logits.items()}
 
     @property
     def tested(self) -> bool:

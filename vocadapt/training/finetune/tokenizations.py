@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
+from vocadapt.models.heads import EMBEDDING, QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.encoding.encoding import EncodedExamples, View
 from vocadapt.training.encoding.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.labels import IGNORE_INDEX, Logits, Targets
+from vocadapt.training.tasks.kinds import TaskKind
 
 if TYPE_CHECKING:
     import torch
@@ -108,8 +109,8 @@ def label_tokenization(tokenization: str) -> str:
 class FinetuningDataset:
     """Torch dataset of the batches of all epochs; an item is a whole batch.
 
-    grouped: whether to group examples of similar length in a batch, to reduce padding; the order of
-    the batches is random.
+    kind: of the task. grouped: whether to group examples of similar length in a batch, to reduce
+    padding; the order of the batches is random.
     """
 
     encoded: EncodedExamples
@@ -119,8 +120,8 @@ class FinetuningDataset:
     batch: int
     epochs: int
     seed: int
+    kind: TaskKind
     grouped: bool = True
-    head: str = TOKEN
 
     def __len__(self) -> int:
         return self.epochs * self.steps
@@ -136,7 +137,8 @@ class FinetuningDataset:
             raise IndexError(step)
         items = self.epoch(step // self.steps)[step % self.steps]
         views = [self.encoded.views[item.tokenization][item.chunk] for item in items]
-        return build_batch(views, self.pad, [self.targets[item.chunk] for item in items], self.head)
+        targets = [self.targets[item.chunk] for item in items]
+        return build_batch(views, self.pad, targets, self.kind.head)
 
     def draw_items(self, epoch: int) -> list[Item]:
         """Draw the tokenization of every chunk in an epoch, in the order of the chunks."""
@@ -183,21 +185,22 @@ def divide(items: list[Item], size: int) -> list[list[Item]]:
 def build_batch(
     views: Sequence[View], pad: int, targets: Sequence[Targets] | None = None, head: str = TOKEN
 ) -> Batch:
-    """Pad views to the longest one and return them as tensors.
+    """Pad the sequences of views to the longest one and return them as tensors.
 
     Labels of positions that are not scored are IGNORE_INDEX.
     """
     import torch
 
     # 1. Ids, attention mask and segments, padded at the end.
-    width = max(len(view.ids) for view in views)
-    ids = np.full((len(views), width), pad, dtype=np.int64)
+    sequences = [(view, own) for view in views for own in view.sequences]
+    width = max(len(own) for _, own in sequences)
+    ids = np.full((len(sequences), width), pad, dtype=np.int64)
     mask, segments = np.zeros_like(ids), np.zeros_like(ids)
-    for row, view in enumerate(views):
-        ids[row, : len(view.ids)] = view.ids
-        mask[row, : len(view.ids)] = 1
-        if view.second:
-            segments[row, view.second : len(view.ids)] = 1
+    for row, (view, own) in enumerate(sequences):
+        ids[row, : len(own)] = own
+        mask[row, : len(own)] = 1
+        if view.second and not view.apart:
+            segments[row, view.second : len(own)] = 1
     # 2. Model inputs by name; labels only for training.
     arrays: dict[str, Targets] = {
         "input_ids": ids,
@@ -226,9 +229,9 @@ def _build_labels(
     """Return the labels of a batch.
 
     Labels of words have the shape of the ids. Each sequence has one target or one row of targets,
-    and each question two positions.
+    each question two positions, and examples that are embedded have what their loss needs.
     """
-    if head == SEQUENCE:
+    if head in (SEQUENCE, EMBEDDING):
         return np.concatenate(list(targets))
     if head == QUESTION:
         return np.array(list(map(_find_answer_places, views, targets)), dtype=np.int64)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from vocadapt.training.labels import Logits, Targets
 from vocadapt.training.scoring.counts import Rules, Scorer
 from vocadapt.training.scoring.scorers import SCORERS
 from vocadapt.training.tasks.kinds.judgment import Choice, Claims, Confusion, Judgment, Line, Unit
+
+if TYPE_CHECKING:
+    import torch
 
 Tokenizers = Mapping[str, ModelTokenizer]  # the tokenizers of a model by name
 SAMPLE_SENTENCE = (
@@ -78,12 +81,13 @@ class TaskKind(ABC):
     min_outputs: ClassVar[int] = 2
     reported_notes: ClassVar[frozenset[str]] = frozenset()  # of a split, to report before training
 
-    # The head of the network.
+    # The head of the network; EMBEDDING: none, the logits are the embeddings of an example's texts.
     head: ClassVar[str] = SEQUENCE
     architecture: ClassVar[str] = ""  # another program's models with this head are read as its own
     is_multilabel: ClassVar[bool] = False  # each output is independent of the others
     divides_sentences: ClassVar[bool] = False  # long sentences are trained on in chunks
     has_word_rule: ClassVar[bool] = False  # how to split a context into words is a setting
+    compares_examples: ClassVar[bool] = False  # the loss of a batch compares its examples
 
     # Error analysis.
     error_kinds: ClassVar[Mapping[str, str]]  # kind of error -> its description
@@ -219,9 +223,37 @@ class TaskKind(ABC):
         targets = [index[example.gold[place]] for place in known]
         return float(-log_softmax(logits[known], axis=1)[range(len(known)), targets].mean())
 
+    def compute_batch_loss(
+        self, logits: "torch.Tensor", labels: "torch.Tensor", mask: "torch.Tensor", n_labels: int
+    ) -> "torch.Tensor":
+        """Return the training loss of a batch or of a part of it: here the mean cross-entropy.
+
+        logits: (sequences, wordpieces, outputs) or (sequences, outputs). labels: the targets of its
+        examples. mask: attention mask (sequences, wordpieces). n_labels: number of labels in the
+        whole batch.
+        """
+        from vocadapt.training.losses import compute_label_loss
+
+        return compute_label_loss(logits, labels, n_labels)
+
     @abstractmethod
     def predict(self, logits: Logits, example: Any, names: tuple[str, ...]) -> Prediction:
         """Predict labels, tags or an answer from the logits (rows, outputs) of an example."""
+
+    def predict_all(
+        self,
+        logits: Sequence[Logits],
+        examples: Sequence[Any],
+        names: tuple[str, ...],
+        among: Sequence[Logits],
+        collection: Sequence[Any],
+    ) -> list[Prediction]:
+        """Predict for the examples of a split; among: logits of its collection, such as the embeddings
+        of the documents that a search chooses from.
+        """
+        return [
+            self.predict(own, example, names) for own, example in zip(logits, examples, strict=True)
+        ]
 
     def count_rows(self, example: Any) -> int:
         """Return the number of rows of an example's logits."""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -65,6 +65,9 @@ from vocadapt.training.tasks.kinds.judgment import (
     clip_line,
 )
 from vocadapt.training.tasks.kinds.kind import TaskKind, TextInput, Tokenizers
+
+if TYPE_CHECKING:
+    import torch
 
 UNANSWERED = "questions without a prediction, counted as wrong"
 DISJOINT, PARTIAL, ELSEWHERE = "disjoint", "partial", "right elsewhere"
@@ -176,6 +179,14 @@ class QuestionAnswering(TaskKind):
         encoded = encode_for_training(answered, tokenizers, settings)
         words = [np.array(find_answer_words(question), dtype=np.int64) for question in answered]
         return encoded, tuple(words[part.owner] for part in encoded.parts)
+
+    def compute_batch_loss(
+        self, logits: "torch.Tensor", labels: "torch.Tensor", mask: "torch.Tensor", n_labels: int
+    ) -> "torch.Tensor":
+        """Return the cross-entropy of the first and the last wordpiece of each answer."""
+        from vocadapt.training.losses import compute_question_loss
+
+        return compute_question_loss(logits[..., 0], logits[..., 1], labels, mask, n_labels)
 
     def compute_loss(self, logits: Logits, example: Question, index: Mapping[str, int]) -> float:
         """Return the mean cross-entropy of the first and the last word of the answer; 0 if it is

@@ -11,7 +11,7 @@ import streamlit as st
 
 from vocadapt.analysis.errors.votes import ExamplePrediction, find_disagreement
 from vocadapt.errors import InputError
-from vocadapt.models.heads import QUESTION, SEQUENCE, TOKEN
+from vocadapt.models.heads import EMBEDDING, QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.encoding.model_tokenizers import ADAPTED, BASE
 from vocadapt.training.examples.context_windows import WORD_RULES
 from vocadapt.training.examples.examples import Example, Question, Sentence
@@ -25,6 +25,7 @@ from vocadapt.training.prediction.plain_text import (
     plain_examples,
     split_into_lines,
 )
+from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import (
     draw_code,
     draw_command,
@@ -286,11 +287,25 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
         st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
 
+def _draw_embedded(run: SavedRun, prediction: ExamplePrediction, example: Example) -> None:
+    """Draw what is predicted from the embeddings of an example, under each tokenization."""
+    with mistakes.show_errors():
+        found = prediction.predictions
+        draw_table(
+            {
+                "tokenization": list(found),
+                "predicted": [markup.escape_invisible(" ".join(one)) for one in found.values()],
+            },
+            height="content",
+        )
+
+
 # How a prediction is drawn, by the head of the network.
 PREDICTIONS: dict[str, Callable[[SavedRun, ExamplePrediction, Any], None]] = {
     TOKEN: _draw_words,
     SEQUENCE: _draw_labels,
     QUESTION: _draw_answers,
+    EMBEDDING: _draw_embedded,
 }
 
 MAX_LINES = 500  # lines that the page predicts, in half a minute with a small model
