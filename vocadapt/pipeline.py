@@ -40,7 +40,6 @@ from vocadapt.vocabulary.plan.trim_lines import AddedTokenLines, read_added_toke
 
 __all__ = ["Sources", "adapt", "get_preset", "open_corpus", "open_model", "plan_adaptation"]
 
-# Relative cost of the stages of an adaptation, for the progress bar.
 # Relative costs of stages for the progress bar: about their seconds for the demo's model, measured.
 PLAN, MODEL = 1.0, 3.0
 WORD_VECTORS = 70.0  # training word vectors on a text
@@ -231,7 +230,8 @@ def compute_embeddings(
     Fits the alignment if the initializer needs one.
     """
     progress(0.0, "initializing the new embeddings")
-    distiller, grounder, alignment, source = None, None, None, domain or target
+    distiller = grounder = alignment = None
+    source = target
     joiner = PieceJoiner(model)
     if recipe.distills:
         corpus = require_corpus(recipe, sources, "a text to train its embeddings on")

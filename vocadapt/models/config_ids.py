@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -46,7 +46,7 @@ LIKE_IDS = re.compile(r"(?:.+_)?(?:tokens?|words?|ids)(?:_.+)?")
 NO_TOKEN_IDS = re.compile(r"num_.+|.*(?:layer|hook|head|expert|block).*")
 
 Json = Mapping[str, Any]
-Path = tuple[str, ...]  # keys of a value in a file
+KeyPath = tuple[str, ...]  # keys of a value in a file
 Rename = Callable[[int], Any]  # from an id to what replaces it; None if its token is removed
 
 
@@ -58,7 +58,7 @@ class RenamedIds:
     """
 
     content: dict[str, Any]
-    dropped: dict[Path, list[int]]
+    dropped: dict[KeyPath, list[int]]
 
 
 def rename_ids(content: Json, rename: Rename) -> RenamedIds:
@@ -70,7 +70,7 @@ def rename_ids(content: Json, rename: Rename) -> RenamedIds:
     Example, without 7 and with 8 → 7: suppress_tokens [7, 8] → [7], bad_words_ids [[8], [7, 8]] →
     [[7]], eos_token_id 7 → None.
     """
-    renamed, dropped = deepcopy(dict(content)), dict[Path, list[int]]()
+    renamed, dropped = deepcopy(dict(content)), dict[KeyPath, list[int]]()
     for path, holder in _list_entries(renamed):
         key = path[-1]
         gone = [i for i in _read_ids(key, holder[key]) if rename(i) is None]
@@ -80,12 +80,12 @@ def rename_ids(content: Json, rename: Rename) -> RenamedIds:
     return RenamedIds(renamed, dropped)
 
 
-def list_ids(content: Json) -> dict[Path, list[int]]:
+def list_ids(content: Json) -> dict[KeyPath, list[int]]:
     """Return the ids in a config, by their keys."""
     return {path: _read_ids(path[-1], holder[path[-1]]) for path, holder in _list_entries(content)}
 
 
-def find_unknown_lists(content: Json, file: str) -> dict[Path, list[int]]:
+def find_unknown_lists(content: Json, file: str) -> dict[KeyPath, list[int]]:
     """Return the lists of integers that may be ids, but whose keys are not known to hold them.
 
     file: CONFIG or GENERATION.
@@ -144,7 +144,7 @@ def check_free_ids(
 
 
 def find_named_tokens(
-    folder: FilePath, tokens: tuple[str, ...], candidates: tuple[str, ...]
+    folder: Path, tokens: tuple[str, ...], candidates: tuple[str, ...]
 ) -> frozenset[str]:
     """Return the candidates that the files of a model name: by their ids in config.json or
     generation_config.json, or by themselves in a chat template or in the tokenizer's settings.
@@ -198,7 +198,7 @@ def _holds_ids(key: str) -> bool:
     return key in PAIRS or IDS.fullmatch(key) is not None
 
 
-def _list_entries(content: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _list_entries(content: Any) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
     """Yield the keys of each value that holds ids, and the object that contains it."""
     for path, holder in _list_values(content):
         if _holds_ids(path[-1]) and holder.get(path[-1]) is not None:
@@ -206,8 +206,8 @@ def _list_entries(content: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _list_values(
-    content: Any, above: Path = (), size: int | None = None
-) -> Iterator[tuple[Path, dict[str, Any]]]:
+    content: Any, above: KeyPath = (), size: int | None = None
+) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
     """Yield the keys of each value, and the object that contains it; settings within settings, such
     as task_specific_params, are searched, but not the config of another vocabulary.
 

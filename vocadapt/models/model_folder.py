@@ -25,8 +25,8 @@ from vocadapt.models.embedding_matrix.stored import find_embeddings, read_embedd
 from vocadapt.models.model_files import GENERATION
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.system.files import read_json_object
+from vocadapt.text.splitter import Splitter
 from vocadapt.text.summary import Summarized, Summary
-from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import (
     Vocabulary,
     explain_casing,

@@ -33,7 +33,7 @@ LOWER = bytes(range(256)).lower()
 
 
 class LineCounter:
-    """Counts pre-tokens or words line by line; correct for any splitter."""
+    """Counts the pre-tokens or words of a text, line by line; correct for any splitter."""
 
     def __init__(self, splitter: Splitter) -> None:
         self.splitter = splitter
@@ -78,7 +78,7 @@ class PartCounter(LineCounter):
         for line in split_lines(text):
             self.pretoken_parts.count(line)
         if self.pretoken_parts.is_full():
-            self.word_counts()
+            self.word_counts()  # bounds the memory: it clears the parts
 
     def sentences(self, text: str) -> Iterator[str]:
         """Count the words of some lines, and yield the words of each line, joined by spaces."""
@@ -93,7 +93,7 @@ class PartCounter(LineCounter):
             parts.count(line)
             yield parts.join(line)
         if parts.is_full():
-            self.word_counts()
+            self.word_counts()  # clears the parts
 
     def word_counts(self) -> Counter[str]:
         """Split and clear the distinct parts so far, and return the counts."""
@@ -241,7 +241,7 @@ class ChunkCounter(LineCounter):
 
         # 2. Bound the memory of both tables.
         if len(self.chunks) > MAX_CHUNKS:
-            self.word_counts()
+            self.word_counts()  # clears the chunks
         if len(self.joined) > MAX_CHUNKS:
             self.joined.clear()
         return spaced

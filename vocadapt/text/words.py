@@ -185,14 +185,14 @@ class TextCounter:
         self.in_sample = build_word_counter(splitter)
         self.held_out = build_word_counter(splitter)
         self.held_out_lines = 0
-        self.lines = LineTally()
+        self.line_tally = LineTally()
 
     def count(self, text: str) -> None:
         """Count the pre-tokens of some lines, and the lines themselves."""
         lines = split_lines(text)
         hashes = hash_lines(lines)
         is_held_out = find_held_out(hashes)
-        self.lines.count(hashes)
+        self.line_tally.count(hashes)
         self.held_out_lines += int(is_held_out.sum())
         for counter, chosen in ((self.in_sample, ~is_held_out), (self.held_out, is_held_out)):
             counter.count("".join(f"{line}\n" for line in compress(lines, chosen)))
@@ -206,7 +206,7 @@ class TextCounter:
             0,
             held_out=held_out,
             held_out_lines=self.held_out_lines,
-            tally=self.lines,
+            tally=self.line_tally,
         )
 
 
@@ -239,20 +239,20 @@ def write_sentences(
         raise InputError(
             f"{path}: this file is part of the text itself.", "Write the words to another file."
         )
-    tally = build_word_counter(splitter)
-    split = tally.pretoken_lines if pretokens else tally.sentences
+    counter = build_word_counter(splitter)
+    split = counter.pretoken_lines if pretokens else counter.sentences
     with _open_new_file(path) as file:
         size = _read_passages(
             corpus, lambda text: file.writelines(map(_break_sentence, split(text))), progress
         )
-        return sort_counts(replace(size, counts=tally.word_counts()))
+        return sort_counts(replace(size, counts=counter.word_counts()))
 
 
 def tally_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
     """Count the pre-tokens of a corpus, in any order; there may be none."""
-    tally = TextCounter(splitter)
-    size = _read_passages(corpus, tally.count, progress)
-    return add_tallies([size, tally.finish()])
+    counter = TextCounter(splitter)
+    size = _read_passages(corpus, counter.count, progress)
+    return add_tallies([size, counter.finish()])
 
 
 def add_tallies(parts: Sequence[WordCounts]) -> WordCounts:
@@ -284,17 +284,17 @@ def add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
 
 def _read_passages(corpus: Corpus, count: Callable[[str], None], progress: Progress) -> WordCounts:
     """Give each block of lines to `count`; return the size of the text, without its words."""
-    lines = lines_read = size = 0
+    lines = lines_read = n_bytes = 0
     notes = NO_NOTES
     for passage in corpus.passages():
         with report_block(passage.where):
             count(passage.text)
         lines += passage.text.count("\n")
         lines_read += passage.read
-        size += len(passage.text.encode())
+        n_bytes += len(passage.text.encode())
         notes += passage.notes
         progress(passage.fraction, describe_lines(lines, lines_read, notes))
-    return WordCounts({}, lines, size, lines_read, notes)
+    return WordCounts({}, lines, n_bytes, lines_read, notes)
 
 
 def describe_lines(lines: int, lines_read: int, notes: ReaderNotes = NO_NOTES) -> str:

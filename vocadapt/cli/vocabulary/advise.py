@@ -27,7 +27,8 @@ from vocadapt.recipe import write_recipe
 from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import MAX_COUNT
 from vocadapt.text.corpus import READERS, Corpus, CorpusSettings
-from vocadapt.text.words import Splitter, count_words
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import count_words
 from vocadapt.vocabulary.advice.measured_gains import MEASURED_TABLE
 from vocadapt.vocabulary.lens import (
     TERMS,

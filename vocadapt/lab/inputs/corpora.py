@@ -26,7 +26,8 @@ from vocadapt.progress import Progress, silent
 from vocadapt.settings import build_settings
 from vocadapt.system.files import check_file
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
-from vocadapt.text.words import Splitter, WordCounts, count_words
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts, count_words
 
 COPIES = "text"
 # Part of the name of cached counts: a new version counts again.

@@ -11,7 +11,7 @@ A hash of the word decides its fold, the same for every text and model:
 import time
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -138,11 +138,10 @@ def _select_simplest(
     found: list[BoolArray] = []
     for place, settings in enumerate(able):
         progress(place / len(able), f"evaluating {settings.method}")
-        hits = [
-            evaluate_split(own, fold == number, source, pieces, settings)[3][RANKING] < K
-            for number in tested
+        results = [
+            evaluate_split(own, fold == number, source, pieces, settings) for number in tested
         ]
-        found.append(np.concatenate(hits))
+        found.append(np.concatenate([ranks[RANKING] < K for *_, ranks in results]))
 
     # 3. A later, less simple method has to be better by more than chance.
     best = 0
@@ -168,8 +167,7 @@ def _evaluate_last(
         shared, last, source, target, settings, progress
     )
     sizes = dict(zip(RANKINGS, 2 * (len(shared), len(target)), strict=True))
-    test = select_anchors(shared, last)
-    test = Anchors(test.words, test.source_rows, test.target_rows, shared.never_produced)
+    test = replace(select_anchors(shared, last), never_produced=shared.never_produced)
     one_fold = np.zeros(len(test), dtype=np.int64)
     seconds = time.perf_counter() - start
     return HeldOutQuality(

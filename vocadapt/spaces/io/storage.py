@@ -17,7 +17,7 @@ from vocadapt.system.files import check_path
 # Tensor "vectors" (words, dim), and "counts" (words,) int64 if they are known.
 VECTORS = "vectors.safetensors"
 WORDS = "words.txt"  # one word a line, in the order of the rows
-MAX_WORDS = 1 << 32  # bytes of words.txt
+MAX_WORDS_BYTES = 1 << 32  # size of words.txt
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -93,7 +93,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
             )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
     return EmbeddingSpace(
-        tuple(read_word_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
+        tuple(read_word_lines(folder / WORDS, MAX_WORDS_BYTES)), matrix, counts, name or folder.name
     )
 
 

@@ -13,7 +13,11 @@ from vocadapt.training.tasks.kinds.multilabel import merge_labels
 
 
 def build_tally(
-    gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = DEFAULT_RULES, unit: str = ""
+    gold: Split,
+    predicted: Sequence[Any],
+    scorer: Scorer,
+    rules: Rules = DEFAULT_RULES,
+    unit: str = "",
 ) -> Tally:
     """Count predictions by example or by document; the counted units are those that intervals and
     tests resample.
@@ -29,8 +33,8 @@ def build_tally(
         )
     whole = unit == DOCUMENT or (not unit and scorer.merges_documents and all(documents))
     if whole and scorer.merges_documents:
-        return scorer.tally(_merged(documents, gold.gold), _merged(documents, said), rules)
-    tally = scorer.tally(gold.gold, said, rules)
+        return scorer.tally(_merged(documents, gold.gold), _merged(documents, predicted), rules)
+    tally = scorer.tally(gold.gold, predicted, rules)
     return tally.grouped(documents) if whole else tally
 
 

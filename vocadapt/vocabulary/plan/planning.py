@@ -16,7 +16,7 @@ from operator import not_
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.text.words import Splitter
+from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,

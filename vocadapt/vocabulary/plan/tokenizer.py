@@ -16,8 +16,9 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode_batch
-from vocadapt.text.words import Splitter, count_words
+from vocadapt.text.words import count_words
 from vocadapt.vocabulary.families import Vocabulary, family_of, vocabulary_of
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
