@@ -171,12 +171,8 @@ NEW_WORDS = Recipe(
 )
 EXTENSION = 17_748  # tokens that exBERT added as published
 PUBLISHED_HEURISTICS = ("last", "longest", "freq", "random")
-WITH_PRETRAINING = (
-    DEFAULT_PRESET,
-    "green-bert",
-    "transfer-syntactic",
-    "transfer-semantic",
-)  # presets with a variant …+mlm, which adds continued pretraining
+# Presets with a variant …+mlm, which adds continued pretraining.
+WITH_PRETRAINING = (DEFAULT_PRESET, "green-bert", "transfer-syntactic", "transfer-semantic")
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -280,10 +276,8 @@ PRESETS: dict[str, Recipe] = {
 PRESETS |= {
     recipe.name: recipe for recipe in (add_pretraining(PRESETS[name]) for name in WITH_PRETRAINING)
 }
-FAMILIES = {
-    "reduced": build_reduction_preset,
-    "combined": build_combination_preset,
-}  # <family>-<removal heuristic>-<percent removed>
+# Presets with the names <family>-<removal heuristic>-<percent removed>.
+FAMILIES = {"reduced": build_reduction_preset, "combined": build_combination_preset}
 FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
 
 

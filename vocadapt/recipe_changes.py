@@ -21,11 +21,8 @@ from vocadapt.vocabulary.initializers.materials import read_options
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 
-PLAN = (
-    "count_marks",
-    "max_added",
-    "min_count",
-)  # settings of the plan that no other setting depends on
+# Settings of the plan that no other setting depends on.
+PLAN = ("count_marks", "max_added", "min_count")
 REMOVED_ALONE = (
     "A fraction of tokens to remove was given, but no heuristic that removes them.",
     "Name a heuristic, for example last.",

@@ -22,9 +22,8 @@ from vocadapt.errors import InputError
 
 MEGABYTE = 1 << 20
 MAX_LINE_BYTES = 64 * MEGABYTE  # default limit of a line
-MAX_DOCUMENT_BYTES = (
-    256 * MEGABYTE
-)  # limit of a file that is read as a whole: a JSON document, a list of words
+# Limit of a file that is read as a whole: a JSON document, a list of words.
+MAX_DOCUMENT_BYTES = 256 * MEGABYTE
 MAX_TOML_BYTES = MEGABYTE  # limit of a settings file: the TOML parser is slow
 MAX_JSON_DEPTH = 200  # nesting depth of lists and objects
 # Values in one document, and lines or cells of one that is split into them: each becomes an object

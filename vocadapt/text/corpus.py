@@ -47,17 +47,8 @@ READERS: dict[str, Reader] = {
     ".parquet": read_parquet,
     **dict.fromkeys(SUFFIXES, read_articles),
 }
-NOT_PLAIN = {
-    ".html",
-    ".htm",
-    ".pdf",
-    ".doc",
-    ".docx",
-    ".odt",
-    ".rtf",
-    ".zip",
-    ".tar",
-}  # documents that mix text with markup
+# Documents that mix text with markup.
+NOT_PLAIN = {".html", ".htm", ".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".tar"}
 READABLE = f"{', '.join(READERS)} (articles of PubMed, PMC and CORD-19), and .gz of all but parquet"
 MAX_FILES = 1000  # maximum number of file blocks in a passage, reached by small files
 PROFILE_FILES = 16  # files that the language profile is built from

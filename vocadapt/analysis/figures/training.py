@@ -37,11 +37,7 @@ RAW_OPACITY = 0.25  # of a curve that is also drawn smoothed
 MIDDLE = "#D8DDE1"
 NARROWEST = 0.1  # half the range of gate values that the colors span, at least
 DARKEST = 0.65  # strongest color of a cell, as a fraction of the full color: its digits are dark
-EXTENSION_LAYOUT: dict[str, Any] = {
-    "height": 260,
-    "margin": {"t": 12},
-    "showlegend": False,
-}  # pixels
+EXTENSION_LAYOUT: dict[str, Any] = {"height": 260, "margin": {"t": 12}, "showlegend": False}
 Curve = Sequence[tuple[float, float]]  # (x, y) of each point
 Style = dict[str, Any]  # mode, line and marker of a plotly trace
 

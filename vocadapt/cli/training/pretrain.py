@@ -68,12 +68,8 @@ REPORTED = (
     "held_out_words",
     "held_out_windows",
 )
-NESTED = (
-    "loss_per_character",
-    "loss_per_byte",
-    "loss_interval",
-    "loss_change",
-)  # rendered as sentences in the text output
+# Rendered as sentences in the text output.
+NESTED = ("loss_per_character", "loss_per_byte", "loss_interval", "loss_change")
 OPTIONAL = (
     "loss_per_byte",
     *("trained", "optimizer_bytes", "old_embeddings"),

@@ -38,10 +38,8 @@ ITERATIONS = 4  # power iterations of the factorization
 ROWS = 4096  # words whose counts are weighted at once
 COLUMNS = 64  # of the dense factor in a product: a block stays in the processor's cache
 LINE_END = -1
-PAIRS_COUNTED, WEIGHTED = (
-    0.5,
-    0.55,
-)  # fraction of the time until the pairs are counted, and weighted
+# Fraction of the time until the pairs are counted, and weighted.
+PAIRS_COUNTED, WEIGHTED = 0.5, 0.55
 
 # Measured peaks of the memory: bytes of a pair of words, and of a value of the factors.
 PAIR_BYTES, FACTOR_BYTES = 32, 40

@@ -100,13 +100,8 @@ def count_matrix_bytes(counts: FloatArray, settings: TrainingSettings) -> int:
     return 2 * len(counts) * settings.dim * np.float32().nbytes
 
 
-BY_GRADIENTS = (
-    "epochs",
-    "negative",
-    "skip_gram",
-    "alpha",
-    "cbow_sum",
-)  # settings of gradient descent
+# Settings of gradient descent.
+BY_GRADIENTS = ("epochs", "negative", "skip_gram", "alpha", "cbow_sum")
 TRAINERS: dict[str, Trainer] = {
     "gensim": Trainer(
         train_by_gensim,

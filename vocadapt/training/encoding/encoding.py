@@ -26,12 +26,8 @@ NO_WORDPIECES = "words without a wordpiece, encoded as unknown"
 IN_SEVERAL_PARTS = "texts longer than the window, divided into parts whose logits are averaged"
 TRUNCATED = "pairs of texts longer than the window, truncated"
 CUT = "texts longer than the window, truncated"
-COUNTED_IN_EXAMPLES = (
-    DIVIDED,
-    IN_SEVERAL_PARTS,
-    TRUNCATED,
-    CUT,
-)  # the other notes count words
+# The notes that count examples; the others count words.
+COUNTED_IN_EXAMPLES = (DIVIDED, IN_SEVERAL_PARTS, TRUNCATED, CUT)
 NO_BASE = "tokenizers not used: the model lacks embeddings for tokens of its original vocabulary"
 
 

@@ -18,9 +18,8 @@ from vocadapt.ui.text.number_formats import count, fraction, group_digits
 
 # Characters with a meaning in Markdown or Streamlit's extensions, and how they are escaped.
 ESCAPED = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"})
-ADDRESS = re.compile(
-    r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE
-)  # where http://x, www.x.com and a@b.c are split
+# Where http://x, www.x.com and a@b.c are split.
+ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 EMPTY = ":small[]"  # Streamlit's directive for small text, without a text
 
 

@@ -26,7 +26,8 @@ CONFIG_IDS = {
 # Usual names of special tokens that no file of the model declares.
 NAMES = {"mask": ("<mask>", "[MASK]"), "pad": ("<pad>", "[PAD]")}
 
-DECLARING_FILES = (CONFIG, SPECIAL_MAP)  # name special tokens by role
+# tokenizer_config.json and special_tokens_map.json name special tokens by role.
+DECLARING_FILES = (CONFIG, SPECIAL_MAP)
 MODEL_CONFIG = "config.json"
 RoleTokens = Iterator[tuple[str, str]]  # pairs of role and token
 
