@@ -24,8 +24,9 @@ PUBLISHED_VECTORS = Word2VecSettings(trainer="gensim", epochs=5)
 class Recipe:
     """All settings of an adaptation, one group for each stage.
 
-    title: its display name; "" if it has only a name. initializer: how the embeddings of new
-    tokens are initialized. module: exBERT's extension modules, if any.
+    title: its display name; "" if it has only a name. vocabulary: settings of the plan;
+    `vocabulary.kind` is the name of its kind, `kind` the declaration of that. initializer: how the
+    embeddings of new tokens are initialized. module: exBERT's extension modules, if any.
     pretraining: continued pretraining; disabled if its stage is "".
     """
 

@@ -1,6 +1,6 @@
 """A command of the command line: what it runs, the options it takes, and its answer.
 
-    ALIGN = Command(_align, (option("--vectors", metavar="DIR", help="…"), setting_options(Step)))
+    ALIGN = Command(_align, (option("--vectors", help="…"), setting_options(AlignmentStep)))
 
 An option is declared as a function that adds it to a parser, so groups and shared options can be
 nested: `option` declares one by hand, `setting_options` those of declared settings. `read_settings`

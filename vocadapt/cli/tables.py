@@ -1,4 +1,6 @@
-"""Text output: aligned columns, three significant digits."""
+"""Text of answers without a `report.table.Table`, which `report.terminal` writes: aligned columns,
+three significant digits.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill

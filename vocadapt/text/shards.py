@@ -1,4 +1,4 @@
-"""Word counting by several processes: units of a corpus are counted separately and added up.
+"""Word counting by several processes: units (shards) of a corpus are counted, and added up.
 
 The sum equals the count of a single pass, because no word continues on the next line, and all units
 begin and end with a line.

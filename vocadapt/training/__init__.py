@@ -8,4 +8,7 @@ labels, losses, schedules, rounding, estimates (duration before the start). Two 
 embeddings: trained_parameters (the setting) and separated_embeddings. word_vectors trains word2vec
 on a text. Embeddings of new tokens: distillation (fitted to a text) and grounding (to a glossary),
 both by embedding_fitter, and joined_states (mapped hidden states).
+
+A module trainer runs a training. The module with its Trainer (finetuning_trainer, masked_trainer)
+loads torch, so it is imported only when a training begins.
 """

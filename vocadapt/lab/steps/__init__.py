@@ -7,6 +7,9 @@ the steps themselves, a file each, in the order of STEPS: begin with `vectors`, 
 starts: `guards` (warnings), `task_guards` and `pretraining_guards` (those of trainings), `forecasts`
 (how long a step takes). `vocadapt.lab.experiments` registers the steps that run others.
 
+The settings of a step are a class such as `VectorsStep`, which is not a `Step`: a `Spec` finds its
+step by the class of its settings.
+
 A new step is one file: a frozen dataclass of settings (`vocadapt.settings.setting`), a function
 that fills `context.draft` and returns the headline figures, and `STEP = Step(…)`, registered below
 or, by an extension, with `register_step`. That gives it a command, a form, jobs, checkpoints and a

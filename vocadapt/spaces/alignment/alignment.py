@@ -52,7 +52,7 @@ class Alignment(Summarized):
     (d_target,) are zero without centering. `scale` is the mean norm of the anchors' target vectors
     if vectors are normalized, else 1. A kernel method also has `landmarks` (n, d_source), the
     anchors' prepared source vectors; its `matrix` (n, d_target) holds one row of coefficients for
-    each.
+    each. `anchors`: number of words that it was fitted on (`settings.anchors` is their filter).
     `more`: other arrays of a method, by name. `norm_curve`: (2, k) float32, log counts and norms of
     the anchors' target vectors, if mapped vectors get the norm of anchors of equal frequency.
     """

@@ -1,6 +1,7 @@
 """Geometry of one space: isotropy, hubness, norms, and their correlation with frequency.
 
-Zero vectors have no direction: they are excluded, and counted in `Norms`.
+Zero vectors have no direction: they are excluded, and counted in `Norms`. Hubness is not that of
+CSLS (`neighbors.search`), which is a mean cosine.
 """
 
 from collections.abc import Collection

@@ -9,7 +9,8 @@ first, so one loop over blocks of queries computes them:
                               neighbors in the query space
 
 CSLS (Conneau et al. 2018, Word translation without parallel data, section 2.3) penalizes hubs:
-candidates that are near every query.
+candidates that are near every query. The hubness of a whole space (`diagnostics.geometry`) is the
+skewness of N_k instead.
 """
 
 from collections.abc import Iterator

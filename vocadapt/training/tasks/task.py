@@ -1,21 +1,24 @@
-"""A task in a small TOML file: paths of its splits, kind, labels and score. Downloads write one;
-one's own tasks are one.
+"""A task, read from a TOML file: its kind, the paths of its splits, its labels and its scorer.
 
-name = "adverse effects"            # "kind" and one split must be there, all else may be left out
-kind = "relations"                  # ner, relations, classification, multilabel, nli, qa
-scorer = "micro-f1-positive"        # the kind's usual one
-labels = ["causes", "treats", "false"]   # those of the files; given, any other is refused
-negative = ["false"]                # the classes of no relation; positive = "1" is the class of binary-f1
-about = "constructed for a lecture"  # a remark that is shown wherever the task is described
-unit = "document"                   # multilabel: the sentences of a document are one example (the usual: "example")
-folds = 10                          # {fold} in the paths is then replaced by 1 to 10
+The download of a benchmark writes such a file; users write one for a task of their own. Only `kind`
+and one split are required.
+
+name = "adverse effects"            # default: the name of the file or its folder
+kind = "relations"                  # ner, relations, classification, multilabel, nli or qa
+scorer = "micro-f1-positive"        # default: the one of the kind
+labels = ["causes", "treats", "false"]   # default: those of the files; if given, others are refused
+negative = ["false"]                # the classes of no relation
+positive = "1"                      # the positive class of binary-f1
+about = "constructed for a lecture"  # a remark, shown wherever the task is described
+unit = "document"                   # multilabel: an example is a document; default: "example"
+folds = 10                          # {fold} in the paths is replaced by 1 to 10
 
 [splits]
 train = "train.tsv"
 dev = "dev.tsv"
 test = "test.tsv"
 
-[columns]                           # where columns or JSON fields are not called as usual: text, pair, label, id
+[columns]                           # if these are not called text, pair, label and id
 text = "body"
 """
 
@@ -36,8 +39,9 @@ from vocadapt.training.tasks.splits import SPLITS
 class Task:
     """A task: its kind, labels, splits and score.
 
-    labels: entity types (ner, "" for bare tags), classes, or none (qa). unit: "example", or
-    (multilabel) "document" for all sentences of a document together. about: a remark of its author.
+    score: name of its scorer; "" for the default of its kind. labels: entity types (ner, "" for
+    bare tags), classes, or none (qa). unit: "example", or (multilabel) "document" for all
+    sentences of a document together. about: a remark of its author.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Keep the selections of a page in its address (URL query): a link opens the same artifacts later.
 
-The key of a setting is also its query parameter and begins with the name of its page
+The key of a setting is also its query parameter and begins with the name of its part
 (`projection_space`); only the workspace is shared by all pages. Streamlit binds simple settings
 itself (`bind`). It cannot bind pickers of artifacts, models and spaces: it omits default values
 from the address, accepts any value from it, and may lose a value set by the server. For those,

@@ -1,7 +1,7 @@
 """The pages of the app and their parts, each declared once.
 
 A page is a file in `pages/` with one entry in the navigation. It has one or several parts, shown as
-tabs. A part has a folder in `ui/`, and its name is the prefix of its keys in the address. The
+tabs. A part has a folder in `ui/parts/`, and its name is the prefix of its keys in the address. The
 navigation, the links between pages, Home, the lessons and the tests read the pages from here.
 """
 

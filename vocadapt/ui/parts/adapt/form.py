@@ -1,4 +1,4 @@
-"""The form of the part Adapt: model, recipe, inputs and settings of a new adapted model."""
+"""The form of the part Model: model, recipe, inputs and settings of a new adapted model."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Blocks of the part Adapt: an adapted model, its certificate, and its tokenization of a text."""
+"""Blocks of the part Model: an adapted model, its certificate, and its tokenization of a text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

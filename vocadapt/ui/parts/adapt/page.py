@@ -1,4 +1,4 @@
-"""The part Adapt: adapt the vocabulary of a model by a recipe; the result is a standard model folder."""
+"""The part Model: adapt the vocabulary of a model by a recipe, to a standard model folder."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Blocks of the part Adapt: the plan of the selected recipe, and the size of an extension."""
+"""Blocks of the part Model: the plan of the selected recipe, and the size of an extension."""
 
 from dataclasses import replace
 

@@ -267,7 +267,7 @@ def _describe_saved(gain: Gain) -> str:
 
 
 def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
-    """Draw one card per recipe that is worth a comparison, with a link to the part Adapt."""
+    """Draw one card per recipe that is worth a comparison, with a link to the part Model."""
     with st.expander("Recipes to compare", icon=":material/compare_arrows:"):
         columns = st.columns(len(report.recipes))
         for column, recipe in zip(columns, report.recipes, strict=True):
