@@ -141,7 +141,8 @@ def setting_options(
     """
 
     def add(parser: _ActionsContainer) -> None:
-        chosen = names or [name for name in settings.__dataclass_fields__ if name not in except_]
+        known = settings.__dataclass_fields__  # a name that is no setting is a KeyError
+        chosen = [known[name].name for name in names or known if name not in except_]
         # Nested settings are included: their flags are listed with those of the outer settings.
         walked = list(walk_settings(settings, chosen))
         taken = {"", *(one.flag for one, _ in walked)}

@@ -248,7 +248,7 @@ ADAPT = Command(
             "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
         ),
         GLOSSARY,
-        setting_options(PlanSettings, "cut", "removed", "add_by", shown_default=OF_RECIPE),
+        setting_options(PlanSettings, "remove_by", "removed", "add_by", shown_default=OF_RECIPE),
         setting_options(Recipe, "tokenizer", shown_default=OF_RECIPE),
         setting_options(InitializerSettings, "method", shown_default=OF_RECIPE),
         setting_options(PlanSettings, "count_marks", action=BooleanOptionalAction),
