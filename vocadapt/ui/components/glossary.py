@@ -204,8 +204,8 @@ TERMS = {
     ),
     "variant": "A model that a study compares: an original model or an adaptation of it.",
     "vocabulary pack": (
-        "The added tokens of an adapted model in one file, with their embeddings and the change of"
-        " the tokenizer; it fits one base model."
+        "The added tokens of an adapted model in one file, with their embeddings; it fits one base"
+        " model."
     ),
     "word vectors": (
         "Vectors of words from Word2Vec or another program, independent of a language model."
