@@ -76,7 +76,7 @@ def test_a_smaller_vocabulary_and_its_rows(serve, page, root):
     page.get_by_text(re.compile(f"{NEW[1]} = 1/")).first.wait_for()
     page.wait_for_url(re.compile(f"token={NEW[1]}"))
     page.get_by_role("button", name="Compare initializers").click()
-    page.get_by_text(re.compile("common tokens held out")).wait_for(timeout=JOB)
+    page.get_by_text(re.compile("common tokens held out")).first.wait_for(timeout=JOB)
     page.reload()
     expect(page.get_by_role("textbox", name="Type a token of the target")).to_have_value(NEW[1])
     assert page.get_by_test_id("stException").count() == 0

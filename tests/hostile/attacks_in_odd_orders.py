@@ -306,10 +306,7 @@ def start_what_a_job_makes(lab: Lab) -> None:
 @order
 def start_the_same_ten_times_at_once(lab: Lab) -> None:
     names = [f"n{number}" for number in range(10)]
-    acts = [
-        partial(queue.start, lab.workspace, lab.spec(LONG), name, False, 0.0, True)
-        for name in names
-    ]
+    acts = [partial(queue.start, lab.workspace, lab.spec(LONG), name, once=True) for name in names]
     found, refused = run_at_once(acts)
     assert len(found) == 10 and len(set(found)) == 1 and not refused, (found, refused)
 
