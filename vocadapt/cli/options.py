@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Generic, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 from vocadapt.cli.command import AddOption, Answer, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts
@@ -15,11 +15,12 @@ from vocadapt.errors import InputError
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.steps.command_lines import setting_arguments
-from vocadapt.lab.steps.guards import Change, Guard, GuardAnswer, apply_change
+from vocadapt.lab.steps.guards import Change, Guard, apply_change
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import CASINGS, Spec
+from vocadapt.lab.steps.step import CASINGS, Spec, read_numbers
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.system.json_values import build_value
 from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings
 
 N_co = TypeVar("N_co", covariant=True)
@@ -34,7 +35,7 @@ class Place(TypedDict):
     seconds: float
     manifest: str
     training_seconds: NotRequired[float]
-    guards: NotRequired[list[GuardAnswer]]
+    guards: NotRequired[list[Guard]]
 
 
 class ArtifactAnswer(Place, Generic[N_co]):
@@ -174,7 +175,7 @@ def describe_place(artifact: Artifact) -> Place:
         place["training_seconds"] = artifact.manifest.numbers["training_seconds"]
     step = STEPS.get(artifact.manifest.step)
     if step is not None and step.guards is not None:
-        place["guards"] = [cast(GuardAnswer, guard) for guard in artifact.manifest.guards]
+        place["guards"] = [build_value(Guard, guard) for guard in artifact.manifest.guards]
     return place
 
 
@@ -185,7 +186,7 @@ def build_answer(artifact: Artifact) -> Answer[Any]:
     flat = {name: _flatten(value) for name, value in numbers.items()}
     shown = {name: value for name, value in flat.items() if value not in ("", None)}
     return Answer(
-        {**place, "numbers": numbers},
+        {**place, "numbers": read_numbers(artifact)},
         format_facts({**shown, **place}),
         int(numbers.get("certificate") is False),
     )

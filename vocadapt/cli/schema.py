@@ -30,6 +30,7 @@ import vocadapt
 from vocadapt.cli.command import Command
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.settings import ABOVE_ZERO
+from vocadapt.system.json_values import get_json_name
 
 Schema = dict[str, Any]
 
@@ -263,8 +264,8 @@ def _build_object_schema(kind: Any, bound: Mapping[Any, Any]) -> Schema:
     if is_typeddict(declared):
         required = [name for name in hints if name in declared.__required_keys__]
     else:
-        required = [one.name for one in fields(declared)]
-        hints = {name: hints[name] for name in required}
+        hints = {get_json_name(one): hints[one.name] for one in fields(declared)}
+        required = list(hints)
     schema: Schema = {"type": "object"}
     about = describe_type(declared)
     if about:

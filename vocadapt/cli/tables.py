@@ -22,8 +22,9 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def format_facts(values: Mapping[str, Any]) -> str:
-    """Format values as lines, names first; lists have lines of their own elsewhere."""
-    single = {name: value for name, value in values.items() if not isinstance(value, list)}
+    """Format values as lines, names first, without None; lists and mappings are shown elsewhere."""
+    elsewhere = (type(None), list, tuple, Mapping)
+    single = {name: value for name, value in values.items() if not isinstance(value, elsewhere)}
     width = max(map(len, single), default=0)
     return "\n".join(f"{name:<{width}}  {format_number(value)}" for name, value in single.items())
 

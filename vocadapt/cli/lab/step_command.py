@@ -1,6 +1,6 @@
 """The command of a step, built from the step's declaration: inputs, settings, output folder."""
 
-from typing import Any, get_type_hints
+from typing import Any
 
 from vocadapt.cli.command import (
     AddOption,
@@ -23,7 +23,7 @@ from vocadapt.cli.options import (
     destination_options,
     write_artifact,
 )
-from vocadapt.lab.steps.step import Numbers, Role, Spec, Step
+from vocadapt.lab.steps.step import Role, Spec, Step
 
 # By kind of artifact; DIR for others.
 METAVARS = {"models": "M", "corpora": "TEXT", "packs": "PACK", "": "FILE"}
@@ -49,13 +49,11 @@ def build_step_command(step: Step) -> Command:
         spec = Spec(read_settings(options, step.settings), inputs, offline, casing)
         return build_answer(write_artifact(spec, options))
 
-    # The function of the step declares its figures by its return type; that of an extension may not.
-    numbers = get_type_hints(step.run).get("return", Numbers)
     return Command(
         run,
         [*options, *destination_options(step.out)],
         step.description,
-        declared_answer=ArtifactAnswer[numbers],  # type: ignore[valid-type]
+        declared_answer=ArtifactAnswer[step.numbers],  # type: ignore[name-defined]
     )
 
 

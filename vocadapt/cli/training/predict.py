@@ -113,9 +113,7 @@ def _predict(options: Options) -> Answer[PredictAnswer]:
     if run.kind.has_word_rule:
         word_rule = options.word_rule or run.word_rule
     figures = PredictAnswer(out, len(examples), len(split), tokenization, run.kind.name, word_rule)
-    return Answer(
-        figures, format_facts({name: one for name, one in vars(figures).items() if one is not None})
-    )
+    return Answer(figures, format_facts(vars(figures)))
 
 
 def _answer(options: Options) -> Answer[AnswersAnswer]:

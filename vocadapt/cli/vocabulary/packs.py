@@ -1,84 +1,78 @@
 """pack show. The commands pack make, apply and remove are built from their steps."""
 
-from typing import Any, TypedDict, cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from vocadapt.cli.command import Answer, Command, Options, option
-from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.cli.tables import format_facts
 from vocadapt.models.packs.pack import PackFacts, find_pack_file, hash_pack_file, load_pack
+from vocadapt.report.table import Column, Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import MAX_COUNT
 
 MAX_PIECES = 6  # maximum number of previous tokens of a word in the table
+COLUMNS = (
+    Column("token", "Token"),
+    Column("shortened_pieces", "Tokenized before as"),
+    Column("count", "Count", format="number"),
+    Column("embedding", "Embedding"),
+)
 
 
-class PackToken(TypedDict):
+@dataclass(frozen=True)
+class PackToken:
     """A token of a pack: its previous tokens, its count, how its embedding was computed."""
 
     token: str
-    pieces: list[str]
+    pieces: tuple[str, ...]
     count: int | None
     embedding: str
-    donors: list[tuple[str, float]]
+    donors: tuple[tuple[str, float], ...]
+
+    @property
+    def shortened_pieces(self) -> str:
+        """The first of its previous tokens."""
+        shown = " ".join(self.pieces[:MAX_PIECES])
+        return f"{shown} …" if len(self.pieces) > MAX_PIECES else shown
 
 
+@dataclass(frozen=True)
 class ShowAnswer(PackFacts):
     """A vocabulary pack, its file and its tokens."""
 
-    file: str
+    file: Path
     bytes: int
     sha256: str
     vocadapt: str
-    token_list: list[PackToken]
-    sources: dict[str, Any]
+    token_list: tuple[PackToken, ...]
+    sources: Mapping[str, Any]
 
 
 def _show(options: Options) -> Answer[ShowAnswer]:
     pack = load_pack(options.pack)
     file = find_pack_file(options.pack)
-    facts = {
-        **pack.summary(),
-        "file": str(file),
-        "bytes": file.stat().st_size,
-        "sha256": hash_pack_file(file),
-        "vocadapt": pack.version,
-    }
-    tokens: list[PackToken] = [
-        {
-            "token": word.token,
-            "pieces": list(word.pieces),
-            "count": word.count,
-            "embedding": origin.how,
-            "donors": list(origin.donors),
-        }
+    tokens = tuple(
+        PackToken(word.token, word.pieces, word.count, origin.how, tuple(origin.donors))
         for word, origin in zip(pack.words, pack.provenance, strict=True)
-    ]
+    )
+    answer = ShowAnswer(
+        **vars(pack.summary()),
+        file=file,
+        bytes=file.stat().st_size,
+        sha256=hash_pack_file(file),
+        vocadapt=pack.version,
+        token_list=tokens,
+        sources=pack.sources,
+    )
+    parts = [format_facts({**vars(answer), "tensors": ", ".join(answer.tensors)})]
     shown = tokens[: options.tokens]
-    rows = [
-        (one["token"], _format_pieces(one["pieces"]), one["count"], one["embedding"])
-        for one in shown
-    ]
-    parts = [format_facts(_flatten(facts))]
     if shown:
-        parts.append(format_table(("token", "tokenized before as", "count", "embedding"), rows))
+        parts.append(write_terminal(Table("", COLUMNS, shown)))
     if len(shown) < len(tokens):
         parts.append(f"{len(shown):,} of {len(tokens):,} tokens are shown.")
-    answer = {**facts, "token_list": tokens, "sources": pack.sources}
-    return Answer(cast(ShowAnswer, answer), "\n\n".join(parts))
-
-
-def _format_pieces(pieces: list[str]) -> str:
-    shown = " ".join(pieces[:MAX_PIECES])
-    if len(pieces) > MAX_PIECES:
-        shown += " …"
-    return shown
-
-
-def _flatten(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts for a table: values on one line, and each fact of the base as a separate
-    entry.
-    """
-    flat = {key: value for key, value in facts.items() if key != "base"}
-    flat["tensors"] = ", ".join(facts["tensors"])
-    return flat | {f"base {key}": value for key, value in facts["base"].items()}
+    return Answer(answer, "\n\n".join(parts))
 
 
 SHOW = Command(

@@ -1,6 +1,6 @@
 """The step that makes contextual word vectors: text and model in, static vectors out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class ContextualStep(TextStep):
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
 
+@dataclass(frozen=True, kw_only=True)
 class ContextualNumbers(SpaceNumbers):
     """Figures of contextual vectors; `averaged`: outputs; `left_out`: words, by reason."""
 
@@ -47,7 +48,7 @@ class ContextualNumbers(SpaceNumbers):
     averaged: int
     wordpieces_read: int
     wordpieces_a_second: int | None
-    left_out: dict[str, int]
+    left_out: Mapping[str, int]
 
 
 def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> ContextualNumbers:
@@ -79,16 +80,16 @@ def make_contextual_vectors(context: StepContext, settings: ContextualStep) -> C
             sentences, targets, context.inputs.model, chosen, part(context.progress, 0.05, 1.0)
         )
     save_space(made.space, context.draft)
-    return {
-        **summarize_space(made.space),
-        "layer": made.layer,
-        "layers": made.layers,
-        "unit": chosen.unit,
-        "averaged": made.occurrences,
-        "wordpieces_read": made.tokens,
-        "wordpieces_a_second": round(made.tokens / made.seconds) if made.seconds else None,
-        "left_out": dict(targets.left_out),
-    }
+    return ContextualNumbers(
+        **vars(summarize_space(made.space)),
+        layer=made.layer,
+        layers=made.layers,
+        unit=chosen.unit,
+        averaged=made.occurrences,
+        wordpieces_read=made.tokens,
+        wordpieces_a_second=round(made.tokens / made.seconds) if made.seconds else None,
+        left_out=targets.left_out,
+    )
 
 
 def _read_wanted_words(context: StepContext, unit: str) -> Sequence[str] | None:

@@ -1,7 +1,6 @@
 """The step that converts a model's .bin weights to safetensors."""
 
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 from vocadapt.lab.steps.step import MODEL, Step, StepContext, measure_model
 from vocadapt.models.convert import convert
@@ -12,7 +11,8 @@ class ConvertStep:
     """Converting .bin weights to safetensors has no settings."""
 
 
-class ConvertNumbers(TypedDict):
+@dataclass(frozen=True)
+class ConvertNumbers:
     """Number of converted tensors."""
 
     tensors: int
@@ -20,11 +20,8 @@ class ConvertNumbers(TypedDict):
 
 def convert_model(context: StepContext, settings: ConvertStep) -> ConvertNumbers:
     """Convert a model's .bin weights to safetensors."""
-    return {
-        "tensors": convert(
-            context.spec.inputs["model"][0], context.draft, context.spec.offline or None
-        )
-    }
+    model, offline = context.spec.inputs["model"][0], context.spec.offline or None
+    return ConvertNumbers(convert(model, context.draft, offline))
 
 
 STEP = Step(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.progress import duration
@@ -12,16 +12,6 @@ from vocadapt.system.forecasts import Forecast
 T = TypeVar("T")
 Change = Mapping[str, Any]  # path of a setting, such as finetune.epochs → its new value
 LONG = 3600.0  # seconds of a step that should not be started by the first button
-
-
-class GuardAnswer(TypedDict):
-    """A guard: its code, its sentence, its figures, and the settings that repair it."""
-
-    code: str
-    sentence: str
-    serious: bool
-    numbers: dict[str, Any]
-    change: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,16 +27,6 @@ class Guard:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     change: Change = field(default_factory=dict)
     serious: bool = False
-
-    def to_dict(self) -> GuardAnswer:
-        """Return its values as plain ones."""
-        return {
-            "code": self.code,
-            "sentence": self.sentence,
-            "serious": self.serious,
-            "numbers": dict(self.numbers),
-            "change": dict(self.change),
-        }
 
 
 def build_minutes_guard(forecast: Forecast, change: Change | None = None) -> Guard:

@@ -54,10 +54,11 @@ class ImportVectorsStep(CheckedSettings):
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
 
+@dataclass(frozen=True, kw_only=True)
 class ImportNumbers(SpaceNumbers):
     """Figures of imported word vectors, and what was left out or changed."""
 
-    notes: list[str]
+    notes: tuple[str, ...]
 
 
 def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportNumbers:
@@ -100,7 +101,7 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
             space, note = _keep_words_of_text(space, only)
             notes.append(note)
     save_space(space, context.draft)
-    return {**summarize_space(space), "notes": notes}
+    return ImportNumbers(**vars(summarize_space(space)), notes=tuple(notes))
 
 
 def _keep_words_of_text(

@@ -4,9 +4,8 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict
 
 from vocadapt.analysis.leaderboard.inputs import (
     HeldOutLoss,
@@ -14,10 +13,8 @@ from vocadapt.analysis.leaderboard.inputs import (
     build_vector_materials,
 )
 from vocadapt.analysis.leaderboard.leaderboard import (
-    InitializerStanding,
     Leaderboard,
     LeaderboardSettings,
-    PiecesRead,
     compare_initializers,
     measure_leaderboard,
 )
@@ -42,6 +39,7 @@ from vocadapt.report.table import Table
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.system.files import temporary_folder
 from vocadapt.system.forecasts import Work
+from vocadapt.system.json_values import build_value
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.text.glossary import read_glossary
 from vocadapt.text.words import write_sentences
@@ -93,7 +91,8 @@ class InitializerComparison:
         )
 
 
-class LeaderboardNumbers(TypedDict):
+@dataclass(frozen=True)
+class LeaderboardNumbers:
     """The best initializer, on how many of the common tokens, and for how many new tokens."""
 
     best: str
@@ -107,17 +106,17 @@ class LeaderboardNumbers(TypedDict):
 def rank_initializers(context: StepContext, settings: InitializersStep) -> LeaderboardNumbers:
     """Compare initializers: model and target → table of initializers."""
     compared = compare_for_step(context.inputs, settings, context.progress)
-    strict_json.write(context.draft / BOARD, asdict(compared))
+    strict_json.write(context.draft / BOARD, compared)
     board = compared.board
     best = next((row for row in board.rows if not row.is_baseline), board.rows[0])
-    return {
-        "best": best.initializer,
-        "centered_cosine": best.centered_cosine,
-        "held_out": len(board.hidden),
-        "of": board.of,
-        "added": board.added,
-        "verdict": board.verdict.sentence,
-    }
+    return LeaderboardNumbers(
+        best.initializer,
+        best.centered_cosine,
+        len(board.hidden),
+        board.of,
+        board.added,
+        board.verdict.sentence,
+    )
 
 
 def compare_for_step(
@@ -259,17 +258,10 @@ def load_comparison(folder: Path) -> InitializerComparison:
             f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
         )
     try:
-        saved = strict_json.read(folder / BOARD)
-        board = saved["board"]
-        board["rows"] = tuple(InitializerStanding(**row) for row in board["rows"])
-        board["hidden"] = tuple(board["hidden"])
-        if board.get("pieces"):
-            board["pieces"] = PiecesRead(**board["pieces"])
-        return InitializerComparison(
-            Leaderboard(**board),
-            saved["masked"],
-            saved["why_not"],
+        compared: InitializerComparison = build_value(
+            InitializerComparison, strict_json.read(folder / BOARD)
         )
+        return compared
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."

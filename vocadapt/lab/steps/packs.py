@@ -1,7 +1,6 @@
 """The steps that make, apply and remove vocabulary packs."""
 
 from dataclasses import dataclass, replace
-from typing import NotRequired, TypedDict
 
 from vocadapt.lab.steps.step import MODEL, Role, Step, StepContext, measure_model
 from vocadapt.lab.workspace.workspace import Artifact
@@ -63,6 +62,7 @@ class RemovePackStep(CheckedSettings):
     """Removing a pack has no settings."""
 
 
+@dataclass(frozen=True)
 class MakeNumbers(PackFacts):
     """A pack and the size and SHA-256 of its file."""
 
@@ -70,7 +70,8 @@ class MakeNumbers(PackFacts):
     sha256: str
 
 
-class ApplyNumbers(TypedDict):
+@dataclass(frozen=True)
+class ApplyNumbers:
     """The pack of a model, the tokens before and after, and whether the model was certified."""
 
     pack: str
@@ -78,10 +79,11 @@ class ApplyNumbers(TypedDict):
     added: int
     tokens_after: int
     rows_after: int
-    certificate: NotRequired[bool]
+    certificate: bool | None
 
 
-class RemoveNumbers(TypedDict):
+@dataclass(frozen=True)
+class RemoveNumbers:
     """The base model without its pack: tokens before and after."""
 
     tokens_before: int
@@ -97,7 +99,7 @@ def make(context: StepContext, settings: MakePackStep) -> MakeNumbers:
     file = context.draft / PACK_FILE
     make_pack(context.inputs.model, adapted, settings.called or adapted.name).save(file)
     facts = load_pack(file).summary()
-    return {**facts, "bytes": file.stat().st_size, "sha256": hash_pack_file(file)}
+    return MakeNumbers(**vars(facts), bytes=file.stat().st_size, sha256=hash_pack_file(file))
 
 
 def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
@@ -107,31 +109,27 @@ def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
     context.progress(0.0, "applying the pack")
     model, pack = context.inputs.model, load_pack(context.spec.inputs["pack"][0])
     rows = apply_pack(model, pack, context.draft)
-    numbers: ApplyNumbers = {
-        "pack": pack.name,
-        "tokens_before": rows.tokens,
-        "added": rows.new_tokens - rows.tokens,
-        "tokens_after": rows.new_tokens,
-        "rows_after": rows.new_rows,
-    }
+    passed = None
     if settings.certify:
         progress = part(context.progress, 0.5, 1.0)
         certificate = certify(model, open_model(context.draft), progress=progress)
         add_to_record(context.draft, certificate=certificate.to_dict())
-        numbers["certificate"] = certificate.passed
-    return numbers
+        passed = certificate.passed
+    return ApplyNumbers(
+        pack.name,
+        rows.tokens,
+        rows.new_tokens - rows.tokens,
+        rows.new_tokens,
+        rows.new_rows,
+        passed,
+    )
 
 
 def remove(context: StepContext, settings: RemovePackStep) -> RemoveNumbers:
     """Remove the pack of a model: the result is the base model."""
     context.progress(0.0, "restoring the base model")
     rows = remove_pack(context.inputs.model, context.draft)
-    return {
-        "tokens_before": rows.tokens,
-        "removed": rows.tokens - rows.new_tokens,
-        "tokens_after": rows.new_tokens,
-        "rows_after": rows.new_rows,
-    }
+    return RemoveNumbers(rows.tokens, rows.tokens - rows.new_tokens, rows.new_tokens, rows.new_rows)
 
 
 LIBRARIES = ("tokenizers", "safetensors", "torch", "transformers")

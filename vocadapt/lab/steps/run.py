@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.system.files import check_output_path, use_scratch
 from vocadapt.system.footprint import Meter
 from vocadapt.system.forecasts import MAX_LOAD, measure_load_factor
+from vocadapt.system.json_values import list_known_fields, plain
 
 SCRATCH = ".scratch"  # folder in the draft for temporary files
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -108,7 +109,7 @@ def run_step(
             name=folder.name,
             settings=asdict(spec.settings),
             inputs=inputs,
-            numbers=numbers,
+            numbers=list_known_fields(numbers) if is_dataclass(numbers) else numbers,
             versions=find_versions(spec.declaration.libraries),
             seed=spec.seed,
             seconds=seconds,
@@ -118,7 +119,7 @@ def run_step(
             threads=threads,
             footprint=footprint.to_dict(),
             timing=timing,
-            guards=tuple(dict(guard.to_dict()) for guard in guards),
+            guards=tuple(map(plain, guards)),
         ).save(draft, lists_files=not grows)
     if keep is not None and not job:
         shutil.rmtree(keep, ignore_errors=True)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, get_type_hints
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
@@ -27,18 +27,20 @@ from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import expand_path, show_path
 from vocadapt.system.forecasts import Work
+from vocadapt.system.json_values import build_value
 from vocadapt.text.corpus import CorpusSettings
 
 Numbers = dict[str, Any]  # headline figures of an artifact
 CASINGS = ("cased", "uncased")
 
 
-class SpaceNumbers(TypedDict):
-    """Figures of word vectors."""
+@dataclass(frozen=True, kw_only=True)
+class SpaceNumbers:
+    """Figures of word vectors; occurrences: None if the words are not counted."""
 
     words: int
     dim: int
-    occurrences: NotRequired[int]
+    occurrences: int | None
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,14 @@ class Step:
     """One step, as its file declares it.
 
     `run` is a function of a StepContext and the settings; it fills the draft folder of its
-    StepContext and returns the headline figures, whose names its return type declares (a
-    TypedDict). The functions below `takes` have defaults that fit most steps.
+    StepContext and returns the headline figures, whose names its return type declares: a dataclass,
+    or a mapping. The functions below `takes` have defaults that fit most steps.
     """
 
     name: str
     about: str  # title of its jobs
     settings: type[Any]  # a frozen dataclass
-    run: Callable[[Any, Any], Mapping[str, Any]]
+    run: Callable[[Any, Any], Any]
     makes: str  # kind of its artifact
     needs: tuple[Role, ...]
     takes: tuple[Role, ...] = ()  # optional inputs
@@ -126,6 +128,11 @@ class Step:
         """All inputs by name, the required ones first."""
         return {role.name: role for role in (*self.needs, *self.takes)}
 
+    @property
+    def numbers(self) -> Any:
+        """The type of its headline figures."""
+        return get_type_hints(self.run).get("return", Numbers)
+
 
 STEPS: dict[str, Step] = {}
 
@@ -150,6 +157,11 @@ def find_step(name: str) -> Step:
     if name not in STEPS:
         raise InputError(f"Unknown step {name!r}.", f"Choose one of: {', '.join(STEPS)}.")
     return STEPS[name]
+
+
+def read_numbers(artifact: Artifact) -> Any:
+    """Return the headline figures of an artifact in the type that its step declares."""
+    return build_value(find_step(artifact.manifest.step).numbers, artifact.manifest.numbers)
 
 
 @dataclass(frozen=True)
@@ -383,7 +395,5 @@ class StepContext:
 
 def summarize_space(space: EmbeddingSpace) -> SpaceNumbers:
     """Return number of words, dimension, and total count if the words are counted."""
-    numbers: SpaceNumbers = {"words": len(space), "dim": space.dim}
-    if space.counts is not None:
-        numbers["occurrences"] = int(space.counts.sum())
-    return numbers
+    occurrences = None if space.counts is None else int(space.counts.sum())
+    return SpaceNumbers(words=len(space), dim=space.dim, occurrences=occurrences)

@@ -1,9 +1,9 @@
 """The step that trains word vectors on a text."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NotRequired
 
 from vocadapt.errors import InputError
 from vocadapt.lab.cluster.ray_counts import count_pairs_on_ray
@@ -58,6 +58,7 @@ class VectorsStep(TextStep):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
 class VectorsNumbers(SpaceNumbers):
     """Figures of trained word vectors; `new_words`: words that can be added to the model;
     `left_out`: others that the model lacks, by the reason why its tokenizer cannot produce them;
@@ -66,7 +67,7 @@ class VectorsNumbers(SpaceNumbers):
     """
 
     new_words: int
-    left_out: NotRequired[dict[str, int]]
+    left_out: Mapping[str, int]
     workers: int
     training_seconds: float
     trainer: str
@@ -102,16 +103,16 @@ def train_vectors(context: StepContext, settings: VectorsStep) -> VectorsNumbers
     save_space(space, context.draft)
     model = context.inputs.model
     addable, left_out = split_addable_words(model.vocabulary, model.splitter, space.words)
-    return {
-        **summarize_space(space),
-        "new_words": len(addable),
-        "workers": settings.word2vec.threads,
-        "left_out": {reason: len(words) for reason, words in left_out.items()},
-        "training_seconds": trained.training_seconds,
-        "trainer": trained.settings.trainer,
-        "epochs": trained.settings.epochs,
-        "beyond_memory": trained.beyond_memory,
-    }
+    return VectorsNumbers(
+        **vars(summarize_space(space)),
+        new_words=len(addable),
+        left_out={reason: len(words) for reason, words in left_out.items()},
+        workers=settings.word2vec.threads,
+        training_seconds=trained.training_seconds,
+        trainer=used.trainer,
+        epochs=used.epochs,
+        beyond_memory=trained.beyond_memory,
+    )
 
 
 def check_cluster_settings(settings: VectorsStep) -> Word2VecSettings:

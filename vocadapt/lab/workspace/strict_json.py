@@ -2,16 +2,14 @@
 
 import fcntl
 import json
-import math
 import os
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 from uuid import uuid4
 
 from vocadapt.errors import InputError
 from vocadapt.system.files import parse_json, read_document, show_path
+from vocadapt.system.json_values import plain
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
@@ -27,23 +25,6 @@ def dumps(value: object, indent: int | None = None, ascii_only: bool = False) ->
     except UnicodeEncodeError:
         return json.dumps(plain(value), allow_nan=False, ensure_ascii=True, indent=indent)
     return text
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to the types of JSON; a dataclass becomes an object of its fields."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):  # numpy
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def loads(text: str, what: str) -> dict[str, Any]:

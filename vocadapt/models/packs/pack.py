@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
@@ -92,14 +92,15 @@ class BaseIdentity:
         return cls(**value)
 
 
-class PackFacts(TypedDict):
+@dataclass(frozen=True)
+class PackFacts:
     """A pack in numbers and names."""
 
     name: str
     tokens: int
     width: int
     dtype: str
-    tensors: list[str]
+    tensors: tuple[str, ...]
     tokenizer_mode: str
     base: BaseIdentity
 
@@ -170,15 +171,15 @@ class VocabularyPack:
 
     def summary(self) -> PackFacts:
         """Return the pack in numbers and names, for tables and manifests."""
-        return {
-            "name": self.name,
-            "tokens": len(self.words),
-            "width": self.base.width,
-            "dtype": self.base.dtype,
-            "tensors": sorted(self.tensors),
-            "tokenizer_mode": self.mode,
-            "base": asdict(self.base),  # type: ignore[typeddict-item]  # printed as one
-        }
+        return PackFacts(
+            self.name,
+            len(self.words),
+            self.base.width,
+            self.base.dtype,
+            tuple(sorted(self.tensors)),
+            self.mode,
+            self.base,
+        )
 
 
 def find_pack_file(path: str | Path) -> Path:

@@ -18,7 +18,6 @@ from vocadapt.lab.steps.change import (
     load_comparison,
 )
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
@@ -27,6 +26,7 @@ from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     have_same_vectors,
 )
+from vocadapt.system import json_values
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -238,7 +238,7 @@ def read_spec(workspace: Workspace, artifact: Artifact) -> Spec:
 
 def is_result_of(workspace: Workspace, artifact: Artifact, spec: Spec) -> bool:
     """Return whether an artifact is the current result of a spec."""
-    if strict_json.plain(asdict(spec.settings)) != strict_json.plain(artifact.manifest.settings):
+    if json_values.plain(asdict(spec.settings)) != json_values.plain(artifact.manifest.settings):
         return False
     made_from = {
         role: [(workspace.root / path).resolve() for path in given.paths]
