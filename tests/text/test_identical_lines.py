@@ -11,7 +11,13 @@ from vocadapt.text import identical_lines
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 from vocadapt.text.identical_lines import LineTally, SeenLines, find_held_out, hash_lines
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.words import WordCounts, count_words, describe_held_out
+from vocadapt.text.words import (
+    FrequentLine,
+    IdenticalLines,
+    WordCounts,
+    count_words,
+    describe_held_out,
+)
 
 SPLITTER = Splitter.bert()
 # Of "line 0" to "line 29": known from the hash, so that every machine holds out the same lines.
@@ -63,12 +69,8 @@ def test_a_text_with_one_line_holds_nothing_out(tmp_path):
 
 def test_identical_lines_by_hand(tmp_path):
     found = count(tmp_path, ["a b", "", "c", "a b ", "", "c", "a b", "d"]).identical
-    assert (found.copies, found.most_frequent, found.times) == (3, "a b", 3)
-    assert found.to_dict() == {
-        "identical_lines": 3,
-        "most_frequent_line": {"text": "a b", "count": 3},
-    }
-    assert count(tmp_path, ["a", "b"]).identical.to_dict() == {"identical_lines": 0}
+    assert (found.copies, found.most_frequent) == (3, FrequentLine("a b", 3))
+    assert count(tmp_path, ["a", "b"]).identical == IdenticalLines()
 
 
 def test_copies_are_dropped_wherever_a_text_is_read(tmp_path):
@@ -142,7 +144,7 @@ def test_two_tables_and_lines_round_trip(tmp_path):
     assert dict(again.held_out) == dict(found.held_out)
     assert again.held_out_lines == found.held_out_lines
     assert again.identical == found.identical
-    assert found.identical.times == 3
+    assert found.identical.most_frequent.count == 3
 
 
 def test_counts_of_earlier_versions_hold_nothing_out(tmp_path):

@@ -11,18 +11,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from io import TextIOWrapper
 from itertools import compress, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.system.files import open_file
+from vocadapt.system.json_values import build_value, json_name, plain
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.display import shorten_text
@@ -41,41 +42,31 @@ __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 
 BLANK = re.compile(r"[ \t-\r]")  # would split a word in a words file
 MAX_SENTENCE = 10_000  # words; gensim silently drops the rest of a line (MAX_WORDS_IN_BATCH)
-NOTES = tuple(one.name for one in fields(ReaderNotes))
 MAX_SHOWN_LINE = 200  # characters of the most frequent line that are kept
+
+
+@dataclass(frozen=True)
+class FrequentLine:
+    """The first characters of a line, and how often it occurs."""
+
+    text: str
+    count: int
 
 
 @dataclass(frozen=True)
 class IdenticalLines:
     """Lines of a text that occur more than once; blank lines do not count.
 
-    copies: number of lines beyond the first of each. most_frequent: the line that occurs most often
-    (its first characters), `times` times; "" if no line occurs twice. compared: fraction of the
-    distinct lines that were compared: below 1 for more than four million, and then `copies` is an
-    estimate.
+    copies: number of lines beyond the first of each. most_frequent: the line that occurs most often,
+    None if no line occurs twice. compared: fraction of the distinct lines that were compared: below 1
+    for more than four million, and then `copies` is an estimate.
     """
 
-    copies: int = 0
-    most_frequent: str = ""
-    times: int = 0
-    compared: float = 1.0
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the numbers by name, as JSON values."""
-        numbers: dict[str, object] = {"identical_lines": self.copies}
-        if self.most_frequent:
-            line = {"text": self.most_frequent, "count": self.times}
-            numbers["most_frequent_line"] = line
-        if self.compared < 1:
-            numbers["identical_lines_compared"] = self.compared
-        return numbers
-
-    @classmethod
-    def from_dict(cls, numbers: Mapping[str, Any]) -> "IdenticalLines":
-        """Read what `to_dict` returns."""
-        line = numbers.get("most_frequent_line", {"text": "", "count": 0})
-        compared = numbers.get("identical_lines_compared", 1.0)
-        return cls(numbers["identical_lines"], line["text"], line["count"], compared)
+    copies: int = field(default=0, metadata=json_name("identical_lines"))
+    most_frequent: FrequentLine | None = field(
+        default=None, metadata=json_name("most_frequent_line")
+    )
+    compared: float = field(default=1.0, metadata=json_name("identical_lines_compared"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,8 +123,8 @@ class WordCounts(Summarized):
             "lines_read": self.lines_read,
             "distinct": self.distinct,
             "held_out_lines": self.held_out_lines,
-            **self.identical.to_dict(),
-            **self.notes.counts(),
+            **plain(self.identical),
+            **plain(self.notes),
         }
         with _open_new_file(path) as file:
             cells = (f"{name}\t{json.dumps(total)}" for name, total in totals.items())
@@ -167,10 +158,10 @@ class WordCounts(Summarized):
                 totals["lines"],
                 totals["bytes"],
                 totals["lines_read"],
-                ReaderNotes(**{name: totals[name] for name in NOTES if name in totals}),
+                build_value(ReaderNotes, totals),
                 held_out,
                 totals.get("held_out_lines", 0),
-                IdenticalLines.from_dict({"identical_lines": 0, **totals}),
+                build_value(IdenticalLines, totals),
             )
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(
@@ -329,7 +320,8 @@ def _describe_identical_lines(tally: LineTally, corpus: Corpus) -> IdenticalLine
         places = np.flatnonzero(hash_lines(lines) == np.uint64(wanted))
         if len(places):
             line = shorten_text(lines[places[0]].strip(), MAX_SHOWN_LINE)
-            return IdenticalLines(tally.count_identical(), line, times, tally.compared_fraction)
+            frequent = FrequentLine(line, times)
+            return IdenticalLines(tally.count_identical(), frequent, tally.compared_fraction)
     raise InputError("The text changed while it was read.", "Count its words again.")
 
 

@@ -1,8 +1,8 @@
 """words count, context: the words of a text, and the lines that contain one."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NotRequired, TypedDict
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
@@ -21,37 +21,28 @@ from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
 from vocadapt.lab.cluster.ray_counts import count_words_on_ray
 from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.system.json_values import plain
 from vocadapt.text.display import escape_invisible
+from vocadapt.text.formats.readers import ReaderNotes
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext
 from vocadapt.text.shards import count_words_in_parallel
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import IdenticalLines
 
 
-class FrequentLine(TypedDict):
-    """The first characters of a line, and how often it occurs."""
+@dataclass(frozen=True, kw_only=True)
+class CountAnswer(ReaderNotes, IdenticalLines):
+    """Numbers of words and lines of a text, and what counting them took.
 
-    text: str
-    count: int
-
-
-class CountAnswer(TypedDict):
-    """Numbers of words and lines of a text, and what counting them took."""
+    held_out_lines: those on which costs are measured; no token is chosen by them. identical_lines:
+    copies beyond the first of each line that is not blank.
+    """
 
     words: int
     distinct: int
     lines: int
-    held_out_lines: Annotated[int, "lines on which costs are measured; no token is chosen by them"]
-    identical_lines: Annotated[int, "copies beyond the first of each line that is not blank"]
-    most_frequent_line: NotRequired[FrequentLine]
-    identical_lines_compared: NotRequired[
-        Annotated[float, "fraction of the distinct lines compared, if not all were"]
-    ]
-    articles: NotRequired[int]
-    articles_without_text: NotRequired[int]
-    articles_not_english: NotRequired[int]
-    rows_joined: NotRequired[int]
-    files_with_literal_quotes: NotRequired[int]
-    files_left_out: NotRequired[int]
+    held_out_lines: int
+    files_left_out: int
     megabytes: float
     seconds: float
     peak_mb: float
@@ -71,26 +62,22 @@ def _count(options: Options) -> Answer[CountAnswer]:
         raise InputError(
             f"Words are counted on local, ray or ray://HOST:PORT, not {options.on:.60}."
         )
-    left_out = {"files_left_out": text.left_out} if text.left_out else {}
-    numbers: CountAnswer = {
-        "words": counts.words,
-        "distinct": counts.distinct,
-        "lines": counts.lines,
-        "held_out_lines": counts.held_out_lines,
-        **counts.identical.to_dict(),  # type: ignore[typeddict-item]
-        **counts.notes.counts(),
-        **left_out,
-        "megabytes": counts.bytes / 1e6,
-        "seconds": time.perf_counter() - start,
-        "peak_mb": measure_peak_megabytes(),
-    }
-    facts = dict(numbers)
-    if counts.identical.times:
-        line = (
-            f"{counts.identical.times:,} times: {escape_invisible(counts.identical.most_frequent)}"
-        )
-        facts["most_frequent_line"] = line
-    return Answer(numbers, format_facts(facts))
+    answer = CountAnswer(
+        **vars(counts.notes),
+        **vars(counts.identical),
+        words=counts.words,
+        distinct=counts.distinct,
+        lines=counts.lines,
+        held_out_lines=counts.held_out_lines,
+        files_left_out=text.left_out,
+        megabytes=counts.bytes / 1e6,
+        seconds=time.perf_counter() - start,
+        peak_mb=measure_peak_megabytes(),
+    )
+    facts = {name: value for name, value in plain(answer).items() if value}
+    if most := counts.identical.most_frequent:
+        facts["most_frequent_line"] = f"{most.count:,} times: {escape_invisible(most.text)}"
+    return Answer(answer, format_facts(facts))
 
 
 def measure_peak_megabytes() -> float:

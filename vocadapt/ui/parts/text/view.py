@@ -94,9 +94,9 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
         f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies of earlier lines**"
         f" ({percent(found.copies / counts.lines)}); their words are counted each time."
     )
-    if found.times:  # 0: the counts come without the line
-        line = markup.plain(markup.escape_invisible(found.most_frequent))
-        words += f" The most frequent one occurs {count(found.times)} times: :small[{line}]"
+    if most := found.most_frequent:  # None: the counts come without the line
+        line = markup.plain(markup.escape_invisible(most.text))
+        words += f" The most frequent one occurs {count(most.count)} times: :small[{line}]"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(words, width="stretch")
         if text.counted_by is not None:  # word counts only: there is nothing to import
