@@ -7,7 +7,6 @@ import pytest
 from tests.material.commands import run_line
 from tests.material.finetuning import sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
-from vocadapt.cli.training.finetune import render_scores as as_text
 from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, summarize_runs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -81,10 +80,7 @@ def test_finetune_reports_every_seed_and_tokenization_and_their_mean(runs, files
     assert answer["trained_on"] == "mixed"
     assert all(seed["findings"] == [] for seed in answer["seeds"])
     kept = ask("evaluate", "--run", files / "two")
-    told = ("seed", "scores", "collapsed")
-    assert kept["seeds"] == [
-        {name: seed[name] for name in told} for seed in answer["seeds"]
-    ]  # the same run twice
+    assert kept["seeds"] == answer["seeds"]  # the same run twice
 
 
 def test_a_base_model_has_one_tokenization_and_no_deviation(runs, files, ask):
@@ -260,19 +256,19 @@ def test_collapsed_runs_are_counted_and_the_mean_of_the_others_is_reported():
     named = {"metric": "f1", "scorer": "entity-strict"}
     scores = [{"base": {"f1": f1, **named}} for f1 in (0.8, 0.0, 0.6)]
     found = summarize_runs([Saved(1), Saved(2, True), Saved(3)], scores)
-    assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
-    assert found["mean_learned"]["f1"] == pytest.approx(0.7)
-    shown = as_text(found)
-    assert "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown
-    assert "collapsed" in shown.splitlines()[2]
+    assert found.collapsed == 1 and found.mean["f1"] == pytest.approx(1.4 / 3)
+    assert found.mean_learned["f1"] == pytest.approx(0.7)
+    table = found.build_table()
+    assert [row["state"] for row in table.rows] == ["", "collapsed", ""]
+    assert "1 of 3 runs collapsed; mean of the others: F1 .700" in table.notes
     runs = [Saved(1), Saved(1, True), Saved(2)]  # a seed collapsed where a fold of it did
     for fold, run in enumerate(runs, start=1):
         run.record["fold"] = fold
     folds = summarize_runs(runs, scores)
-    assert folds["mean"]["f1"] == pytest.approx((0.4 + 0.6) / 2)
-    assert folds["mean_learned"]["f1"] == pytest.approx(0.6)
-    assert "1 of 3 runs collapsed; mean of the seeds without one: f1 0.6" in as_text(folds)
-    assert "mean_learned" not in summarize_runs([Saved(1), Saved(2), Saved(3)], scores)
+    assert folds.mean["f1"] == pytest.approx((0.4 + 0.6) / 2)
+    assert folds.mean_learned["f1"] == pytest.approx(0.6)
+    assert folds.seeds[1].name == "1, fold 2"
+    assert summarize_runs([Saved(1), Saved(2), Saved(3)], scores).mean_learned is None
 
 
 def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):

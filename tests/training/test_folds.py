@@ -6,12 +6,12 @@ import pytest
 from tests.material.commands import run_line
 from tests.material.finetuning import texts
 from tests.material.tiny_bert import build_tiny_bert
-from vocadapt.cli.training.finetune import render_scores
 from vocadapt.lab.results.leaderboards import build_entry
 from vocadapt.lab.results.runs import load_training_examples, open_runs
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.step import Spec, read_numbers
+from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.training.finetune.run_files import load_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -101,7 +101,8 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     assert open_runs(out).summary(figure="f1").sd == pytest.approx(
         answer["sd"]["f1"]
     )  # as Results tell it
-    assert "(base, 2 seeds, each the mean over 3 folds)" in render_scores(answer)
+    notes = read_numbers(open_artifact(out)).build_table().notes
+    assert "(base, 2 seeds, each the mean over 3 folds)" in notes[0]
     again = ask("evaluate", "--run", out)
     assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
     assert [[text.text for text in load_training_examples(run)] for run in runs[:3]] == [

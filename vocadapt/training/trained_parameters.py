@@ -128,11 +128,10 @@ def compare_old_embeddings(
     return {"of": int(is_old.sum()), "bit_equal": int(same.all(axis=1)[is_old].sum())}
 
 
-def describe_old_embeddings(numbers: Mapping[str, Any]) -> str:
-    """Describe how many old embeddings are unchanged after a training of only new embeddings; ""
-    for any other training.
+def describe_old_embeddings(old: Mapping[str, int] | None) -> str:
+    """Describe what `compare_old_embeddings` found after a training of only new embeddings; "" for
+    any other training.
     """
-    old = numbers.get("old_embeddings")
     if not old:
         return ""
     return (

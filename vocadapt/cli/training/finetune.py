@@ -3,10 +3,9 @@ tasks list, card, download: the benchmarks of the papers.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NotRequired, cast
+from typing import Any
 
 from vocadapt.cli.command import (
     Answer,
@@ -20,7 +19,6 @@ from vocadapt.cli.command import (
 from vocadapt.cli.options import (
     CHECKPOINTS,
     WITH_WEIGHTS,
-    Place,
     choose_destination,
     describe_place,
     destination_options,
@@ -28,20 +26,20 @@ from vocadapt.cli.options import (
     model_options,
     write_artifact,
 )
-from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
+from vocadapt.cli.tables import describe_kind, format_facts, format_number
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.tasks import fetch_benchmark, find_task
-from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
+from vocadapt.lab.reports.evaluation import EvaluateNumbers, EvaluateSettings, evaluate_runs
 from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.lab.steps.finetune import FinetuneNumbers, FinetuneStep, RunNumbers
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.guards import Guard
+from vocadapt.lab.steps.step import Spec, read_numbers
 from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import get_preset
 from vocadapt.report.table import Column, Table
 from vocadapt.report.terminal import write_terminal
-from vocadapt.training.examples.examples import name_fold
 from vocadapt.training.finetune.settings import (
     FINETUNING_PRESETS,
     FinetuneSettings,
@@ -50,29 +48,25 @@ from vocadapt.training.finetune.settings import (
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, find_card
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
-from vocadapt.training.trained_parameters import describe_old_embeddings
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 
 OTHER = ("finetune", "kind")  # settings of the step that are declared separately
 CHANGED = ("epochs", "batch", "lr", "word_rule")  # settings of the fine-tuning in zero-shot
 
 
-class FinetuneAnswer(FinetuneNumbers, Place):
+@dataclass(frozen=True, kw_only=True)
+class FinetuneAnswer(FinetuneNumbers):
     """The fine-tuned runs, and where they are."""
 
-
-class EvaluateAnswer(RunNumbers):
-    """Scores of a run on `examples` of `of` examples, of which `seen` were in its training."""
-
-    run: str
-    examples: int
-    of: int
-    seen: int | None
-    word_rule: NotRequired[str]
-    findings: list[str]
+    out: str
+    seconds: float
+    manifest: str
+    training_seconds: float | None = None
+    guards: list[Guard]
 
 
-class ZeroShotAnswer(EvaluateAnswer):
+@dataclass(frozen=True, kw_only=True)
+class ZeroShotAnswer(EvaluateNumbers):
     """Scores on unseen questions of the domain, and where the models and scores are."""
 
     out: str
@@ -101,22 +95,22 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
 
     # 3. The run.
     run = write_artifact(spec, options)
-    numbers, place = run.manifest.numbers, describe_place(run)
-    parts = [render_scores(numbers), format_facts(place)]
-    if change := numbers.get("again"):
-        parts.append(f"Train again with: {format_change(change, spec.settings)}")
-    text = "\n\n".join(parts)
-    return Answer(cast(FinetuneAnswer, {**numbers, **place}), text)
+    numbers: FinetuneNumbers = read_numbers(run)
+    place = describe_place(run)
+    parts = [render_scores(numbers), numbers.describe_training(), format_facts(place)]
+    if numbers.again:
+        parts.append(f"Train again with: {format_change(numbers.again, spec.settings)}")
+    return Answer(FinetuneAnswer(**vars(numbers), **place), "\n\n".join(parts))
 
 
-def _evaluate(options: Options) -> Answer[EvaluateAnswer]:
+def _evaluate(options: Options) -> Answer[EvaluateNumbers]:
     test = Path(options.test) if options.test else None
     numbers = evaluate_runs(
         Path(options.run),
         read_settings(options, EvaluateSettings, EvaluateSettings(test)),
         options.progress,
     )
-    return Answer(cast(EvaluateAnswer, numbers), render_scores(numbers))
+    return Answer(numbers, render_scores(numbers))
 
 
 def _zero_shot(options: Options) -> Answer[ZeroShotAnswer]:
@@ -134,84 +128,21 @@ def _zero_shot(options: Options) -> Answer[ZeroShotAnswer]:
     )
     # The output is a folder of two models and scores, not an artifact of a workspace.
     numbers = run_zero_shot(settings, out, options.progress)
-    place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
+    seconds = time.perf_counter() - start
+    place: dict[str, Any] = {"out": str(out), "seconds": seconds, "scores": str(out / SCORES)}
     text = f"{render_scores(numbers)}\n\n{format_facts(place)}"
-    return Answer(cast(ZeroShotAnswer, {**numbers, **place}), text)
+    return Answer(ZeroShotAnswer(**vars(numbers), **place), text)
 
 
-def render_scores(numbers: Mapping[str, Any]) -> str:
+def render_scores(numbers: RunNumbers) -> str:
     """Render the scores per seed and tokenization, their means and deviations, and the findings."""
-    # 1. A row for each run and tokenization, and the findings of single runs.
-    names = list(numbers["mean"])
-    rows = []
-    findings = list(numbers.get("findings", []))
-    for seed in numbers["seeds"]:
-        name: str | int = int(seed["seed"])
-        if "fold" in seed:
-            name = name_fold(str(seed["seed"]), seed["fold"])
-        collapsed = ""
-        if seed.get("collapsed"):
-            collapsed = "collapsed"
-        for tokenization, values in seed["scores"].items():
-            rows.append((name, tokenization, *(values[name] for name in names), collapsed))
-        findings += [f"Seed {name}: {found}" for found in seed.get("findings", [])]
     lines = ["No scores: there is no test split, or it has no labels."]
-    if rows:
-        lines = [format_table(("seed", "tokenization", *names, ""), rows)]
-
-    # 2. Means over the runs.
-    lines += _describe_means(numbers, names)
-
-    # 3. The scorer, and the cost of the training.
-    if numbers.get("definition"):
-        lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
-    if "examples_per_second" in numbers:
-        lines += ["", _describe_training(numbers)]
-    if numbers.get("seen") is not None:
-        lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
-    return "\n".join([*lines, *findings])
-
-
-def _describe_means(numbers: Mapping[str, Any], names: list[str]) -> list[str]:
-    """Describe means and standard deviations over seeds and folds, and the means without collapsed
-    runs.
-    """
-    lines = []
-    seeds = len({seed["seed"] for seed in numbers["seeds"]})
-    folds = len({seed.get("fold") for seed in numbers["seeds"]})
-    runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
-    if folds > 1:
-        runs, others = f"{runs}, each the mean over {folds} folds", "the seeds without one"
-    # A single run has no standard deviation, and its scores are in the table.
-    if len(numbers["seeds"]) > 1 and names:
-        means = []
-        for name in names:
-            mean, sd = format_number(numbers["mean"][name]), numbers["sd"][name]
-            if sd is not None:
-                mean += f" ± {format_number(sd)}"
-            means.append(f"{name} {mean}")
-        lines += ["", f"{'; '.join(means)} ({numbers['tokenization']}, {runs})"]
-    # Collapsed runs do not compare tokenizations, so the mean of the others is added.
-    if learned := numbers.get("mean_learned"):
-        means = [f"{name} {format_number(value)}" for name, value in learned.items()]
-        collapsed = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
-        lines.append(f"{collapsed}; mean of {others}: {'; '.join(means)}")
-    return lines
-
-
-def _describe_training(numbers: Mapping[str, Any]) -> str:
-    """Describe the speed of the training, the number of trained parameters and the memory."""
-    weights = numbers["trainable"] + numbers["frozen"]
-    text = (
-        f"{numbers['task']}, {numbers['scorer'] or 'not scored'}:"
-        f" {format_number(numbers['examples_per_second'])} examples/s,"
-        f" {numbers['trainable']:,} of {weights:,} parameters trained"
-    )
-    if "optimizer_bytes" in numbers:
-        text += f", optimizer state {numbers['optimizer_bytes'] / 2**20:,.1f} MiB"
-    if "peak_memory" in numbers:
-        text += f", peak memory {numbers['peak_memory'] / 2**30:.1f} GiB"
-    return f"{text}. {describe_old_embeddings(numbers)}".rstrip()
+    if numbers.mean:
+        lines = [write_terminal(numbers.build_table())]
+    if numbers.definition:
+        lines += ["", f"{numbers.scorer}: {numbers.definition}."]
+    own = [f"Seed {one.name}: {found}" for one in numbers.seeds for found in one.findings]
+    return "\n".join([*lines, *numbers.findings, *own])
 
 
 EXPLAINED_PRESETS = "; ".join(

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.steps.finetune import describe_sample, summarize_runs
-from vocadapt.lab.steps.step import Numbers
+from vocadapt.lab.steps.finetune import RunNumbers, describe_sample, summarize_runs
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.training.examples.context_windows import WORD_RULES
@@ -46,14 +45,28 @@ class EvaluateSettings(CheckedSettings):
     )
 
 
-def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
-    """Score a run, or all seeds of one; also count the test examples that it was trained on
-    (`seen`).
+@dataclass(frozen=True, kw_only=True)
+class EvaluateNumbers(RunNumbers):
+    """Scores of a run on `examples` of `of` examples, of which `seen` were in its training.
 
-    `seen` is None if not known. If runs were trained on different examples, as those of folds are,
-    it is the maximum. Raises InputError for examples without labels, for seen ones if only unseen
-    ones are allowed, for a tokenization that the run does not have, and for a score that does not
-    fit.
+    seen: None if not known; the maximum if runs were trained on different examples, as those of folds
+    are. word_rule: of questions.
+    """
+
+    run: str
+    examples: int
+    of: int
+    seen: int | None
+    word_rule: str | None
+
+
+def evaluate_runs(
+    folder: Path, how: EvaluateSettings, progress: Progress = silent
+) -> EvaluateNumbers:
+    """Score a run, or all seeds of one.
+
+    Raises InputError for examples without labels, for seen ones if only unseen ones are allowed, for
+    a tokenization that the run does not have, and for a score that does not fit.
     """
     _check_settings_apply(how)
     runs, given = load_runs(folder), None
@@ -85,13 +98,19 @@ def evaluate_runs(folder: Path, how: EvaluateSettings, progress: Progress = sile
         # 3. Their scores.
         scores.append(_score_predictions(run, split, predicted, how))
 
-    about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": None}
     known = [count for count in seen if count is not None]
-    if len(known) == len(runs):
-        about["seen"] = max(known)
-    if kind.has_word_rule:
-        about["word_rule"] = how.word_rule or runs[0].word_rule
-    return {**summarize_runs(runs, scores), **about, "findings": list(findings)}
+    most = max(known) if len(known) == len(runs) else None
+    if most is not None:
+        findings[f"{most:,} of {len(whole):,} test examples were trained on."] = None
+    rule = how.word_rule or runs[0].word_rule
+    return EvaluateNumbers(
+        **{**vars(summarize_runs(runs, scores)), "findings": tuple(findings)},
+        run=str(folder),
+        examples=len(split),
+        of=len(whole),
+        seen=most,
+        word_rule=rule if kind.has_word_rule else None,
+    )
 
 
 def _check_settings_apply(how: EvaluateSettings) -> None:

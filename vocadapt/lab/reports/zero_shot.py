@@ -3,16 +3,16 @@ its vocabulary is adapted to a domain, and it answers the domain's questions wit
 them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
-from vocadapt.lab.reports.evaluation import EvaluateSettings, evaluate_runs
+from vocadapt.lab.reports.evaluation import EvaluateNumbers, EvaluateSettings, evaluate_runs
 from vocadapt.lab.steps.adapt import AdaptStep, check_model_step
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.run import run_step
-from vocadapt.lab.steps.step import Numbers, Spec
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import check_free
 from vocadapt.progress import Progress, part, silent
@@ -45,7 +45,9 @@ class ZeroShotSettings(CheckedSettings):
     offline: bool = False
 
 
-def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress = silent) -> Numbers:
+def run_zero_shot(
+    settings: ZeroShotSettings, folder: Path, progress: Progress = silent
+) -> EvaluateNumbers:
     """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; return
     the scores.
 
@@ -74,7 +76,8 @@ def run_zero_shot(settings: ZeroShotSettings, folder: Path, progress: Progress =
     numbers = evaluate_runs(
         folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain")
     )
-    numbers["seeds"] = [{**one, "seed": settings.seed} for one in numbers["seeds"]]
+    seeds = tuple(replace(one, seed=settings.seed) for one in numbers.seeds)
+    numbers = replace(numbers, seeds=seeds)
     strict_json.write(folder / SCORES, numbers)
     return numbers
 

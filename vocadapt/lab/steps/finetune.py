@@ -6,14 +6,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.forecasts import learn_rate
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.lab.steps.step import (
     MODEL,
-    Numbers,
     PlannedStep,
     Role,
     Spec,
@@ -23,11 +22,20 @@ from vocadapt.lab.steps.step import (
 )
 from vocadapt.lab.steps.task_guards import find_repair, list_task_guards
 from vocadapt.progress import part
+from vocadapt.report.formats import format_metric_name
+from vocadapt.report.table import Column, Table
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
 from vocadapt.system.forecasts import Work
+from vocadapt.text.display import format_number
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.estimates import measure_finetuning
-from vocadapt.training.examples.examples import UNITS, Split, sample_split, without_fold
+from vocadapt.training.examples.examples import (
+    UNITS,
+    Split,
+    name_fold,
+    sample_split,
+    without_fold,
+)
 from vocadapt.training.finetune.finetune import PreparedTask, finetune, prepare
 from vocadapt.training.finetune.run_files import (
     SavedRun,
@@ -52,8 +60,10 @@ from vocadapt.training.tasks.task import (
     read_task_file,
 )
 from vocadapt.training.tasks.training_sample import sample_training_split
+from vocadapt.training.trained_parameters import describe_old_embeddings
 
 ALL_FOLDS = -1  # as the fold of a FinetuneStep
+MEAN = Column("mean", beside="sd", format="fraction")
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
 
 
@@ -103,53 +113,119 @@ class FinetuneStep(CheckedSettings):
     )
 
 
-class SeedScores(TypedDict):
-    """A run: its scores by tokenization, and whether it never left the majority baseline."""
+@dataclass(frozen=True, kw_only=True)
+class SeedScores:
+    """A run: its scores by tokenization, and whether it never left the majority baseline.
+
+    fold: None unless several folds were run.
+    """
 
     seed: int
-    scores: Annotated[dict[str, dict[str, float]], "figures by tokenization"]
+    scores: Mapping[str, Mapping[str, float]]
     collapsed: bool
-    fold: NotRequired[int]
-    findings: NotRequired[list[str]]
+    fold: int | None = None
+    findings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The seed, and the fold if there are several."""
+        return name_fold(str(self.seed), self.fold or 0)
 
 
-class RunNumbers(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class RunNumbers:
     """Scores of runs: figures of the main `tokenization`, mean and sd over seeds, and each run by
     itself. Without labels there are no figures.
+
+    mean_learned: without the collapsed runs; None if none collapsed.
     """
 
     task: str
-    metric: str
-    scorer: str
-    tokenization: str
-    seeds: list[SeedScores]
-    mean: dict[str, float]
-    sd: dict[str, float | None]
-    definition: NotRequired[str]
-    classes: NotRequired[str]
-    mean_learned: NotRequired[dict[str, float | None]]
+    metric: str = ""
+    scorer: str = ""
+    tokenization: str = ""
+    definition: str = ""
+    classes: str = ""
+    seeds: tuple[SeedScores, ...]
+    mean: Mapping[str, float] = field(default_factory=dict)
+    sd: Mapping[str, float | None] = field(default_factory=dict)
+    mean_learned: Mapping[str, float | None] | None = None
     collapsed: int
+    findings: tuple[str, ...] = ()
+
+    def build_table(self) -> Table:
+        """Return the scores of each run and tokenization as a table, with the mean in a note."""
+        rows = [
+            {
+                "seed": one.name,
+                "tokenization": tokenization,
+                **values,
+                "state": "collapsed" if one.collapsed else "",
+            }
+            for one in self.seeds
+            for tokenization, values in one.scores.items()
+        ]
+        columns = (
+            Column("seed", "Seed", format="figure"),
+            Column("tokenization", "Tokenization"),
+            *(Column(name, format_metric_name(name), format="fraction") for name in self.mean),
+            Column("state", "State"),
+        )
+        return Table("", columns, rows, tuple(self._describe_means()))
+
+    def _describe_means(self) -> Iterator[str]:
+        """Yield the means over the runs, and those of the runs that did not collapse."""
+        folds = len({one.fold for one in self.seeds})
+        seeds = len({one.seed for one in self.seeds})
+        runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
+        if folds > 1:
+            runs, others = f"{runs}, each the mean over {folds} folds", "the seeds without one"
+        # A single run has no standard deviation, and its scores are in the table.
+        if len(self.seeds) > 1 and self.mean:
+            yield f"{_format_means(self.mean, self.sd)} ({self.tokenization}, {runs})"
+        # Collapsed runs do not compare tokenizations, so the mean of the others is added.
+        if self.mean_learned:
+            collapsed = f"{self.collapsed} of {len(self.seeds)} runs collapsed"
+            yield f"{collapsed}; mean of {others}: {_format_means(self.mean_learned, {})}"
 
 
-class OldEmbeddings(TypedDict):
-    """How many of the old embeddings are bit-equal after training."""
+def _format_means(means: Mapping[str, float | None], deviations: Mapping[str, float | None]) -> str:
+    """Format figures with their standard deviations: precision .800 ± .010; F1 .812 ± .008."""
+    return "; ".join(
+        f"{format_metric_name(name)} {MEAN.write({'mean': value, 'sd': deviations.get(name)})}"
+        for name, value in means.items()
+    )
 
-    of: int
-    bit_equal: int
 
-
+@dataclass(frozen=True, kw_only=True)
 class FinetuneNumbers(RunNumbers):
-    """Scores of the fine-tuned runs, and figures of the training; sizes in bytes."""
+    """Scores of the fine-tuned runs, and figures of the training; sizes in bytes.
+
+    old_embeddings: how many of the old embeddings are bit-equal, if only new ones were trained.
+    peak_memory: None if the system does not report it. again: settings to try, if a run collapsed.
+    """
 
     trained_on: str
     trainable: int
     frozen: int
     examples_per_second: float
-    optimizer_bytes: NotRequired[int]
-    old_embeddings: NotRequired[OldEmbeddings]
-    findings: list[str]
-    peak_memory: NotRequired[int]
-    again: NotRequired[Annotated[dict[str, Any], "settings to try, if a run collapsed"]]
+    optimizer_bytes: int | None = None
+    old_embeddings: Mapping[str, int] | None = None
+    peak_memory: int | None = None
+    again: Mapping[str, Any] | None = None
+
+    def describe_training(self) -> str:
+        """Describe the speed of the training, the number of trained parameters and the memory."""
+        text = (
+            f"{self.task}, {self.scorer or 'not scored'}:"
+            f" {format_number(self.examples_per_second)} examples/s,"
+            f" {self.trainable:,} of {self.trainable + self.frozen:,} parameters trained"
+        )
+        if self.optimizer_bytes:
+            text += f", optimizer state {self.optimizer_bytes / 2**20:,.1f} MiB"
+        if self.peak_memory:
+            text += f", peak memory {self.peak_memory / 2**30:.1f} GiB"
+        return f"{text}. {describe_old_embeddings(self.old_embeddings)}".rstrip()
 
 
 def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbers:
@@ -159,8 +235,7 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
     """
     folds, seeds = list_folds(context.spec, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
-
-    # 1. Fine-tune each seed on each fold; the examples of a fold are read and encoded once.
+    # The examples of a fold are read and encoded once.
     for fold in folds:
         context.progress(len(runs) / count, "reading the examples")
         prepared = _prepare_fold(context, settings, fold, len(folds) > 1)
@@ -176,31 +251,41 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
                 _finetune_seed(prepared, seed, name, target, replace(context, progress=progress))
             )
 
-    # 2. Summarize scores and training.
-    numbers = summarize_runs(runs, [run.record["scores"] for run in runs])
-    numbers |= {name: runs[0].record[name] for name in ("trained_on", "trainable", "frozen")}
-    numbers["examples_per_second"] = measure_training_speed(runs)
-    numbers |= _describe_trained_parameters(runs[0])
-
-    # 3. What to try if a run learned nothing.
-    if numbers["collapsed"]:
-        whole = load_task(context.spec, replace(settings, fold=folds[0]))
-        task, _ = limit_task(whole, settings.limit)
-        numbers["again"] = find_repair(whole, task, settings.finetune, settings.limit)
-
-    # 4. Findings of all folds are reported once, others with their run.
-    shared = [finding for finding in known[0] if all(finding in own for own in known)]
-    for entry, run in zip(numbers["seeds"], runs, strict=True):
-        entry["findings"] = [one for one in run.record["findings"] if one not in shared]
-    return cast(FinetuneNumbers, {**numbers, "findings": shared, **_measure_peak_memory()})
+    numbers = _summarize_trainings(runs, known)
+    if not numbers.collapsed:
+        return numbers
+    # What to try if a run learned nothing.
+    whole = load_task(context.spec, replace(settings, fold=folds[0]))
+    task, _ = limit_task(whole, settings.limit)
+    return replace(
+        numbers, again=find_repair(whole, task, settings.finetune, settings.limit) or None
+    )
 
 
-def _describe_trained_parameters(run: SavedRun) -> Numbers:
-    """Return the size of the optimizer's state and, if only new embeddings were trained, the number
-    of old embeddings that are bit-equal.
+def _summarize_trainings(
+    runs: Sequence[SavedRun], known: Sequence[tuple[str, ...]]
+) -> FinetuneNumbers:
+    """Summarize scores and trainings; known: the findings of each fold.
+
+    Findings of all folds are reported once, others with their run.
     """
-    found = {name: run.record.get(name) for name in ("optimizer_bytes", "old_embeddings")}
-    return {name: value for name, value in found.items() if value}
+    scored = summarize_runs(runs, [run.record["scores"] for run in runs])
+    shared = tuple(finding for finding in known[0] if all(finding in own for own in known))
+    seeds = []
+    for entry, run in zip(scored.seeds, runs, strict=True):
+        own = tuple(one for one in run.record["findings"] if one not in shared)
+        seeds.append(replace(entry, findings=own))
+    record = runs[0].record
+    return FinetuneNumbers(
+        **{**vars(scored), "seeds": tuple(seeds), "findings": shared},
+        trained_on=record["trained_on"],
+        trainable=record["trainable"],
+        frozen=record["frozen"],
+        examples_per_second=measure_training_speed(runs),
+        optimizer_bytes=record.get("optimizer_bytes") or None,
+        old_embeddings=record.get("old_embeddings") or None,
+        peak_memory=_measure_peak_memory(),
+    )
 
 
 def list_folds(spec: Spec, settings: FinetuneStep) -> list[int]:
@@ -228,14 +313,14 @@ def _prepare_fold(
     return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
 
 
-def _measure_peak_memory() -> Numbers:
-    """Return the peak memory of this process in bytes; empty if the system does not report it."""
+def _measure_peak_memory() -> int | None:
+    """Return the peak memory of this process in bytes; None if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
-        return {}
+        return None
     unit = 1 if sys.platform == "darwin" else 1024
-    return {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def load_task(spec: Spec, settings: FinetuneStep) -> Task:
@@ -339,53 +424,51 @@ def describe_sample(name: str, few: Split, all: Split) -> str:
     return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
 
 
-def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
+def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> RunNumbers:
     """Summarize runs: scores by tokenization, mean and standard deviation over seeds, collapsed
     runs.
 
     Mean and deviation are those of the main tokenization. The figure of a seed with several folds
     is the mean over the folds, as on a leaderboard.
     """
-    first = next(iter(scores), {})
-    empty: Numbers = {"task": "", "metric": "", "scorer": "", "tokenization": "", "seeds": []}
-    numbers: Numbers = {**empty, "mean": {}, "sd": {}}
-    collapsed = [bool(run.record.get("collapsed")) for run in runs]
-
-    # 1. Each figure of the main tokenization over the seeds; there is none without labels.
-    if first:
-        tokenization = choose_main_tokenization(first)
-        named, values = first[tokenization], _numeric_values(first[tokenization])
-        collapsed_seeds, summaries = find_collapsed_seeds(runs), {}
-        for name in values:
-            summaries[name] = summarize_seeds(
-                average_folds(runs, [own[tokenization][name] for own in scores]), collapsed_seeds
-            )
-        numbers |= {
-            "metric": named["metric"],
-            "scorer": named["scorer"],
-            "tokenization": tokenization,
-            "definition": named.get("definition", ""),
-            "classes": named.get("classes", ""),
-            "mean": {name: summary.mean for name, summary in summaries.items()},
-            "sd": {name: summary.sd for name, summary in summaries.items()},
-        }
-        if any(collapsed):
-            numbers["mean_learned"] = {
-                name: summary.mean_learned for name, summary in summaries.items()
-            }
-
-    # 2. Each run by itself, under every tokenization.
-    for run, own, flag in zip(runs, scores, collapsed, strict=True):
-        fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
-        numbers["seeds"].append(
-            {
-                "seed": run.seed,
-                "scores": {tokenization: _numeric_values(one) for tokenization, one in own.items()},
-                "collapsed": flag,
-                **fold,
-            }
+    # 1. Each run by itself, under every tokenization.
+    seeds = tuple(
+        SeedScores(
+            seed=run.seed,
+            scores={tokenization: _numeric_values(one) for tokenization, one in own.items()},
+            collapsed=bool(run.record.get("collapsed")),
+            fold=run.record.get("fold") or None,
         )
-    return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
+        for run, own in zip(runs, scores, strict=True)
+    )
+    collapsed = sum(one.collapsed for one in seeds)
+    numbers = RunNumbers(task=runs[0].record["task"], seeds=seeds, collapsed=collapsed)
+
+    # 2. Each figure of the main tokenization over the seeds; there is none without labels.
+    first = next(iter(scores), {})
+    if not first:
+        return numbers
+    tokenization = choose_main_tokenization(first)
+    named = first[tokenization]
+    collapsed_seeds = find_collapsed_seeds(runs)
+    summaries = {
+        name: summarize_seeds(
+            average_folds(runs, [own[tokenization][name] for own in scores]), collapsed_seeds
+        )
+        for name in _numeric_values(named)
+    }
+    learned = {name: summary.mean_learned for name, summary in summaries.items()}
+    return replace(
+        numbers,
+        metric=named["metric"],
+        scorer=named["scorer"],
+        tokenization=tokenization,
+        definition=named.get("definition", ""),
+        classes=named.get("classes", ""),
+        mean={name: summary.mean for name, summary in summaries.items()},
+        sd={name: summary.sd for name, summary in summaries.items()},
+        mean_learned=learned if collapsed else None,
+    )
 
 
 def average_folds(runs: Sequence[SavedRun], values: Sequence[float]) -> tuple[float, ...]:
