@@ -53,44 +53,16 @@ class ComparedRuns:
 
 
 def _compare(options: Options) -> Answer[ComparedRuns]:
-    # 1. The runs to compare, and the output files.
-    settings = read_settings(options, SliceSettings)
-    chosen = options.slice
-    if not chosen:
-        chosen = ALL
-        if options.suffix is not None:
-            chosen = "suffix"
+    # 1. The runs, their report, and the outcomes of the examples.
     files = _choose_files(options)
-    notes = {}
-    corpus = read_corpus(options.corpus) if options.corpus else None
     found = open_pair(_read_pair(options))
-
-    # 2. The outcomes of the examples, and the report.
-    slicing = found.slicing(settings)
-    slicing.title(chosen)  # raises InputError for an unknown slice, before the slow part
+    report = _build_report(found, options)
     first, second = found.sides
     counted = count_outcomes(
         found.kind, found.split.gold, first.predictions, second.predictions, found.rules.untyped
     )
-    if options.workspace:
-        for id, note in load_notes(Workspace(Path(options.workspace))).items():
-            notes[id] = (note.text, note.tags)
-    # The report shows its command line; a caller from Python has none.
-    command = ""
-    if sys.argv[1:2] == ["compare"]:
-        command = shlex.join([*PROGRAM, *sys.argv[1:]])
-    report = Report(
-        slicing,
-        (first.name, second.name),
-        found.test,
-        notes,
-        chosen,
-        command,
-        found.train,
-        corpus,
-    )
 
-    # 3. The files.
+    # 2. The files.
     for name, file in files.items():
         if name == "html":
             content = report.html(options.progress)
@@ -110,6 +82,26 @@ def _compare(options: Options) -> Answer[ComparedRuns]:
         csv=files.get("csv"),
     )
     return Answer(answer, _render(found, counted, report, analysis))
+
+
+def _build_report(found: RunPair, options: Options) -> Report:
+    """Build the report of a pair; raises InputError for an unknown slice, before the slow part."""
+    chosen = options.slice
+    if not chosen:
+        chosen = ALL if options.suffix is None else "suffix"
+    corpus = read_corpus(options.corpus) if options.corpus else None
+    slicing = found.slicing(read_settings(options, SliceSettings))
+    slicing.title(chosen)
+    notes = {}
+    if options.workspace:
+        for id, note in load_notes(Workspace(Path(options.workspace))).items():
+            notes[id] = (note.text, note.tags)
+    # The report shows its command line; a caller from Python has none.
+    command = ""
+    if sys.argv[1:2] == ["compare"]:
+        command = shlex.join([*PROGRAM, *sys.argv[1:]])
+    names = found.sides[0].name, found.sides[1].name
+    return Report(slicing, names, found.test, notes, chosen, command, found.train, corpus)
 
 
 def _read_pair(options: Options) -> PairSpec:

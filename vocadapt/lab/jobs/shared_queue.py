@@ -88,7 +88,8 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
         # 2. Wait for the turn.
         while turn is None:
             look()
-            if _find_next(queue) == file:
+            tickets = _list_tickets(queue)
+            if tickets and tickets[0].file == file:
                 turn = acquire_lock(queue)
             if turn is None:
                 time.sleep(TRY_EVERY)
@@ -118,12 +119,6 @@ def count_jobs_before(folder: Path) -> int:
     if folder.name not in waiting:
         return 0
     return waiting.index(folder.name) + is_locked(queue)
-
-
-def _find_next(queue: Path) -> Path | None:
-    """Return the ticket whose turn it is; None if there is none."""
-    tickets = _list_tickets(queue)
-    return tickets[0].file if tickets else None
 
 
 def _list_tickets(queue: Path) -> list[Ticket]:

@@ -23,7 +23,6 @@ from vocadapt.lab.jobs.shared_queue import hold_turn
 from vocadapt.lab.jobs.status import MAX_MESSAGE_LENGTH, Metrics, read_status, write_status
 from vocadapt.lab.jobs.uploads import remove_copied_uploads
 from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
-from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.locks import acquire_lock
@@ -140,10 +139,6 @@ def run_job(folder: Path, waits: bool = True) -> int:
     return EXITS[ending["state"]]
 
 
-def _log_guard(guard: Guard) -> None:
-    log.info("before the start: %s", guard.sentence)
-
-
 def install_signal_handler() -> threading.Event:
     """Make SIGTERM raise Canceled, once; return the event that it sets."""
     terminated = threading.Event()
@@ -178,7 +173,7 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
                     job.overwrite,
                     job.folder,
                     threads=threads,
-                    report_guard=_log_guard,
+                    report_guard=lambda guard: log.info("before the start: %s", guard.sentence),
                     load=job.load,
                 )
 

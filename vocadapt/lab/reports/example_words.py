@@ -1,9 +1,9 @@
 """What to look at first: words that the demo was measured on, and sentences of a text."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from vocadapt.lab import demo
@@ -84,7 +84,8 @@ def find_new_word_sentences(
     """
     # 1. The new words of each sentence of a suitable length.
     known, found = frozenset(new), dict[str, set[str]]()
-    for sentence in _split_into_sentences(islice(lines, READ_LINES)):
+    read = islice(lines, READ_LINES)
+    for sentence in chain.from_iterable(SENTENCE_END.split(line.strip()) for line in read):
         words = model.splitter.words(sentence)
         if MIN_WORDS <= len(words) <= MAX_WORDS and len(sentence) <= MAX_CHARACTERS:
             own = known.intersection(map(model.vocabulary.spell, words))
@@ -102,9 +103,3 @@ def find_new_word_sentences(
         shown |= found.pop(best)
         chosen.append(best)
     return chosen
-
-
-def _split_into_sentences(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the sentences of some lines."""
-    for line in lines:
-        yield from SENTENCE_END.split(line.strip())

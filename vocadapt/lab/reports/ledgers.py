@@ -128,14 +128,8 @@ class RunPair:
 
     @cached_property
     def _slice_cached(self) -> Callable[[SliceSettings, tuple[OwnSlice, ...]], Slicing]:
-        return lru_cache(MAX_CACHED_SLICINGS)(self._slice)
-
-    def _slice(self, settings: SliceSettings, own: tuple[OwnSlice, ...]) -> Slicing:
-        return self._first_slicing.with_settings(settings, own)
-
-    @cached_property
-    def _first_slicing(self) -> Slicing:
-        return Slicing(self.ledger, self.words, self.scorer, self.rules)
+        first = Slicing(self.ledger, self.words, self.scorer, self.rules)
+        return lru_cache(MAX_CACHED_SLICINGS)(first.with_settings)
 
     @cached_property
     def ending(self) -> Callable[[str], SuffixSlice | None]:

@@ -65,7 +65,8 @@ def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservat
                 _raise_reservation(own, needed)
             else:
                 file = folder / f".{uuid4().hex[:12]}{RESERVATION}"
-                _write_reservation(file, place, needed)
+                content = {"bytes": needed, "place": str(place), "before": _measure_place(place)}
+                file.write_text(strict_json.dumps(content), encoding="utf-8")
                 lock = acquire_lock(file, patience=2.0)
     except OSError as error:
         raise InputError(
@@ -140,11 +141,6 @@ def _find_own(folder: Path) -> Path | None:
         return None
     file = folder / name
     return file if file.is_file() else None
-
-
-def _write_reservation(file: Path, place: Path, needed: int) -> None:
-    content = {"bytes": needed, "place": str(place), "before": _measure_place(place)}
-    file.write_text(strict_json.dumps(content), encoding="utf-8")
 
 
 def _raise_reservation(file: Path, needed: int) -> None:
