@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.material.cases import check_each
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.command import Options
 from vocadapt.cli.parser import Parser
@@ -164,16 +165,22 @@ def test_an_anchor_that_looks_like_a_formula_is_escaped_in_its_file_and_read_bac
 
 
 def test_the_table_of_an_alignment_is_read_without_its_anchors(tmp_path):
-    saved = Artifact(tmp_path, Manifest("alignments", "a", {}), "")
-    with pytest.raises(InputError, match=r"expected an evaluated alignment, heldout\.json is"):
-        load_table(saved)
-    (tmp_path / "heldout.json").write_text('{"alignments": [{"method": "ridge", "settings": {}}]}')
-    assert load_table(saved) == [{"method": "ridge", "settings": {}}]
-    (tmp_path / "heldout.json").write_text('{"alignments": [{"method": "ridge"}]}')
-    with pytest.raises(InputError, match=r"heldout\.json is missing or damaged"):
-        load_table(saved)
-    (tmp_path / "heldout.json").write_text('{"other": []}')
-    assert load_score_lines([saved]) == []
+    with raises_input_error("no-evaluation", "heldout.json"):
+        load_table(tmp_path)
+    table = tmp_path / "heldout.json"
+    held_out = {"cosine": 0.5, "folds": 3, "verdict": "chance"}
+    scores = {"p@1": 0.1, "p@5": 0.3, "p@10": 0.4, "chance@5": 0.01, "candidates": 500}
+    held_out |= {**scores, "all_pieces": scores, "csls": {**scores, "all_pieces": scores}}
+    line = {"method": "ridge", "settings": {"method": "ridge"}, "anchors": 500, "seconds": 1.0}
+    table.write_text(json.dumps({"alignments": [{**line, "held_out": held_out}]}))
+    (found,) = load_table(tmp_path)
+    assert found.settings == AlignmentSettings("ridge") and found.held_out.csls.all_pieces.p5 == 0.3
+    assert found.at_chance and found.held_out.stacked is None
+    table.write_text(json.dumps({"alignments": [line]}))
+    with raises_input_error("no-evaluation", "heldout.json"):
+        load_table(tmp_path)
+    table.write_text('{"other": []}')
+    assert load_score_lines([Artifact(tmp_path, Manifest("alignments", "a", {}), "")]) == []
 
 
 def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
@@ -183,21 +190,20 @@ def test_an_alignment_artifact_has_the_matrix_the_table_and_the_anchors(
     made = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "a")
     assert Alignment.load(made.folder).settings == AlignmentSettings("ridge")
     judged = load_evaluation(made.folder)
-    assert judged.alignments[0]["method"] == "ridge"
-    assert {row["method"] for row in judged.alignments} >= {"least-squares", "identity", "random"}
-    assert sum(row["best"] for row in judged.alignments) == 1
-    assert judged.alignments[0]["against_first"] is None
-    assert judged.alignments[1]["against_first"]["folds"] == 3
+    assert judged.alignments[0].method == "ridge"
+    assert {row.method for row in judged.alignments} >= {"least-squares", "identity", "random"}
+    assert sum(row.best for row in judged.alignments) == 1
+    assert judged.alignments[0].against_first is None
+    assert judged.alignments[1].against_first.folds == 3
     assert len(judged.anchors) == made.manifest.numbers["anchors"] == 34
     assert {anchor.word for anchor in judged.anchors} == {*KNOWN, "."}
-    held = judged.alignments[0]["held_out"]
-    csls, pieces = held["csls"], held["all_pieces"]
+    held = judged.alignments[0].held_out
     # P@5 is the mean over folds; the ranks of the anchors give the same.
-    assert mean_over_folds(judged.anchors, "rank") == pytest.approx(held["p@5"])
-    assert mean_over_folds(judged.anchors, "csls_rank") == pytest.approx(csls["p@5"])
-    assert mean_over_folds(judged.anchors, "all_rank") == pytest.approx(pieces["p@5"])
+    assert mean_over_folds(judged.anchors, "rank") == pytest.approx(held.p5)
+    assert mean_over_folds(judged.anchors, "csls_rank") == pytest.approx(held.csls.p5)
+    assert mean_over_folds(judged.anchors, "all_rank") == pytest.approx(held.all_pieces.p5)
     all_csls = mean_over_folds(judged.anchors, "csls_all_rank")
-    assert all_csls == pytest.approx(csls["all_pieces"]["p@5"])
+    assert all_csls == pytest.approx(held.csls.all_pieces.p5)
     assert made.manifest.numbers["best"]["method"]
     assert made.manifest.numbers["verdict"] == "chance"
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.material.evaluations import build_evaluated
 from vocadapt.lab.inputs.alignments import Ranking
 from vocadapt.lab.steps.alignment import AnchorScore
 from vocadapt.spaces.alignment.frequency_bands import FrequencyBand
@@ -10,18 +11,11 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.parts.alignment import accuracy, methods
 
-HELD_OUT = {
-    "p@5": 0.33,
-    "chance@5": 5 / 5933,
-    "all_pieces": {"p@5": 0.31, "chance@5": 5 / 16000},
-    "csls": {
-        "p@5": 0.0,
-        "chance@5": 5 / 5933,
-        "all_pieces": {"p@5": 1.0, "chance@5": 5 / 16000},
-    },
-    "folds": 10,
-}
-ROW = methods.MethodScores(AlignmentSettings(), 5933, HELD_OUT)
+ROW = build_evaluated(
+    AlignmentSettings(),
+    5933,
+    {"": (0.33, 5933), "csls": (0.0, 5933), "pieces": (0.31, 16000), "csls pieces": (1.0, 16000)},
+)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +55,7 @@ def test_bands_need_counts_and_the_ranks_of_the_lists():
 
 def test_the_best_evaluated_method_that_can_be_shown_is_the_default():
     def row(method, csls):
-        held_out = {"folds": 10, "csls": {"p@5": csls}}
-        return methods.MethodScores(AlignmentSettings(method), 9, held_out)
+        return build_evaluated(AlignmentSettings(method), 9, {"csls": (csls, 9)})
 
     offered = {name: AlignmentSettings(name) for name in ("least-squares", "ridge", "kernel-ridge")}
     evaluated = {

@@ -18,7 +18,6 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_stamp
 from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.language_model import open_model
-from vocadapt.settings import build_settings
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.system.footprint import Footprint, format_energy
 from vocadapt.ui.components import pickers
@@ -301,15 +300,11 @@ def test_the_model_has_the_evaluation_of_its_alignment(seeded):
     """One evaluation, reused: Adapt and Alignment show the same number, from the same folds."""
     [alignment] = seeded.artifacts("alignments")
     numbers = open_artifact(seeded.folder("models", "trials-model")).manifest.numbers
-    lines = [
-        line
-        for line in load_table(alignment)
-        if build_settings(AlignmentSettings, line["settings"]) == AlignmentSettings()
-    ]
-    held_out = lines[0]["held_out"]
-    assert {name: numbers[name] for name in ("p@5", "chance@5", "folds")} == {
-        name: held_out[name] for name in ("p@5", "chance@5", "folds")
-    }
+    table = load_table(alignment.folder)
+    lines = [line for line in table if line.settings == AlignmentSettings()]
+    held_out = lines[0].held_out
+    assert (numbers["p@5"], numbers["chance@5"]) == (held_out.p5, held_out.chance5)
+    assert numbers["folds"] == held_out.folds
     assert numbers["folds"] == 3
     # Only directions are evaluated: another vector length finds the same evaluation.
     [vectors] = seeded.artifacts("vectors")

@@ -35,7 +35,7 @@ def test_an_alignment_with_unknown_settings_is_reported(old, open_page):
 def test_the_page_adapt_does_without_its_scores(old, open_page):
     for made in old.artifacts("alignments"):
         with pytest.raises(InputError, match="cannot be read"):
-            load_table(made)
+            load_table(made.folder)
     app = open_page("adapt", old)
     assert not app.exception and not app.error
 

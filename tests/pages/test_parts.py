@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.material.evaluations import build_evaluated
 from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
@@ -77,7 +78,7 @@ def test_the_default_alignment_is_offered_first_and_names_are_unique():
 
 
 def judged_row(settings=None, anchors=9, folds=10, **more):
-    return methods.MethodScores(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
+    return build_evaluated(settings or AlignmentSettings(), anchors, folds=folds, **more)
 
 
 def test_a_table_has_alignments_of_one_set_of_anchors_and_folds():
@@ -94,9 +95,7 @@ def test_a_table_has_alignments_of_one_set_of_anchors_and_folds():
 
 
 def test_the_newest_table_names_the_best():
-    rows = {
-        name: methods.MethodScores(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"
-    }
+    rows = {name: build_evaluated(AlignmentSettings(), 9, best=name == "b") for name in "abc"}
     assert methods.find_best(rows) == "b" and methods.find_best({}) is None
 
 

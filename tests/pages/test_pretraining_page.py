@@ -98,7 +98,7 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
     one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
     shown = read_metrics(app)
     moved = shown["Trained parameters"].replace("\u202f", "")
-    assert shown["Stage"] == "extension" and moved == str(one.numbers["trainable"])
+    assert shown["Stage"] == "extension" and moved == str(one.report.trainable)
     assert len(app.get("plotly_chart")) == 1
     board = next(frame.value for frame in app.dataframe if "before" in frame.value)
     assert list(board["model"]) == ["x-cont", "x-ext"]
@@ -116,7 +116,7 @@ def test_the_figures_of_one_step_are_in_the_singular(pretrained, monkeypatch):
     monkeypatch.setattr(result, "draw_metrics", lambda *rows, **places: shown.extend(rows))
     one = next(one for one in list_pretrained_models(pretrained) if one.name == "x-ext")
     figures = replace(one)
-    figures.__dict__["numbers"] = one.numbers | {"steps": 1, "tokens": 2048}
+    figures.__dict__["report"] = replace(one.report, steps=1, tokens=2048)
     result.draw_figures(figures, "x")
     assert ("Wordpieces", "2\u202f048", "1 step") in shown
 

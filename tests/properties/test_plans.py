@@ -68,7 +68,7 @@ def check_plan(plan: VocabularyPlan) -> None:
     assert [tokens[i] for i in new] == [base.tokens[i] for i in old]
     assert plan.after.tokens == tokens
     summary = plan.summary()
-    assert (summary["tokens_before"], summary["tokens_after"]) == (len(base), len(tokens))
+    assert (summary.tokens_before, summary.tokens_after) == (len(base), len(tokens))
 
 
 @families

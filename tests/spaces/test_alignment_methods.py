@@ -184,8 +184,7 @@ def test_mapped_vectors_have_the_length_of_the_anchors(rng, method):
     np.testing.assert_allclose(norms, 3, rtol=1e-4)
     result = cross_validate(source, space(y), settings, 3)
     np.testing.assert_allclose(result.length, 1, rtol=1e-4)
-    held_out = result.as_json()["held_out"]
-    assert held_out["length"]["ratio"] == pytest.approx(1, rel=1e-4)
+    assert result.scores.length.ratio == pytest.approx(1, rel=1e-4)
     mapped = fit_alignment(source, space(y), replace(settings, vector_length="mapped"))
     assert mapped.norm_curve is None
 

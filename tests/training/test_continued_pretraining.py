@@ -293,7 +293,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "pretraining: stage `extension`, 1,536 wordpieces; loss per character" in card
     assert "There is no certificate" in card
-    kept = first.to_dict()["checkpoints"]
+    kept = list(first.report.checkpoints)
     assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
     last, early = tensors(out / kept[-1]), tensors(out / kept[0])
     assert all(torch.equal(last[name], value) for name, value in tensors(out).items())

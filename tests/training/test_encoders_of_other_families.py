@@ -211,10 +211,10 @@ def test_the_loss_is_the_same_alone_and_in_a_batch(name, folders):
 def test_continued_pretraining(name, folders, text, tmp_path):
     settings = ContinuedSettings("continued", training=QUICK)
     done = continue_and_save(folders(name), open_corpus([text]), settings, tmp_path / "m")
-    report = done.to_dict()
-    assert report["loss_per_character"]["after"] < report["loss_per_character"]["before"]
+    report = done.report
+    assert report.loss_per_character["after"] < report.loss_per_character["before"]
     # Plain ASCII: a character is a byte.
-    assert report["loss_per_byte"] == pytest.approx(report["loss_per_character"])
+    assert report.loss_per_byte == pytest.approx(report.loss_per_character)
     after = open_model(tmp_path / "m")
     assert after.vocabulary.tokens == folders(name).vocabulary.tokens
     assert type(after.network) is type(folders(name).network)
@@ -241,11 +241,11 @@ def test_only_new_embeddings_are_trained_in_every_family(name, folders, text, tm
     training = replace(QUICK, weight_decay=0.5)
     settings = ContinuedSettings("continued", trained=NEW_EMBEDDINGS, training=training)
     done = continue_and_save(model, open_corpus([text]), settings, tmp_path / "m")
-    report = done.to_dict()
+    report = done.report
     n_old = len(model.vocabulary) - len(new)
-    assert report["old_embeddings"] == {"of": n_old, "bit_equal": n_old}
-    assert report["optimizer_bytes"] <= 4 * (2 * report["trainable"] + 2)
-    assert report["trainable"] <= len(new) * (model.dim + 1)
+    assert report.old_embeddings == {"of": n_old, "bit_equal": n_old}
+    assert report.optimizer_bytes <= 4 * (2 * report.trainable + 2)
+    assert report.trainable <= len(new) * (model.dim + 1)
     after = open_model(tmp_path / "m")
     assert (after.space.matrix[new] != model.space.matrix[new]).any(axis=1).all()
     certified = Edit(before, after)
@@ -268,9 +268,9 @@ def test_from_scratch(trainer, architecture, network, text, tmp_path):
         320, trainer, architecture, layers=2, hidden=64, cased=True, training=training
     )
     made = pretrain_from_scratch(open_corpus([text]), settings)
-    loss = made.to_dict()["loss_per_character"]
+    loss = made.report.loss_per_character
     assert loss["after"] < loss["unigram"] < loss["before"]
-    assert made.to_dict()["loss_per_byte"]["after"] == pytest.approx(loss["after"])
+    assert made.report.loss_per_byte["after"] == pytest.approx(loss["after"])
     made.save(tmp_path)
     model = open_model(tmp_path)
     from transformers import AutoModelForMaskedLM, AutoTokenizer

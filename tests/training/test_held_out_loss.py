@@ -23,10 +23,9 @@ from vocadapt.training.masked.validation import (
     NO_DIFFERENCE,
     TOO_FEW,
     Losses,
-    describe_change,
     estimate_ratio,
 )
-from vocadapt.training.rounding import copy_weights, describe_rounding, round_weights
+from vocadapt.training.rounding import copy_weights, round_weights
 from vocadapt.training.training_text import write_training_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -71,13 +70,8 @@ def test_a_difference_is_called_where_there_are_words_enough(shift, words, verdi
     after = before + shift + rng.normal(0, 1, 60)
     losses = Losses(loss_of(before), loss_of(before, words), loss_of(after, words))
     assert losses.verdict == verdict
-    said = describe_change(losses.to_record()["loss_change"], words)
-    assert {
-        LOWER: "became lower",
-        HIGHER: "became higher",
-        NO_DIFFERENCE: "No significant",
-        TOO_FEW: "too few",
-    }[verdict] in said
+    found = losses.list_figures()["loss_change"].describe(words)
+    assert found.code == verdict.replace(" ", "_")
 
 
 def test_two_windows_are_too_few_however_many_words_they_hold():
@@ -121,7 +115,7 @@ def test_the_loss_is_that_of_the_float16_model_that_is_saved(half_model, long_te
     """Small updates vanish in rounding: the float32 network that was trained has another loss."""
     training = replace(QUICK, lr=2e-5)
     done = trained(half_model, long_text, tmp_path / "m", "continued", training=training)
-    report = done.to_dict()
+    report = done.report
     saved = open_model(tmp_path / "m")
     assert saved.network.dtype == torch.float16
     (tmp_path / "again").mkdir()
@@ -131,15 +125,15 @@ def test_the_loss_is_that_of_the_float16_model_that_is_saved(half_model, long_te
     drawn = WindowSettings().within(training.length)
     asked = tuple(build_loss_windows(material.held_out, saved.splitter, saved.vocabulary, drawn))
     measured = compute_masked_loss(saved.network.float(), saved.vocabulary, asked)
-    assert report["loss_per_character"]["after"] == measured.per_character
-    assert report["stored_as"] == "float16"
-    assert 0.05 < report["updates_lost_to_rounding"] < 1
-    assert "rounding undid" in describe_rounding(report)
+    assert report.loss_per_character["after"] == measured.per_character
+    assert report.stored_as == "float16"
+    assert 0.05 < report.updates_lost_to_rounding < 1
+    assert [one.code for one in report.list_findings()][1] == "rounding"
 
 
 def test_a_float32_model_reports_no_rounding(tiny_bert, long_text, tmp_path):
-    report = trained(tiny_bert, long_text, tmp_path / "m", "continued").to_dict()
-    assert "stored_as" not in report and describe_rounding(report) == ""
+    report = trained(tiny_bert, long_text, tmp_path / "m", "continued").report
+    assert report.stored_as is None and len(report.list_findings()) == 1
 
 
 def test_lost_updates_are_counted():
@@ -188,4 +182,4 @@ def test_the_command_answers_with_the_interval_and_the_verdict(
     assert low < answer["loss_per_character"]["after"] < high
     assert answer["loss_change"]["verdict"] in (TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE)
     shown = show(f"{line} --out {tmp_path}/b")
-    assert "95% interval" in shown and "change" in shown
+    assert "95% interval" in shown

@@ -44,11 +44,11 @@ def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, t
     made = pretrain_from_scratch(
         open_corpus([text]), SMALL, lambda fraction, message="": seen.append((fraction, message))
     )
-    report = made.to_dict()
-    loss = report["loss_per_character"]
+    report = made.report
+    loss = report.loss_per_character
     assert loss["after"] < loss["unigram"] < loss["before"]
-    assert (report["tokens"], report["steps"], report["frozen"]) == (16 * 8 * 60, 60, 0)
-    assert report["trainable"] == sum(value.numel() for value in made.network.parameters())
+    assert (report.tokens, report.steps, report.frozen) == (16 * 8 * 60, 60, 0)
+    assert report.trainable == sum(value.numel() for value in made.network.parameters())
     fractions = [fraction for fraction, _ in seen]
     assert fractions == sorted(fractions) and fractions[0] >= 0 and fractions[-1] < 1
     assert any("wordpieces/s" in message for _, message in seen)
@@ -178,10 +178,8 @@ def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path
     with pytest.raises(Canceled):
         pretrain_from_scratch(open_corpus([text]), settings, progress, tmp_path / "kept")
     heard = read_curve(tmp_path / "kept")
-    report = pretrain_from_scratch(
-        open_corpus([text]), settings, silent, tmp_path / "kept"
-    ).to_dict()
-    assert report["tokens"] == 16 * 8 * 40 and report["seconds"] > 0.9 * heard.seconds > 0
+    report = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "kept").report
+    assert report.tokens == 16 * 8 * 40 and report.seconds > 0.9 * heard.seconds > 0
 
 
 def test_a_network_without_a_head_is_refused(text, tmp_path, make_bert):
@@ -345,7 +343,7 @@ def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text,
     for other in (second, resumed):
         for name, value in weights(other.network).items():
             np.testing.assert_array_equal(value, expected[name], err_msg=name)
-        assert other.losses.to_dict() == first.losses.to_dict()
+        assert other.losses.per_character == first.losses.per_character
 
 
 def test_a_model_saved_in_half_reports_the_loss_of_what_is_saved(text, tmp_path):

@@ -191,13 +191,13 @@ def test_training_on_pairs_counts_their_loss_apart(stage, make_bert, documents, 
     source = make_bert(head="BertForPreTraining")
     settings = ContinuedSettings(stage, nsp=True, training=QUICK_PAIRS)
     done = continue_pretraining(open_model(source), open_corpus([documents]), settings, tmp_path)
-    told = done.to_dict()
-    assert [step for step, _ in told["next_curve"]] == [step for step, _ in told["curve"]]
-    assert len(told["curve"]) == 6
-    assert abs(told["next_curve"][0][1] - np.log(2)) < 0.5 < told["curve"][0][1]
-    assert told["of_documents"] == 40
-    assert told["true_next"] == pytest.approx(0.5, abs=0.02)
-    assert 0 < told["padding"] < 0.5
+    told = done.report
+    assert [step for step, _ in told.next_curve] == [step for step, _ in told.curve]
+    assert len(told.curve) == 6
+    assert abs(told.next_curve[0][1] - np.log(2)) < 0.5 < told.curve[0][1]
+    assert told.of_documents == 40
+    assert told.true_next == pytest.approx(0.5, abs=0.02)
+    assert 0 < told.padding < 0.5
     head = "cls.seq_relationship.weight"
     before, after = (
         open_model(source).network.state_dict()[head],

@@ -209,11 +209,11 @@ def test_masked_training_of_new_embeddings_is_the_same_in_every_stage(
     for key in changed:
         assert torch.equal(bits(after_state[key][old]), bits(before_state[key][old]))
 
-    report = done.to_dict()
+    report = done.report
     n_values = len(new) * (DIM + 1)
-    assert report["trained"] == NEW_EMBEDDINGS and report["trainable"] == n_values
-    assert report["optimizer_bytes"] == 4 * (2 * n_values + 2)
-    assert report["old_embeddings"] == {"of": len(old), "bit_equal": len(old)}
+    assert report.trained == NEW_EMBEDDINGS and report.trainable == n_values
+    assert report.optimizer_bytes == 4 * (2 * n_values + 2)
+    assert report.old_embeddings == {"of": len(old), "bit_equal": len(old)}
     certified = Edit(open_model(adapted.parent / "before"), after)
     for check in ("kept embeddings", "new embeddings", "output bias", "other tensors", "outputs"):
         assert run_check(check, certified).passed, check
@@ -222,10 +222,10 @@ def test_masked_training_of_new_embeddings_is_the_same_in_every_stage(
 def test_the_optimizer_of_all_parameters_is_larger(adapted, long_text, tmp_path):
     settings = ContinuedSettings("continued", training=DECAYING)
     done = continue_pretraining(open_model(adapted), open_corpus([long_text]), settings, tmp_path)
-    whole = done.to_dict()
-    assert "old_embeddings" not in whole
+    whole = done.report
+    assert whole.old_embeddings is None
     n_parameters = len([*done.loaded.network.parameters()])
-    assert whole["optimizer_bytes"] == 4 * (2 * whole["trainable"] + n_parameters)
+    assert whole.optimizer_bytes == 4 * (2 * whole.trainable + n_parameters)
     model = open_model(adapted)
     new = find_new_ids(model)
     compared = compare_old_embeddings(model, done.loaded.network, new)

@@ -53,7 +53,7 @@ def test_the_ends_are_always_evaluated_and_few_points_between_in_a_short_trainin
     assert (
         read_curve(tmp_path / "w")
         == curve
-        == HeldOutCurve.from_dict(json.loads(json.dumps(done.to_dict()["held_out_curve"])))
+        == HeldOutCurve.from_dict(json.loads(json.dumps(done.report.held_out_curve)))
     )
     assert done.trained.seconds == curve.seconds > 0
     assert curve.tokens_per_second == pytest.approx(1536 / curve.seconds)

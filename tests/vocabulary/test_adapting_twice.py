@@ -126,9 +126,9 @@ def test_a_target_of_another_size_is_reported(
 ) -> None:
     target = open_model(make_bert(tokens=[*TINY_TOKENS, *(f"term{i}" for i in range(9))][:size]))
     assert note in str(
-        adapt(
-            get_preset("combined-last-100"), open_model(tiny_bert), Sources(target=target)
-        ).plan.summary()["note"]
+        adapt(get_preset("combined-last-100"), open_model(tiny_bert), Sources(target=target))
+        .plan.summary()
+        .note
     )
 
 
@@ -136,4 +136,4 @@ def test_an_addition_that_runs_out_of_tokens_is_reported(tiny_bert: Path) -> Non
     summary = adapt(
         add_by("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
     ).plan.summary()
-    assert "1 of the 8 tokens requested" in str(summary["note"]) and summary["tokens_after"] == 144
+    assert "1 of the 8 tokens requested" in summary.note and summary.tokens_after == 144

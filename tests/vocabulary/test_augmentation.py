@@ -273,7 +273,7 @@ def test_a_refill_skips_only_what_the_tokenizer_can_never_produce(
         base, splitter, PlanSources(target=other), PlanSettings("combined", removed=0.5)
     )
     left_out = plan.left_out[NEVER_ONE_WORD]
-    assert len(left_out) == skipped == plan.summary()["left_out"][NEVER_ONE_WORD]
+    assert len(left_out) == skipped == plan.summary().left_out[NEVER_ONE_WORD]
     everything = replace(base, tokens=tuple(dict.fromkeys((*base.tokens, *left_out))))
     assert len(everything.find_unreachable(splitter, left_out)) == skipped
     assert not plan.after.find_unreachable(splitter, plan.added_tokens)

@@ -56,7 +56,7 @@ def test_all_forms_share_one_embedding_and_count_as_one_word() -> None:
     assert plan.added_tokens == ("Ġfever", "Fever", "ĠFEVER", "Ġcough")
     assert plan.forms == {"Fever": "Ġfever", "ĠFEVER": "Ġfever"}
     assert plan.new_embeddings == ("Ġfever", "Ġcough")
-    assert plan.summary()["forms"] == 2
+    assert plan.summary().forms == 2
     assert [word.count for word in plan.added] == [90, 8, 2, 99]
 
 
@@ -119,8 +119,8 @@ def test_a_unigram_word_that_rarely_stands_alone_is_not_added() -> None:
         settings = PlanSettings("extend", add_by=refill, max_added=9)
         plan = plan_vocabulary(vocabulary, splitter, PlanSources(counts=counts), settings)
         assert {token for token in plan.added_tokens if len(token) > 2} == {"▁cough", "▁on"}
-        assert plan.summary()["left_out"] == left_out
+        assert plan.summary().left_out == left_out
     vectors = EmbeddingSpace(("re", "t", "cough", "on"), np.ones((4, 2), np.float32))
     plan = plan_from_words(vocabulary, splitter, vectors, counts=counts)
     assert plan.added_tokens == ("▁cough", "▁on")
-    assert plan.summary()["left_out"] == left_out
+    assert plan.summary().left_out == left_out

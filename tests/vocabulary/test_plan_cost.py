@@ -70,9 +70,9 @@ def test_the_plan_of_a_reduction_is_chosen_by_the_first_table():
     cost = measure_plan_cost(made, CHOOSING, HELD_OUT)
     assert (cost.tokens_before, cost.tokens_after, cost.growth) == (4, 16, 3.0)
     assert cost.growth_in_sample == pytest.approx(4 / 15)
-    assert cost.to_dict(7)["held_out_lines"] == 7
+    assert cost.summarize(7).held_out_lines == 7
     alone = measure_plan_cost(made, CHOOSING, {})
-    assert (alone.growth, alone.to_dict(0)["held_out_lines"]) == (pytest.approx(4 / 15), 0)
+    assert (alone.growth, alone.summarize(0).held_out_lines) == (pytest.approx(4 / 15), 0)
 
 
 def test_a_trim_keeps_the_whole_text_and_its_cost_is_that_without_the_held_out_lines():
@@ -85,7 +85,7 @@ def test_a_trim_keeps_the_whole_text_and_its_cost_is_that_without_the_held_out_l
     held_out = made.trim.held_out
     assert held_out is not None and (held_out.tokens, held_out.kept_tokens) == (4, 1)
     assert held_out.unknown_after == 3
-    assert made.trim.to_dict()["held_out"]["coverage"] == 0.25
+    assert held_out.coverage == 0.25
     cost = measure_plan_cost(made, sources.counts or {}, sources.held_out)
     assert (cost.growth_in_sample, cost.unknown, cost.is_held_out) == (0.0, 3, True)
 

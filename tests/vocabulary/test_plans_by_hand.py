@@ -30,7 +30,13 @@ from vocadapt.vocabulary.plan.augmentation import (
     reverse_reduction,
 )
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
-from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.plan import (
+    KINDS,
+    AddedWord,
+    PlanNumbers,
+    PlanSettings,
+    VocabularyPlan,
+)
 from vocadapt.vocabulary.plan.planning import (
     OVER_LIMIT,
     TOO_RARE,
@@ -129,7 +135,7 @@ def test_a_plan_in_numbers_and_as_it_is_stored() -> None:
     new, old = plan.moves
     assert new.tolist() == old.tolist() == [0, 1, *range(3, 31)]
     assert new.dtype == old.dtype == np.int64
-    numbers = {
+    numbers: dict[str, Any] = {
         "kind": "append",
         "tokens_before": 31,
         "added": 2,
@@ -141,7 +147,7 @@ def test_a_plan_in_numbers_and_as_it_is_stored() -> None:
         "left_out": {"too long": 2},
         "note": "Fewer.",
     }
-    assert plan.summary() == numbers
+    assert plan.summary() == PlanNumbers(**numbers)
     stored = plan.to_dict()
     del numbers["forms"]  # stored by name
     assert {name: stored[name] for name in numbers} == numbers
@@ -159,15 +165,8 @@ def test_a_plan_in_numbers_and_as_it_is_stored() -> None:
 
 def test_a_plan_without_forms_notes_or_a_trim_names_none() -> None:
     plan = VocabularyPlan(OWN, ())
-    assert set(plan.summary()) == {
-        "kind",
-        "tokens_before",
-        "added",
-        "replaced",
-        "dropped",
-        "tokens_after",
-        "left_out",
-    }
+    numbers = plan.summary()
+    assert (numbers.forms, numbers.note, numbers.trim, numbers.checked_lines) == (None,) * 4
     assert "forms" not in plan.to_dict()
     assert plan.tokens == TOKENS and plan.kept == TOKENS and plan.removed_tokens == ()
 
@@ -419,7 +418,7 @@ def test_a_trim_by_hand() -> None:
     kept = {*SPECIALS, "heart", *letters}
     assert plan.tokens == tuple(token for token in TOKENS if token in kept)
     assert plan.trim is not None
-    assert plan.summary()["trim"] == plan.trim.to_dict()
+    assert plan.summary().trim == plan.trim.numbers
     spelled = make_plan("trim", PlanSources(counts={"heart": 5}), cover=1.0, characters="all")
     # Nothing else spells the n and g of ##ing, or the brackets of [unused0].
     assert set(TOKENS) - set(spelled.tokens) == set(WORDS) - {"heart", "##ing"}
@@ -687,7 +686,7 @@ def test_split_words_of_a_pretoken() -> None:
 # Trims and token maps
 
 
-def test_figures_of_a_trim_as_json_values() -> None:
+def test_figures_of_a_trim_have_fractions() -> None:
     figures = TrimFigures(
         tokens=8,
         kept_tokens=6,
@@ -701,21 +700,12 @@ def test_figures_of_a_trim_as_json_values() -> None:
         stay={"special": 2},
         changed=frozenset({"x"}),
     )
-    assert figures.to_dict() == {
-        "coverage": 0.75,
-        "changed_pretokens_fraction": 0.4,
-        "tokens": 8,
-        "kept_tokens": 6,
-        "tokens_after": 9,
-        "pretokens": 5,
-        "changed_pretokens": 2,
-        "distinct": 4,
-        "distinct_changed": 1,
-        "unknown_before": 0,
-        "unknown_after": 1,
-        "stay": {"special": 2},
-    }
-    assert replace(figures, pretokens=0).to_dict()["changed_pretokens_fraction"] == 0.0
+    numbers = figures.numbers
+    assert (numbers.coverage, numbers.changed_pretokens_fraction) == (0.75, 0.4)
+    assert (numbers.tokens_after, numbers.stay, numbers.held_out) == (9, {"special": 2}, None)
+    assert (
+        replace(figures, changed_pretokens=0, pretokens=0).numbers.changed_pretokens_fraction == 0.0
+    )
 
 
 def test_changed_lines_as_json_values() -> None:

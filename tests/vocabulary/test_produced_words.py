@@ -16,7 +16,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.packs.apply import apply_pack
 from vocadapt.models.packs.make import make_pack
 from vocadapt.spaces.alignment.anchors import find_anchors
-from vocadapt.spaces.alignment.cross_validation import cross_validate
+from vocadapt.spaces.alignment.cross_validation import cross_validate, tabulate_alignments
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tokenization import encode
@@ -58,8 +58,8 @@ def test_words_that_the_tokenizer_never_produces_are_no_anchors() -> None:
     anchors = find_anchors(words, build_pieces())
     assert anchors.words == SHARED
     assert anchors.never_produced == ("covid-19", "Aspirin")  # [unused7] is a placeholder
-    judged = cross_validate(words, build_pieces(), folds=3)
-    assert judged.as_json()["never_produced"] == 2
+    (judged,) = tabulate_alignments([cross_validate(words, build_pieces(), folds=3)])
+    assert judged.never_produced == 2
     # Without a tokenizer, nothing is known.
     assert find_anchors(words, build_space(TOKENS)).words == (*SHARED, *NEVER)
 
@@ -88,7 +88,7 @@ def test_a_listed_word_that_stands_in_the_vocabulary_is_counted_as_left_out() ->
     words = build_space(("blood", "covid-19", "tachycardia"))
     plan = plan_from_words(vocabulary, splitter, words, exact=False)
     assert plan.added_tokens == ("tachycardia",)
-    assert plan.summary()["left_out"] == {NEVER_PRODUCED: 1}
+    assert plan.summary().left_out == {NEVER_PRODUCED: 1}
 
 
 @pytest.mark.parametrize("name", ["roberta", "xlm-roberta", "llama"])

@@ -40,7 +40,7 @@ def test_the_first_tokens_take_reserved_ids_and_the_others_follow() -> None:
     plan = make_plan(tokenizer, EXTEND, "exact-word")
     assert [word.token for word in plan.added] == ["Ġfever", "Fever", "Ġpain", "Ġof"]
     assert plan.reserved_tokens == ("[unused0]", "[unused1]") == plan.removed_tokens
-    assert plan.summary()["reserved_filled"] == 2 and len(plan.tokens) == len(before) + 2
+    assert plan.summary().reserved_filled == 2 and len(plan.tokens) == len(before) + 2
 
     after = adapt_tokenizer(tokenizer, plan, "exact-word")
     ids = vocabulary_of(after).ids

@@ -268,9 +268,9 @@ def test_held_out_words_are_found_far_above_chance() -> None:
     quality = cross_validate_stacked(VOCABULARY, MODEL, DOMAIN, NEW)
     assert set(quality.words) == set(OWN[::2]) and quality.candidates == len(MODEL)
     assert quality.precision(1) > 0.3 and quality.precision(5) > 0.6
-    found = quality.to_dict()
-    assert found["anchors"] == len(OWN[::2]) and found["folds"] == 5
-    assert found["reweighted"]["new_words"] == len(NEW)
+    found = quality.scores
+    assert found.anchors == len(OWN[::2]) and found.folds == 5
+    assert found.reweighted.new_words == len(NEW)
     again = cross_validate_stacked(VOCABULARY, MODEL, DOMAIN, NEW)
     np.testing.assert_array_equal(quality.ranks, again.ranks)
     # Shuffled embeddings cannot be predicted.

@@ -36,6 +36,15 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class GateKind:
+    """A kind of token: how many, and mean and deviation of the fraction in each layer."""
+
+    tokens: int
+    share: tuple[float, ...]
+    sd: tuple[float, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class GateStatistics:
     """Fraction of the extension in each layer's output: mean and deviation over the tokens of a
@@ -58,20 +67,18 @@ class GateStatistics:
         """Number of layers with a gate."""
         return len(self.means)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+    @property
+    def by_kind(self) -> dict[str, GateKind]:
+        """The statistics of each kind."""
         return {
-            "layers": self.layers,
-            "kinds": {
-                kind: {
-                    "tokens": count,
-                    "share": self.means[:, i].tolist(),
-                    "sd": self.deviations[:, i].tolist(),
-                }
-                for i, (kind, count) in enumerate(zip(self.kinds, self.counts, strict=True))
-            },
-            "windows": self.windows,
-            "too_long": self.too_long,
+            kind: GateKind(count, tuple(means), tuple(deviations))
+            for kind, count, means, deviations in zip(
+                self.kinds,
+                self.counts,
+                self.means.T.tolist(),
+                self.deviations.T.tolist(),
+                strict=True,
+            )
         }
 
 

@@ -1,6 +1,5 @@
 """Rounding of trained weights to the stored dtype, which can undo small updates made in float32."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,14 +52,3 @@ def round_weights(
                 lost += int((was_updated & (rounded == old)).sum())
             value.copy_(rounded)
     return Rounding(str(dtype).removeprefix("torch."), changed, lost)
-
-
-def describe_rounding(numbers: Mapping[str, Any]) -> str:
-    """Describe the rounding that a report records in a sentence; "" if it records none."""
-    if "stored_as" not in numbers:
-        return ""
-    return (
-        f"Stored in {numbers['stored_as']}: rounding undid"
-        f" {numbers['updates_lost_to_rounding']:.1%} of the weight updates. The losses are"
-        " those of the stored weights."
-    )

@@ -2,12 +2,13 @@
 extension modules of an exBERT.
 """
 
-import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any
 
+from vocadapt.analysis.gates import GateKind
 from vocadapt.cli.command import (
     Answer,
     Command,
@@ -24,7 +25,6 @@ from vocadapt.cli.options import (
     CORPUS,
     CORPUS_SETTINGS_WITHOUT_SEED,
     OFFLINE,
-    Place,
     describe_place,
     destination_options,
     model_options,
@@ -32,127 +32,74 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
-from vocadapt.cli.tables import format_facts, format_table
+from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.reports.pretraining import GateReport, GateSettings, measure_gates_on_text
+from vocadapt.lab.reports.pretraining import GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
-from vocadapt.lab.steps.finetune import OldEmbeddings
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretrain import PretrainStep
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.step import Spec, read_numbers
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
+from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.recipe_changes import BUDGET, check_budget
+from vocadapt.report.table import Column, Finding, Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import get_settings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.report import TrainingReport
 from vocadapt.training.masked.settings import (
     PRETRAINING_PRESETS,
     STAGES,
     MaskedSettings,
     pretraining_preset,
 )
-from vocadapt.training.masked.validation import LEVEL, describe_change
-from vocadapt.training.rounding import describe_rounding
-from vocadapt.training.trained_parameters import describe_old_embeddings
+from vocadapt.training.masked.validation import LEVEL
 
-REPORTED = (
-    "tokens",
-    "steps",
-    "seconds",
-    "tokens_per_second",
-    "trainable",
-    "frozen",
-    "loss_per_character",
-    "loss_interval",
-    "loss_change",
-    "held_out_words",
-    "held_out_windows",
-)
-# Rendered as sentences in the text output.
-NESTED = ("loss_per_character", "loss_per_byte", "loss_interval", "loss_change")
-OPTIONAL = (
-    "loss_per_byte",
-    *("trained", "optimizer_bytes", "old_embeddings"),
-    *("pairs", "of_documents", "true_next", "padding"),  # of --nsp
-    *("stored_as", "updates_lost_to_rounding"),
-    "held_out_too_long",
-)
 FEW_STEPS = 50  # with fewer steps, a warning is shown
 SHORT = "Few steps: the model has hardly changed. Give a larger budget, or a smaller --batch-size."
 
 
-class Losses(TypedDict):
-    """Held-out loss in nats, and that of a unigram model."""
+@dataclass(frozen=True, kw_only=True)
+class PretrainAnswer(TrainingReport):
+    """The trained model, the figures of its training, and what they show; the seconds are those of the
+    training.
+    """
 
-    before: float
-    after: float
-    unigram: float
-
-
-class LossIntervals(TypedDict):
-    """95 % intervals of the losses; null if there is too little text."""
-
-    before: list[float] | None
-    after: list[float] | None
-
-
-class LossChange(TypedDict):
-    """Change of the loss per character, its 95 % interval, and the verdict."""
-
-    value: float
-    interval: list[float] | None
-    verdict: str
+    next_sentence_loss: float | None
+    findings: tuple[Finding, ...]
+    out: str
+    manifest: str
+    training_seconds: float | None = None
+    guards: list[Guard]
 
 
-class PretrainAnswer(Place):
-    """The training, and the masked-language-model loss on held-out text before and after it."""
-
-    stage: str
-    tokens: int
-    steps: int
-    tokens_per_second: float
-    trainable: int
-    frozen: int
-    loss_per_character: Losses
-    loss_interval: LossIntervals
-    loss_change: LossChange
-    held_out_words: int
-    held_out_windows: int
-    held_out_too_long: NotRequired[int]
-    loss_per_byte: NotRequired[Losses]
-    trained: NotRequired[str]
-    optimizer_bytes: NotRequired[int]
-    old_embeddings: NotRequired[OldEmbeddings]
-    pairs: NotRequired[int]
-    of_documents: NotRequired[int]
-    true_next: NotRequired[float]
-    padding: NotRequired[float]
-    next_sentence_loss: NotRequired[float]
-    stored_as: NotRequired[str]
-    updates_lost_to_rounding: NotRequired[float]
-    checkpoints: list[str]
-
-
-class GateKind(TypedDict):
-    """A kind of token: how many, and mean and sd of the weight in each layer."""
-
-    tokens: int
-    share: list[float | None]
-    sd: list[float | None]
-
-
-class GatesAnswer(TypedDict):
+@dataclass(frozen=True)
+class GatesAnswer:
     """Weight of the extension module in the output of each layer, by kind of token."""
 
     layers: int
-    kinds: dict[str, GateKind]
+    kinds: Mapping[str, GateKind]
     windows: int
     too_long: int
     lines: int
     of: int
     start: float
-    out: NotRequired[str]
+    out: Path | None
     seconds: float
+
+    def build_table(self) -> Table:
+        """Return one column per kind of token, one row per layer."""
+        columns = [Column("layer", "Layer", format="number")]
+        for name, kind in self.kinds.items():
+            label = f"{name.capitalize()} ({kind.tokens:,})"
+            columns.append(Column(name, label, format="fraction"))
+        rows = [
+            {"layer": i + 1, **{name: kind.share[i] for name, kind in self.kinds.items()}}
+            for i in range(self.layers)
+        ]
+        return Table("", tuple(columns), rows, (MEANING,))
 
 
 def _pretrain(options: Options) -> Answer[PretrainAnswer]:
@@ -167,43 +114,35 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
     else:
         spec = _build_continued_spec(options)
     artifact = write_artifact(spec, options)
-    numbers: Mapping[str, Any] = artifact.manifest.numbers
-    place = describe_place(artifact)
-
-    # 1. The figures for JSON.
-    names = (*REPORTED, *(name for name in OPTIONAL if name in numbers))
-    reported = {name: numbers[name] for name in names}
-    if curve := numbers.get("next_curve"):
-        reported["next_sentence_loss"] = curve[-1][1]
-    checkpoints = [str(artifact.folder / folder) for folder in numbers.get("checkpoints", ())]
-    # The seconds are those of the training.
-    answer = {"stage": numbers["stage"], **place, **reported, "checkpoints": checkpoints}
-
-    # 2. The text: losses and rounding as sentences.
-    shown = {name: value for name, value in reported.items() if name not in NESTED}
-    shown |= _describe_losses(numbers)
-    if old := describe_old_embeddings(numbers):
-        shown["old_embeddings"] = old
-    shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
-    if rounding := describe_rounding(numbers):
-        shown["rounding"] = rounding
-    if checkpoints:
-        shown["checkpoints"] = "; ".join(checkpoints)
-    text = format_facts({**shown, "out": place["out"], "manifest": place["manifest"]})
-    if numbers["steps"] < FEW_STEPS:
-        text += f"\n\n{SHORT}"
-    return Answer(cast(PretrainAnswer, answer), text)
+    report: TrainingReport = read_numbers(artifact)
+    place: dict[str, Any] = {**describe_place(artifact), "seconds": report.seconds}
+    checkpoints = tuple(str(artifact.folder / folder) for folder in report.checkpoints)
+    findings = report.list_findings()
+    # The losses of each step are in the manifest.
+    left_out = {"curve": None, "next_curve": None, "held_out_curve": None}
+    answer = PretrainAnswer(
+        **{**vars(report), **place, **left_out, "checkpoints": checkpoints},
+        next_sentence_loss=report.next_curve[-1][1] if report.next_curve else None,
+        findings=findings,
+    )
+    shown = {**vars(answer), **_describe_losses(report), "checkpoints": "; ".join(checkpoints)}
+    del shown["loss_change"]  # a finding describes it
+    facts = {name: value for name, value in shown.items() if value != ""}
+    lines = [format_facts(facts), *map(str, findings)]
+    if report.steps < FEW_STEPS:
+        lines.append(SHORT)
+    return Answer(answer, "\n".join(lines))
 
 
-def _describe_losses(numbers: Mapping[str, Any]) -> dict[str, str]:
+def _describe_losses(report: TrainingReport) -> dict[str, str]:
     """Describe the held-out losses per character, with their intervals, and per byte."""
     described = {}
     for name in ("unigram", "before", "after"):
-        loss = f"{numbers['loss_per_character'][name]:.3f}"
-        if interval := numbers["loss_interval"].get(name):
+        loss = f"{report.loss_per_character[name]:.3f}"
+        if interval := (report.loss_interval or {}).get(name):
             loss += f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})"
-        if per_byte := numbers.get("loss_per_byte"):
-            loss += f"; {per_byte[name]:.3f} per byte"
+        if report.loss_per_byte:
+            loss += f"; {report.loss_per_byte[name]:.3f} per byte"
         described[f"loss per character, {name}"] = loss
     return described
 
@@ -319,41 +258,41 @@ def _report_gates(options: Options) -> Answer[GatesAnswer]:
     settings = read_settings(options, GateSettings)
     corpus = read_texts(options, options.corpus)
     found = measure_gates_on_text(open_named_model(options), corpus, settings, options.progress)
-    # 2. The figures, which are also written to the file.
-    answer = found.to_dict()
+    # 2. The file, in which the figures are those of the answer.
     weights = found.shares
-    facts = {
-        "lines": f"{found.lines:,} of {found.of:,}",
-        "windows": weights.windows,
-        "windows too long": weights.too_long,
-        "before training": f"about {found.start:.2g} on average",
-    }
+    answer = GatesAnswer(
+        weights.layers,
+        weights.by_kind,
+        weights.windows,
+        weights.too_long,
+        found.lines,
+        found.of,
+        found.start,
+        out,
+        time.perf_counter() - start,
+    )
     if out is not None:
-        answer["out"] = facts["out"] = str(out)
-    answer["seconds"] = time.perf_counter() - start
-    # The file contains the whole answer, so it is written last.
-    if out is not None:
-        content = json.dumps(answer)
-        if out.suffix != ".json":
-            content = _render_tsv(found)
+        content = dumps(answer) if out.suffix == ".json" else _render_tsv(answer)
         with open_file_draft(out) as draft:
             draft.write_text(content, encoding="utf-8")
-    # 3. The table: one column per kind of token, one row per layer.
-    layers = enumerate(weights.means.tolist(), start=1)
-    rows = [("tokens", *weights.counts), *((f"layer {i}", *means) for i, means in layers)]
-    table = format_table(("", *weights.kinds), rows)
-    text = f"{table}\n\n{format_facts(facts)}\n\n{MEANING}"
-    return Answer(cast(GatesAnswer, answer), text)
+    # 3. The table, and what was read.
+    facts = {
+        "lines": f"{found.lines:,} of {found.of:,}",
+        "windows": answer.windows,
+        "windows too long": answer.too_long,
+        "before training": f"about {found.start:.2g} on average",
+        "out": out,
+    }
+    return Answer(answer, f"{write_terminal(answer.build_table())}\n\n{format_facts(facts)}")
 
 
-def _render_tsv(found: GateReport) -> str:
+def _render_tsv(answer: GatesAnswer) -> str:
     """Format one line per layer and kind: layer, kind, tokens, mean gate, standard deviation."""
-    weights = found.shares
     lines = ["layer\tkind\ttokens\tshare\tsd\n"]
-    for layer in range(weights.layers):
-        for i, kind in enumerate(weights.kinds):
-            mean, deviation = weights.means[layer, i], weights.deviations[layer, i]
-            lines.append(f"{layer + 1}\t{kind}\t{weights.counts[i]}\t{mean:.6f}\t{deviation:.6f}\n")
+    for layer in range(answer.layers):
+        for name, kind in answer.kinds.items():
+            figures = f"{kind.tokens}\t{kind.share[layer]:.6f}\t{kind.sd[layer]:.6f}"
+            lines.append(f"{layer + 1}\t{name}\t{figures}\n")
     return "".join(lines)
 
 

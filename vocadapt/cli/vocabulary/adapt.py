@@ -2,9 +2,9 @@
 
 from argparse import BooleanOptionalAction
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any
 
 from vocadapt.analysis.errors.slicing import SLICES
 from vocadapt.cli.command import (
@@ -38,16 +38,19 @@ from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.card import NOT_COUNTED
-from vocadapt.models.certificate.certificate import Check, certify
+from vocadapt.models.certificate.certificate import CHECK_COLUMNS, Check, certify
 from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.loaders.loader import LoadResult
+from vocadapt.models.loaders.loader import LOADS_COLUMNS, LoadResult
 from vocadapt.models.loaders.registry import LoaderSettings
 from vocadapt.presets import PRESETS as RECIPES
 from vocadapt.presets import get_preset
 from vocadapt.recipe import Recipe, format_toml
 from vocadapt.recipe_changes import BUDGET, PRETRAINING, choose_recipe
+from vocadapt.report.table import Finding, Table
+from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import MAX_COUNT
+from vocadapt.spaces.alignment import evaluation
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
@@ -56,7 +59,6 @@ from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
-from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -71,7 +73,6 @@ UNTRAINABLE = (
     " masked-language-model head. Start from a model that has one (BertForMaskedLM)."
 )
 OF_RECIPE = "the recipe's"  # shown in place of the default values of settings
-RESULTS = {True: "passed", False: "FAILED"}
 VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
 
 
@@ -88,29 +89,34 @@ def _adapt(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
     artifact = write_artifact(Spec(settings, inputs, options.offline, options.casing), options)
     answer = build_answer(artifact)
     notes = [answer.text]
-    if stacked := artifact.manifest.numbers.get("stacked"):
-        notes.append(describe_stacked(stacked))
-    if artifact.manifest.numbers.get("verdict") == "chance":
+    numbers: ModelNumbers = answer.json["numbers"]
+    if numbers.stacked is not None:
+        notes.append(str(numbers.stacked.finding))
+    if numbers.verdict == evaluation.CHANCE:
         notes.append(CHANCE)
     if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
     return replace(answer, text="\n\n".join(notes))
 
 
-class CertifyAnswer(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CertifyAnswer:
     """The certificate: every check, the programs that load the model, and how often added words are
     not one token (departures) in the text.
+
+    lines: the outputs were compared on the first of `of` lines.
     """
 
     passed: bool
-    checks: list[Check]
-    loads: list[LoadResult]
-    lines: NotRequired[int]
-    of: NotRequired[int]
-    added_occurrences: NotRequired[int]
-    departures: NotRequired[int]
-    within_words: NotRequired[int]
-    departures_not_counted: NotRequired[str]
+    checks: tuple[Check, ...]
+    loads: tuple[LoadResult, ...]
+    lines: int | None = None
+    of: int | None = None
+    added_occurrences: int | None = None
+    departures: int | None = None
+    within_words: int | None = None
+    departures_not_counted: str | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def _certify(options: Options) -> Answer[CertifyAnswer]:
@@ -119,52 +125,40 @@ def _certify(options: Options) -> Answer[CertifyAnswer]:
     )
     # 1. The lines on which outputs are compared.
     lines: list[str] = []
-    answer = dict[str, Any]()
-    notes = []
+    findings: list[Finding] = []
+    of = None
     if options.text:
         text = iter(open_corpus([options.text]))
         lines = list(islice(text, options.lines))
-        answer = {"lines": len(lines), "of": len(lines) + sum(1 for _ in text)}
-        notes.append(
-            f"Outputs were compared on the first {answer['lines']} of {answer['of']} lines of"
-            f" {options.text}."
+        of = len(lines) + sum(1 for _ in text)
+        sentence = (
+            f"Outputs were compared on the first {len(lines)} of {of} lines of {options.text}."
         )
+        findings.append(Finding("compared_lines", sentence))
+
     # 2. The certificate, and how often the tokenizer violates the exact-word rule.
     options.progress(None, "checking")
     loaders = read_settings(options, LoaderSettings)
     certificate = certify(before, after, lines or None, loaders=loaders)
     departures = _count_departures(before, after, options.text)
-    if NOT_COUNTED in departures:
-        notes.append(
-            f"Departures from the exact-word rule were not counted: {departures[NOT_COUNTED]}."
-        )
-    elif departures:
-        notes.append(
-            f"The exact-word rule: {departures['departures']:,} departures against"
-            f" {departures['added_occurrences']:,} occurrences of added words in the text."
-        )
-        if "within_words" in departures:
-            notes.append(
-                f"In {departures['within_words']:,} of them, an added word is read as a part of a"
-                " longer one."
-            )
+    if departures:
+        findings.append(_describe_departures(departures))
+
     # 3. The verdict. A failed certificate is exit code 1.
-    rows = [(RESULTS[check.passed], check.name, check.detail) for check in certificate.checks]
-    loads = [
-        (result.state, f"{result.title} {result.version}".strip(), result.detail)
-        for result in certificate.loads
-    ]
-    tables = [
-        format_table(("", "check", "detail"), rows),
-        "",
-        format_table(("", "loads correctly in", "detail"), loads),
-    ]
-    notes.append(VERDICTS[certificate.passed])
-    return Answer(
-        cast(CertifyAnswer, {**certificate.to_dict(), **answer, **departures}),
-        "\n".join([*tables, "", *notes]),
-        int(not certificate.passed),
+    passed = certificate.passed
+    findings.append(Finding("verdict", VERDICTS[passed]))
+    answer = CertifyAnswer(
+        passed=passed,
+        checks=certificate.checks,
+        loads=certificate.loads,
+        lines=None if of is None else len(lines),
+        of=of,
+        **departures,
+        findings=tuple(findings),
     )
+    tables = [Table("", CHECK_COLUMNS, answer.checks), Table("", LOADS_COLUMNS, answer.loads)]
+    parts = [*map(write_terminal, tables), "\n".join(map(str, findings))]
+    return Answer(answer, "\n\n".join(parts), int(not passed))
 
 
 def _count_departures(
@@ -183,6 +177,24 @@ def _count_departures(
         open_corpus([text]), before.vocabulary, after.fast_tokenizer, before.splitter
     )
     return dict(found.to_dict())
+
+
+def _describe_departures(departures: Mapping[str, Any]) -> Finding:
+    """Describe how often exact-word tokens violate their rule on the text."""
+    if NOT_COUNTED in departures:
+        reason = departures[NOT_COUNTED]
+        sentence = f"Departures from the exact-word rule were not counted: {reason}."
+        return Finding("departures_not_counted", sentence)
+    sentence = (
+        f"The exact-word rule: {departures['departures']:,} departures against"
+        f" {departures['added_occurrences']:,} occurrences of added words in the text."
+    )
+    if "within_words" in departures:
+        sentence += (
+            f" In {departures['within_words']:,} of them, an added word is read as a part of a longer"
+            " one."
+        )
+    return Finding("departures", sentence)
 
 
 SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;

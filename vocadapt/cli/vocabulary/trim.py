@@ -1,9 +1,9 @@
 """The command vocabulary trim."""
 
 import time
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NotRequired, cast
+from typing import NotRequired, cast
 
 from vocadapt.cli.command import (
     Answer,
@@ -38,6 +38,7 @@ from vocadapt.presets import build_trim
 from vocadapt.recipe import Recipe
 from vocadapt.vocabulary.plan.plan import PlanNumbers, PlanSettings
 from vocadapt.vocabulary.plan.token_map import check_token_map_path, write_token_map
+from vocadapt.vocabulary.plan.trim_figures import TextNumbers, TrimNumbers
 
 ONE_OF_TWO = "none; one of the two is required"  # shown in place of default values
 CHANGES = (
@@ -57,15 +58,19 @@ class ModelAnswer(ArtifactAnswer[ModelNumbers]):
     token_map: NotRequired[str]
 
 
+@dataclass(frozen=True, kw_only=True)
 class MapAnswer(PlanNumbers):
     """The plan, if only a token map was written."""
 
-    token_map: str
+    token_map: Path
     seconds: float
 
 
 def _trim(options: Options) -> Answer[ModelAnswer | MapAnswer]:
-    recipe = build_trim(**_read_given(options))
+    names = ("cover", "keep", "characters")
+    recipe = build_trim(
+        **{name: value for name in names if (value := getattr(options, name)) is not None}
+    )
     folder = choose_destination(options, "models")
     map_file = _read_map_path(options)
     if folder is None and map_file is None:
@@ -81,23 +86,17 @@ def _trim(options: Options) -> Answer[ModelAnswer | MapAnswer]:
     spec = Spec(settings, inputs, options.offline, options.casing)
     artifact = write_artifact(spec, options)
     answer = build_answer(artifact)
-    numbers = artifact.manifest.numbers
-    notes = [answer.text, *_describe(numbers, numbers["trim"], recipe)]
+    numbers: ModelNumbers = answer.json["numbers"]
+    assert numbers.trim is not None
+    notes = [answer.text, *_describe(numbers, numbers.trim, recipe)]
     # 2. Write the token map.
     values = dict(answer.json)
     if map_file is not None:
         tokens = open_model(artifact.folder).vocabulary.tokens
-        _write_map(map_file, open_named_model(options), tokens, numbers["trim"])
+        _write_map(map_file, open_named_model(options), tokens, numbers.trim)
         values["token_map"] = str(map_file)
         notes.append(f"Token map: {map_file}")
     return Answer(cast(ModelAnswer, values), "\n\n".join(notes), answer.exit)
-
-
-def _read_given(options: Options) -> dict[str, Any]:
-    """Return the settings of the trim that were given."""
-    names = ("cover", "keep", "characters")
-    given = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _read_map_path(options: Options) -> Path | None:
@@ -117,14 +116,18 @@ def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answ
     model = open_named_model(options)
     corpus = read_texts(options, options.corpus)
     plan = plan_adaptation(recipe, model, Sources(corpus), progress=options.progress)
-    numbers = plan.summary()
     assert plan.trim is not None
-    trim = plan.trim.to_dict()
-    _write_map(path, model, plan.tokens, trim)
-    place = {"token_map": str(path), "seconds": time.perf_counter() - start}
-    facts = {"tokens_before": numbers["tokens_before"], "tokens_after": numbers["tokens_after"]}
-    text = format_facts({**facts, "coverage": f"{plan.trim.coverage:.4%}", **place})
-    return Answer(cast(MapAnswer, {**numbers, **place}), text)
+    _write_map(path, model, plan.tokens, plan.trim.numbers)
+    seconds = time.perf_counter() - start
+    answer = MapAnswer(**vars(plan.summary()), token_map=path, seconds=seconds)
+    facts = {
+        "tokens_before": answer.tokens_before,
+        "tokens_after": answer.tokens_after,
+        "coverage": f"{plan.trim.coverage:.4%}",
+        "token_map": path,
+        "seconds": seconds,
+    }
+    return Answer(answer, format_facts(facts))
 
 
 def _count_rows(model: LanguageModel) -> int:
@@ -135,62 +138,70 @@ def _count_rows(model: LanguageModel) -> int:
 
 
 def _write_map(
-    path: Path, model: LanguageModel, tokens: tuple[str, ...], trim: Mapping[str, Any]
+    path: Path, model: LanguageModel, tokens: tuple[str, ...], trim: TrimNumbers
 ) -> None:
     """Write the kept tokens as a draft vocabulary of the original model."""
     rows = _count_rows(model)
     facts = {
         "tokens": len(tokens),
         "vocabulary": rows,
-        "coverage": trim["coverage"],
-        "text_tokens": trim["tokens"],
+        "coverage": trim.coverage,
+        "text_tokens": trim.tokens,
     }
     with open_file_draft(path) as draft:
         write_token_map(draft, model.vocabulary, tokens, rows, facts)
 
 
-def _describe(numbers: Mapping[str, Any], trim: Mapping[str, Any], recipe: Recipe) -> list[str]:
+def _describe(numbers: ModelNumbers, trim: TrimNumbers, recipe: Recipe) -> list[str]:
     """Describe what a trim keeps and what it changes, in sentences."""
-    saved = numbers["parameters_saved"] / max(numbers["parameters_before"], 1)
+    # 1. The tokens and parameters that are kept.
+    before, fewer, saved = numbers.parameters_before, numbers.parameters_saved, numbers.bytes_saved
+    assert before is not None and fewer is not None and saved is not None
     kept = (
-        f"{numbers['tokens_after']:,} of {numbers['tokens_before']:,} tokens are kept;"
-        f" {numbers['parameters_saved']:,} fewer parameters ({saved:.1%}),"
-        f" {numbers['bytes_saved'] / 1e6:,.1f} MB."
+        f"{numbers.tokens_after:,} of {numbers.tokens_before:,} tokens are kept;"
+        f" {fewer:,} fewer parameters ({fewer / max(before, 1):.1%}), {saved / 1e6:,.1f} MB."
     )
-    stay = "; ".join(f"{count:,} {reason}" for reason, count in trim["stay"].items())
+    stay = "; ".join(f"{count:,} {reason}" for reason, count in trim.stay.items())
     if stay:
         kept += f" Kept although the text does not contain them: {stay}."
-    covered = (
-        f"{trim['kept_tokens']:,} of {trim['tokens']:,} tokens of the text ({trim['coverage']:.4%})"
-    )
+
+    # 2. What is tokenized differently.
     differing: list[str] = []
-    if trim["pretokens"]:
+    if trim.pretokens:
         differing.append(
-            f"{trim['changed_pretokens']:,} of {trim['pretokens']:,} words"
-            f" ({trim['changed_pretokens_fraction']:.4%})"
+            f"{trim.changed_pretokens:,} of {trim.pretokens:,} words"
+            f" ({trim.changed_pretokens_fraction:.4%})"
         )
-    if "lines" in numbers:
+    if numbers.lines is not None:
         differing.append(
-            f"{numbers['changed_lines']:,} of {numbers['lines']:,} lines"
-            f" ({numbers['changed_lines_fraction']:.2%})"
+            f"{numbers.changed_lines:,} of {numbers.lines:,} lines"
+            f" ({numbers.changed_lines_fraction:.2%})"
         )
-    changed = f"{covered} are kept. Tokenized differently: {', in '.join(differing)}."
-    if trim["unknown_after"] > trim["unknown_before"]:
-        more = trim["unknown_after"] - trim["unknown_before"]
+    changed = (
+        f"{trim.kept_tokens:,} of {trim.tokens:,} tokens of the text ({trim.coverage:.4%}) are kept."
+        f" Tokenized differently: {', '.join(differing)}."
+    )
+    if trim.unknown_after > trim.unknown_before:
+        more = trim.unknown_after - trim.unknown_before
         changed += f" {more:,} words have an unknown token now."
-    held_out = "No line is held out, so the effect on other texts was not measured."
-    if "held_out" in trim:
-        own = trim["held_out"]
-        growth = own["tokens_after"] / own["tokens"] - 1
-        held_out = (
-            "Estimate for other texts of the domain: a trim by the lines that are not held out keeps"
-            f" {own['kept_tokens']:,} of the {own['tokens']:,} tokens of held-out lines"
-            f" ({own['coverage']:.4%}), and changes their length by {growth:+.2%}."
-        )
-    notes = [held_out, kept, changed, CHANGES]
+
+    # 3. What the trim does to other texts, and to probabilities.
+    notes = [_describe_held_out(trim.held_out), kept, changed, CHANGES]
     if recipe.vocabulary.characters == "text":
         notes.append(CHARACTERS_LOST)
     return notes
+
+
+def _describe_held_out(own: TextNumbers | None) -> str:
+    """Describe the effect of a trim on other texts, as measured on the held-out lines."""
+    if own is None:
+        return "No line is held out, so the effect on other texts was not measured."
+    growth = own.tokens_after / own.tokens - 1
+    return (
+        "Estimate for other texts of the domain: a trim by the lines that are not held out keeps"
+        f" {own.kept_tokens:,} of the {own.tokens:,} tokens of held-out lines"
+        f" ({own.coverage:.4%}), and changes their length by {growth:+.2%}."
+    )
 
 
 TRIM = Command(

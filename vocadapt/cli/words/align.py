@@ -3,10 +3,11 @@
 import re
 import shlex
 import time
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Any
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
@@ -24,6 +25,7 @@ from vocadapt.lab.inputs.alignments import (
     Ranking,
     find_saved_scores,
     find_workspace_of_vectors,
+    load_table,
 )
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.recommendation import find_best_alignment
@@ -33,8 +35,6 @@ from vocadapt.lab.steps.alignment import (
     AlignmentStep,
     judge_alignments,
     judge_stacked,
-    load_evaluation,
-    tabulate_alignments,
 )
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.steps.import_layout import (
@@ -44,15 +44,19 @@ from vocadapt.lab.steps.import_layout import (
 )
 from vocadapt.lab.steps.projection import (
     ProjectionArtifact,
+    ProjectionNumbers,
     ProjectionStep,
     compute_projection,
     summarize_projection,
 )
-from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.step import Spec, read_numbers
+from vocadapt.lab.workspace.manifest import MANIFEST
 from vocadapt.lab.workspace.workspace import open_artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, count
-from vocadapt.settings import build_settings
+from vocadapt.report.formats import format_chance, format_fraction
+from vocadapt.report.table import Finding
+from vocadapt.report.terminal import write_terminal
 from vocadapt.spaces.alignment.alignment import (
     AlignmentSettings,
     fit_alignment,
@@ -66,15 +70,15 @@ from vocadapt.spaces.alignment.cross_space import (
     find_shared_neighbors,
     resolve_word,
 )
-from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods
+from vocadapt.spaces.alignment.cross_validation import find_infeasible_methods, tabulate_alignments
 from vocadapt.spaces.alignment.display_name import describe_method
+from vocadapt.spaces.alignment.evaluation import EvaluatedAlignment, build_table, list_findings
 from vocadapt.spaces.alignment.methods import METHODS
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import NeighborList
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import check_file
-from vocadapt.vocabulary.initializers.stacked_quality import describe_stacked
 
 TITLES = {
     "within_words": "within words",
@@ -82,150 +86,31 @@ TITLES = {
     "to_pieces": "to wordpieces",
     "to_words": "to words",
 }
-RANKS = ("cosine", "p@1", "p@5", "p@10")
-HEADER = (
-    "alignment",
-    "anchors",
-    "cosine",
-    "P@1",
-    "P@5",
-    "P@10",
-    "P@1 CSLS",
-    "P@5 CSLS",
-    "chance@5",
-    "length",
-    "all: P@5",
-    "all: P@5 CSLS",
-    "all: chance@5",
-    "all: of",
-    "verdict",
-)
 
 
-AllPieces = TypedDict(
-    "AllPieces",
-    {"p@1": float, "p@5": float, "p@10": float, "chance@5": float, "candidates": int},
-)
-
-
-class CslsRanking(AllPieces):
-    """Ranking by CSLS."""
-
-    all_pieces: Annotated[AllPieces, "among all wordpieces"]
-
-
-class LengthQuality(TypedDict):
-    """Norms of mapped words relative to their own wordpieces: median ratio and error."""
-
-    ratio: float | None
-    error: float | None
-
-
-Reweighted = TypedDict(
-    "Reweighted", {"p@1": float, "p@5": float, "new_words": int, "matched": float}
-)
-StackedScores = TypedDict(
-    "StackedScores",
-    {
-        "p@1": float,
-        "p@5": float,
-        "reweighted": Annotated[Reweighted, "expected for the words that can be added"],
-        "anchors": int,
-        "candidates": int,
-        "folds": int,
-    },
-)
-
-
-class HeldOut(AllPieces):
-    """Quality on held-out anchors: mean cosine, P@k among the wordpieces of all anchors, chance
-    level, verdict.
+@dataclass(frozen=True)
+class AlignAnswer(EvaluatedAlignment):
+    """The chosen alignment on held-out anchors, and what its evaluation shows. With --all, every
+    alignment, and the methods that were left out, with the reason; without --method the published
+    least squares.
     """
 
-    cosine: float
-    all_pieces: Annotated[AllPieces, "among all wordpieces"]
-    csls: CslsRanking
-    length: NotRequired[LengthQuality]
-    stacked: NotRequired[Annotated[StackedScores, "of stacked embeddings, among all wordpieces"]]
-    folds: int
-    words: NotRequired[Annotated[int, "held-out anchors"]]
-    verdict: Literal["chance", "better than chance"]
+    alignments: tuple[EvaluatedAlignment, ...] | None = None
+    published: EvaluatedAlignment | None = None
+    left_out: Mapping[str, str] | None = None
+    findings: tuple[Finding, ...] = ()
+    out: str | None = None
+    manifest: str | None = None
 
 
-class PairedFolds(TypedDict):
-    """Paired test of an alignment against the first, over folds."""
-
-    difference: float
-    sd: float
-    won: int
-    folds: int
-    p: float | None
-
-
-class AlignmentRow(TypedDict):
-    """An alignment that was evaluated."""
-
-    method: str
-    anchors: int
-    never_produced: int
-    held_out: HeldOut
-    seconds: float
-    settings: AlignmentSettings
-    best: bool
-    against_first: PairedFolds | None
-
-
-class AlignAnswer(TypedDict):
-    """The chosen alignment on held-out anchors. With --all, every alignment, under `alignments`; without
-    --method the published least squares, under `published`.
-    """
-
-    method: str
-    anchors: int
-    never_produced: Annotated[
-        int, "shared words that are no anchors: the model's tokenizer never produces them"
-    ]
-    held_out: HeldOut
-    settings: AlignmentSettings
-    alignments: NotRequired[list[AlignmentRow]]
-    published: NotRequired[AlignmentRow]
-    left_out: NotRequired[Annotated[dict[str, str], "methods not evaluated, with the reason"]]
-    out: NotRequired[str]
-    manifest: NotRequired[str]
-    seconds: float
-
-
-class ProjectionQuality(TypedDict):
-    """Quality at k of a projection, over a sample of tokens."""
-
-    trustworthiness: float | None
-    preservation: float | None
-    k: int
-    judged: int
-    chance: float | None
-    explained: NotRequired[float]
-
-
-class SecondProjection(ProjectionQuality):
-    """Quality of the second space."""
-
-    name: str
-
-
-class ProjectAnswer(ProjectionQuality):
+@dataclass(frozen=True)
+class ProjectAnswer(ProjectionNumbers):
     """The projection that was written, and its quality."""
 
-    out: str
-    seconds: float
-    manifest: NotRequired[str]
-    settings: Any
-    shown: int
-    of: int
-    how: str
-    method: str
-    engine: str
-    second: NotRequired[SecondProjection]
-    moved: NotRequired[float]
+    settings: ProjectionStep | ImportLayoutStep = field(kw_only=True)
+    out: str = ""
+    seconds: float = 0.0
+    manifest: str | None = None
 
 
 SPACES = (
@@ -253,106 +138,49 @@ def _align(options: Options) -> Answer[AlignAnswer]:
         stacked = judge_stacked(*spaces, options.progress) if step.choose else None
         alignments = tabulate_alignments(judged, stacked)
     else:
-        artifact = write_artifact(
-            Spec(
-                step,
-                {"vectors": options.vectors, "model": options.model},
-                options.offline,
-            ),
-            options,
-        )
-        alignments = list(load_evaluation(artifact.folder).alignments)
-        place = dict(describe_place(artifact))
-        place.pop("seconds")  # the command reports its own
-    # 2. The answer describes the chosen method; --all adds the others.
-    keys = ("method", "anchors", "never_produced", "held_out", "settings")
-    answer = {key: alignments[0][key] for key in keys}
-    skipped: dict[str, str] = {}
+        inputs = {"vectors": options.vectors, "model": options.model}
+        artifact = write_artifact(Spec(step, inputs, options.offline), options)
+        alignments = load_table(artifact.folder)
+        place = {"out": str(artifact.folder), "manifest": str(artifact.folder / MANIFEST)}
+
+    # 2. The answer describes the chosen method; --all adds the others, and those left out.
+    published, left_out = None, None
     if step.choose:
-        published = AlignmentSettings(anchors=step.alignment.anchors)
-        for found in alignments:
-            if build_settings(AlignmentSettings, found["settings"]) == published:
-                answer["published"] = found
+        least_squares = AlignmentSettings(anchors=step.alignment.anchors)
+        published = next((one for one in alignments if one.settings == least_squares), None)
     if options.all:
-        space, target = _open_spaces(options)
-        skipped = find_infeasible_methods(
-            space, target.word_space, alignments[0]["anchors"], step.folds
-        )
-        evaluated = {found["method"] for found in alignments}
-        for name, method in METHODS.items():
-            if method.iterative and name not in evaluated:
-                skipped.setdefault(name, "takes minutes: add --iterative")
-        answer |= {"alignments": alignments, "left_out": skipped}
-    written = [f"{key}: {value}" for key, value in place.items()]
-    answer |= {**place, "seconds": time.perf_counter() - start}
-    text = "\n".join([_render_scores(alignments, skipped), *written])
-    return Answer(cast(AlignAnswer, answer), text)
+        left_out = _explain_left_out(alignments, step.folds, options)
+    findings = list_findings(alignments)
+    answer = AlignAnswer(
+        **{**vars(alignments[0]), "seconds": time.perf_counter() - start},
+        alignments=alignments if options.all else None,
+        published=published,
+        left_out=left_out,
+        findings=findings,
+        **place,
+    )
+    table = write_terminal(build_table(alignments, left_out))
+    lines = [table, *map(str, findings), *(f"{key}: {value}" for key, value in place.items())]
+    return Answer(answer, "\n".join(lines))
+
+
+def _explain_left_out(
+    alignments: Sequence[EvaluatedAlignment], folds: int, options: Options
+) -> dict[str, str]:
+    """Return the methods that were not evaluated, with the reason."""
+    space, target = _open_spaces(options)
+    skipped = find_infeasible_methods(space, target.word_space, alignments[0].anchors, folds)
+    evaluated = {found.method for found in alignments}
+    for name, method in METHODS.items():
+        if method.iterative and name not in evaluated:
+            skipped.setdefault(name, "takes minutes: add --iterative")
+    return skipped
 
 
 def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
     """Load the word vectors and the model named by the options."""
     opened = open_named_model(options)
     return load_space(Path(options.vectors)), opened
-
-
-def _render_scores(alignments: list[dict[str, Any]], skipped: dict[str, str]) -> str:
-    """Format the scores of each alignment, one row each.
-
-    The candidates are the wordpieces of all anchors and, under "all: …", all wordpieces.
-    """
-    # 1. A row for each alignment.
-    rows = []
-    for found in alignments:
-        held, csls = found["held_out"], found["held_out"]["csls"]
-        pieces = held["all_pieces"]
-        scores = (*(held[name] for name in RANKS), csls["p@1"], csls["p@5"], held["chance@5"])
-        length = held.get("length", {}).get("ratio")  # earlier versions did not measure it
-        wide = (pieces["p@5"], csls["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
-        rows.append(
-            (_name_alignment(found), found["anchors"], *scores, length, *wide, held["verdict"])
-        )
-    # 2. How it was measured, which one is best, what is missing, and whether it beats chance.
-    chosen = alignments[0]["held_out"]
-    measured = f"Scores are means over {chosen['folds']} folds of held-out anchors."
-    if chosen["folds"] == 1:
-        measured = (
-            "The method was chosen on some of the anchors; the scores are those of the others."
-        )
-    length = "Length: median norm of mapped words relative to their own wordpieces."
-    lines = [format_table(HEADER, rows), "", f"{measured} {length}"]
-    if stacked := chosen.get("stacked"):
-        lines.append(describe_stacked(stacked))
-    lines += [
-        _describe_best(found, len(alignments))
-        for found in alignments
-        if found["best"] and found["against_first"]
-    ]
-    if unused := alignments[0]["never_produced"]:
-        lines.append(
-            f"{unused:,} shared words are no anchors: the model's tokenizer never produces them."
-        )
-    lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
-    if chosen["verdict"] == "chance":
-        lines.append(
-            "Chance: there is too little text, or text of another language, for an alignment that"
-            " generalizes."
-        )
-    return "\n".join(lines)
-
-
-def _describe_best(found: dict[str, Any], among: int) -> str:
-    """Describe the best alignment and its paired test against the first."""
-    against = found["against_first"]
-    return (
-        f"Best on these words by P@5 CSLS: {_name_alignment(found)}"
-        f" ({against['difference']:+.3g} over the first, ahead in {against['won']} of"
-        f" {against['folds']} folds, p = {against['p']:.2g};"
-        f" chosen among {among} alignments on the same folds, so p is optimistic)."
-    )
-
-
-def _name_alignment(found: dict[str, Any]) -> str:
-    return describe_method(build_settings(AlignmentSettings, found["settings"]))
 
 
 def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:
@@ -394,16 +222,15 @@ def _describe_accuracy(
     if saved is None:
         command = _build_align_command(options, alignment)
         return f"How often the lists across the spaces are right is not known yet: {command}"
-    held_out = saved["held_out"]
-    scores = Ranking(settings.csls, settings.among == ALL_PIECES).read_scores(held_out)
+    scores = Ranking(settings.csls, settings.among == ALL_PIECES).choose_scores(saved.held_out)
     by = " by CSLS" if settings.csls else ""
     line = (
-        f"Lists across the spaces: on held-out words, P@5{by} is {scores['p@5']:.3f}"
-        f" (chance {scores['chance@5']:.4f}, {count(saved['anchors'])} words)"
+        f"Lists across the spaces: on held-out words, P@5{by} is {format_fraction(scores.p5)}"
+        f" (chance {format_chance(scores.chance5)}, {count(saved.anchors)} words)"
     )
-    if held_out["verdict"] == "chance":
+    if saved.at_chance:
         return f"{line}. This alignment is no better than chance: do not rely on these lists."
-    if scores["p@5"] < 0.5:
+    if scores.p5 < 0.5:
         return f"{line}: most lists lack the right word."
     return f"{line}."
 
@@ -483,21 +310,19 @@ def _project(options: Options) -> Answer[ProjectAnswer]:
     choose_destination(options, "projections")  # raises InputError for two destinations
     spec = _build_projection_spec(options, step)
     file = Path(options.out or "")
-    place = dict[str, Any]()
     # 1. A file: compute the projection and export it.
     if FILE.fullmatch(file.suffix):
         check_export_path(file, options.overwrite)
         drawn = _draw_projection(spec, options.progress)
         export_projection(drawn, file, options.overwrite)
         numbers = summarize_projection(drawn)
-        place = {"out": options.out, "seconds": time.perf_counter() - start}
+        place: dict[str, Any] = {"out": options.out, "seconds": time.perf_counter() - start}
     # 2. A folder: write the artifact of a step.
     else:
         artifact = write_artifact(spec, options)
-        numbers, place = dict(artifact.manifest.numbers), dict(describe_place(artifact))
-    facts = {name: value for name, value in numbers.items() if not isinstance(value, dict)}
-    answer = {**place, "settings": spec.settings, **numbers}
-    return Answer(cast(ProjectAnswer, answer), format_facts({**facts, **place}))
+        numbers, place = read_numbers(artifact), dict(describe_place(artifact))
+    answer = ProjectAnswer(**vars(numbers), settings=spec.settings, **place)
+    return Answer(answer, format_facts({**vars(numbers), **place}))
 
 
 def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:

@@ -1,11 +1,9 @@
 """Saved alignments of word vectors to a model, and their held-out scores."""
 
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
@@ -13,8 +11,14 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import MANIFEST, read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import build_settings
+from vocadapt.spaces.alignment.evaluation import (
+    EvaluatedAlignment,
+    HeldOutScores,
+    RankingScores,
+    StackedScores,
+)
 from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.system.json_values import build_value
 
 TABLE = "heldout.json"  # file of the evaluated methods in the folder of an alignment
 
@@ -34,15 +38,10 @@ class Ranking:
         name = "all_rank" if self.all_pieces else "rank"
         return f"csls_{name}" if self.csls else name
 
-    def read_scores(self, held_out: Mapping[str, Any]) -> Mapping[str, Any]:
+    def choose_scores(self, held_out: HeldOutScores) -> RankingScores:
         """Return P@k and chance of this ranking from the held-out scores of an alignment."""
-        scores = held_out
-        if self.csls:
-            scores = scores["csls"]
-        if not self.all_pieces:
-            return scores
-        pieces: Mapping[str, Any] = scores["all_pieces"]
-        return pieces
+        scores = held_out.csls if self.csls else held_out
+        return scores.all_pieces if self.all_pieces else scores
 
 
 def list_alignments(
@@ -60,60 +59,57 @@ def list_alignments(
     return alignments
 
 
-def load_table(alignment: Artifact) -> list[dict[str, Any]]:
+def load_table(folder: Path) -> tuple[EvaluatedAlignment, ...]:
     """Return the evaluated methods of a saved alignment, the chosen one first, without its anchors.
 
-    Cached until the file changes; do not modify it. Raises InputError if it cannot be read, or was
-    made by a version with other settings.
+    Cached until the file changes. Raises InputError if it cannot be read, or was made by a version
+    with other settings.
     """
-    path = alignment.folder / TABLE
     try:
-        return _TABLES(path)
-    except (OSError, KeyError, TypeError):
+        return _TABLES(folder / TABLE)
+    except (OSError, KeyError, TypeError, AttributeError):
         raise InputError(
-            f"{alignment.folder}: expected an evaluated alignment, {TABLE} is missing or damaged.",
+            f"{folder}: expected an evaluated alignment, {TABLE} is missing or damaged.",
             "Fit it again.",
+            code="no-evaluation",
         ) from None
 
 
-def load_score_lines(alignments: list[Artifact]) -> list[dict[str, Any]]:
+def load_score_lines(alignments: list[Artifact]) -> list[EvaluatedAlignment]:
     """Return the evaluated methods of saved alignments, in their order; those that cannot be read
     are left out.
 
     An alignment holds one line, or several if all methods were compared.
     """
-    lines: list[dict[str, Any]] = []
+    lines: list[EvaluatedAlignment] = []
     for found in alignments:
         with suppress(InputError):
-            lines += load_table(found)
+            lines += load_table(found.folder)
     return lines
 
 
 def find_saved_scores(
     vectors: Path, model: LanguageModel, settings: AlignmentSettings
-) -> dict[str, Any] | None:
+) -> EvaluatedAlignment | None:
     """Return the newest evaluation of an alignment in the workspace of its vectors; None if there is
     none, or if the vectors are not in a workspace.
     """
     for line in _load_lines_of_vectors(vectors, model):
-        evaluated = build_settings(AlignmentSettings, line["settings"])
         # Only directions are evaluated, so any length is the same.
-        if replace(evaluated, vector_length=settings.vector_length) == settings:
+        if replace(line.settings, vector_length=settings.vector_length) == settings:
             return line
     return None
 
 
-def find_saved_stacked(vectors: Path, model: LanguageModel) -> dict[str, Any] | None:
+def find_saved_stacked(vectors: Path, model: LanguageModel) -> StackedScores | None:
     """Return the newest scores of stacked embeddings, evaluated with an alignment of these vectors;
     None if there are none.
     """
-    for line in _load_lines_of_vectors(vectors, model):
-        if scores := line["held_out"].get("stacked"):
-            return dict(scores)
-    return None
+    lines = _load_lines_of_vectors(vectors, model)
+    return next((line.held_out.stacked for line in lines if line.held_out.stacked), None)
 
 
-def _load_lines_of_vectors(vectors: Path, model: LanguageModel) -> list[dict[str, Any]]:
+def _load_lines_of_vectors(vectors: Path, model: LanguageModel) -> list[EvaluatedAlignment]:
     """Return the evaluated methods of the alignments of these vectors; [] if they are not in a
     workspace.
     """
@@ -131,12 +127,12 @@ def find_workspace_of_vectors(vectors: Path) -> Workspace | None:
     return Workspace(folder.parent.parent)
 
 
-def _read_table(path: Path) -> list[dict[str, Any]]:
+def _read_table(path: Path) -> tuple[EvaluatedAlignment, ...]:
     """Read the evaluated methods; raises InputError if this version lacks their settings."""
-    lines: list[dict[str, Any]] = strict_json.read(path)["alignments"]
+    lines = strict_json.read(path)["alignments"]
     for line in lines:
         read_saved_settings(AlignmentSettings, line["settings"], path.parent.name)
-    return lines
+    return tuple(build_value(EvaluatedAlignment, line) for line in lines)
 
 
 _TABLES = CachedReader(_read_table)  # a workspace may hold hundreds of evaluations

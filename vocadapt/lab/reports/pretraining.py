@@ -2,7 +2,7 @@
 and the gates of an exBERT on a sample of lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,10 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting
+from vocadapt.system.json_values import build_value
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.formats.text_file import split_lines
+from vocadapt.training.masked.report import TrainingReport
 from vocadapt.training.masked.settings import STAGES, check_stage
 from vocadapt.training.masked.validation import HeldOutCurve
 
@@ -38,9 +40,18 @@ class PretrainedModel:
         return self.artifact.name
 
     @cached_property
-    def numbers(self) -> dict[str, Any]:
+    def report(self) -> TrainingReport:
         """The training report, also if the model was adapted and trained in one step."""
-        return read_training_report(self.artifact)
+        try:
+            report: TrainingReport = build_value(
+                TrainingReport, read_training_report(self.artifact)
+            )
+        except (TypeError, AttributeError) as error:
+            raise InputError(
+                f"The figures of the training of {self.name} cannot be read: {error}.",
+                f"Delete {self.name}, and create it again.",
+            ) from error
+        return report
 
     @property
     def model(self) -> str:
@@ -57,7 +68,7 @@ class PretrainedModel:
     def curve(self) -> HeldOutCurve:
         """The held-out loss during training; empty if it was not kept."""
         try:
-            return HeldOutCurve.from_dict(self.numbers["held_out_curve"])
+            return HeldOutCurve.from_dict(self.report.held_out_curve or {})
         except (KeyError, TypeError, ValueError):
             return HeldOutCurve()
 
@@ -82,9 +93,7 @@ class PretrainedModel:
     @property
     def checkpoints(self) -> tuple[str, ...]:
         """Folders of the intermediate models, which can be fine-tuned."""
-        return tuple(
-            str(self.artifact.folder / folder) for folder in self.numbers.get("checkpoints", ())
-        )
+        return tuple(str(self.artifact.folder / folder) for folder in self.report.checkpoints)
 
 
 def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
@@ -99,16 +108,19 @@ def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
 
 def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
     """Return whether the held-out losses of models are comparable: the same tokens were masked."""
-    digests = {str(one.numbers.get("held_out_asked", "")) for one in models}
-    if "" in digests:
+    digests = {one.report.held_out_asked for one in models}
+    if not all(digests):
         return len({one.masking_key for one in models}) <= 1
     return len(digests) <= 1
 
 
-def read_training_report(model: Artifact) -> dict[str, Any]:
-    """Return the training report of a model, also if it was adapted and trained in one step."""
+def read_training_report(model: Artifact) -> Mapping[str, Any]:
+    """Return the entries of the training report of a model, also if it was adapted and trained in one
+    step.
+    """
     numbers = model.manifest.numbers
-    return dict(numbers.get("pretraining", numbers))
+    report: Mapping[str, Any] = numbers.get("pretraining", numbers)
+    return report
 
 
 def list_stages(model: LanguageModel) -> dict[str, str]:
@@ -154,10 +166,6 @@ class GateReport:
     lines: int
     of: int
     start: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {**self.shares.to_dict(), "lines": self.lines, "of": self.of, "start": self.start}
 
 
 def measure_gates_on_text(

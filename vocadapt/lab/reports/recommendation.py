@@ -5,14 +5,13 @@ The page Advice, the page Adapt and the command `advise` use it, so their number
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from vocadapt.lab.inputs.alignments import list_alignments, load_score_lines
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.presets import PRESETS
 from vocadapt.recipe import Recipe
-from vocadapt.settings import build_settings
+from vocadapt.spaces.alignment.evaluation import EvaluatedAlignment
 from vocadapt.spaces.alignment.methods import AlignmentSettings, rank_method
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Advice
 
@@ -48,18 +47,15 @@ def find_best_alignment(
 
     # 2. The best of those that are comparable with the newest one. An alignment may have been
     #    evaluated several times: the newest evaluation counts.
-    newest = _describe_basis(lines[0])
-    comparable: dict[AlignmentSettings, dict[str, Any]] = {}
+    comparable: dict[AlignmentSettings, EvaluatedAlignment] = {}
     for line in lines:
-        if _describe_basis(line) == newest:
-            settings = build_settings(AlignmentSettings, line["settings"])
-            comparable.setdefault(settings, line["held_out"])
+        if line.basis == lines[0].basis:
+            comparable.setdefault(line.settings, line)
     best = max(
-        comparable,
-        key=lambda settings: rank_method(settings.method, comparable[settings]["csls"]["p@5"]),
+        comparable.values(), key=lambda line: rank_method(line.method, line.held_out.csls.p5)
     )
-    scores = comparable[best]["csls"]
-    return AlignmentChoice(best, scores["p@5"], scores["chance@5"], len(comparable))
+    scores = best.held_out.csls
+    return AlignmentChoice(best.settings, scores.p5, scores.chance5, len(comparable))
 
 
 def find_text_name(vectors: Artifact) -> str:
@@ -103,8 +99,3 @@ def recommend_recipe(advice: Advice) -> Recipe | None:
         about=f"{advice.sentence} {words.about}",
         vocabulary=plan,
     )
-
-
-def _describe_basis(line: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what two evaluations must share to be comparable: anchors and folds."""
-    return line["anchors"], line["held_out"]["folds"], str(line["settings"]["anchors"])

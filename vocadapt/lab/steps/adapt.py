@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.alignments import find_saved_scores, find_saved_stacked
@@ -45,13 +44,16 @@ from vocadapt.progress import Progress, parts
 from vocadapt.recipe import Recipe, write_recipe
 from vocadapt.settings import setting, show_only
 from vocadapt.spaces.alignment.cross_validation import cross_validate
+from vocadapt.spaces.alignment.evaluation import StackedScores
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.forecasts import Work
+from vocadapt.system.json_values import json_name, list_known_fields
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.estimates import measure_pretraining
 from vocadapt.training.joined_states import check_state_layer
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
+from vocadapt.training.masked.report import TrainingReport
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.growth.plan_cost import CostNumbers, measure_plan_cost
 from vocadapt.vocabulary.initializers.materials import JoinSettings
@@ -68,7 +70,6 @@ READING, COUNTING, LINES, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 10.0, 5
 ADAPTING, ADAPTING_PER_MEGABYTE = 11.0, 0.14  # the second of weights
 LINES_NOT_COUNTED = "lines_not_counted"  # key of the reason
 FOLDS = AlignmentStep().folds  # as the step `alignment`: one evaluation has one result
-LOSSES = ("curve", "next_curve")  # of each training step: too long for a manifest
 NAMES = {
     "vectors": "word vectors",
     "text": "text",
@@ -100,55 +101,48 @@ class AdaptStep:
     )
 
 
-class ModuleNumbers(TypedDict):
-    """Size of the extension modules: `share` of the model's hidden size."""
-
-    hidden: int
-    intermediate: int
-    share: float
-    parameters: int
-
-
-# The names with @ need this form of declaration.
-_HeldOutNumbers = TypedDict(
-    "_HeldOutNumbers",
-    {"verdict": str, "p@5": float, "chance@5": float, "anchors": int, "folds": int},
-    total=False,
-)
-
-
-class ModelNumbers(PlanNumbers, _HeldOutNumbers):
+@dataclass(frozen=True, kw_only=True)
+class ModelNumbers(PlanNumbers):
     """Figures of an adapted model: its plan, the alignment behind its embeddings on held-out words
-    (p@5, verdict), departures from the exact-word rule, what a trim saves, the certificate.
+    (p@5, verdict), departures from the exact-word rule, what a trim saves, the certificate; None for
+    what was not measured.
+
+    dropped_ids: removed tokens that a config file named, by file and key. module: size of the
+    extension modules, `share` of the model's hidden size. trainer, epochs, workers: of the word
+    vectors. stacked: how precisely own words are placed, held out. cost: what the plan costs the
+    text, or saves. failed_checks: of the certificate.
     """
 
     preset: str
-    filled_rows: NotRequired[int]
-    dropped_ids: NotRequired[
-        Annotated[dict[str, list[str]], "removed tokens that a config file named, by file and key"]
-    ]
-    module: NotRequired[ModuleNumbers]
-    rows_made_otherwise: NotRequired[int]
-    workers: NotRequired[int]
-    trainer: NotRequired[Annotated[str, "of the word vectors"]]
-    epochs: NotRequired[int]
-    stacked: NotRequired[Annotated[dict[str, Any], "how precisely own words are placed, held out"]]
-    parameters_before: NotRequired[int]
-    parameters_after: NotRequired[int]
-    parameters_saved: NotRequired[int]
-    bytes_saved: NotRequired[int]
-    lines: NotRequired[int]
-    changed_lines: NotRequired[int]
-    changed_lines_fraction: NotRequired[float]
-    lines_not_counted: NotRequired[str]
-    added_occurrences: NotRequired[int]
-    departures: NotRequired[int]
-    within_words: NotRequired[int]
-    departures_not_counted: NotRequired[str]
-    cost: NotRequired[Annotated[CostNumbers, "what the plan costs the text, or saves"]]
-    pretraining: NotRequired[Annotated[dict[str, Any], "figures of the continued pretraining"]]
-    certificate: NotRequired[bool]
-    failed_checks: NotRequired[Annotated[list[str], "checks of the certificate that failed"]]
+    verdict: str | None = None
+    p5: float | None = field(default=None, metadata=json_name("p@5"))
+    chance5: float | None = field(default=None, metadata=json_name("chance@5"))
+    anchors: int | None = None
+    folds: int | None = None
+    filled_rows: int | None = None
+    dropped_ids: Mapping[str, list[str]] | None = None
+    module: Mapping[str, float] | None = None
+    rows_made_otherwise: int | None = None
+    workers: int | None = None
+    trainer: str | None = None
+    epochs: int | None = None
+    stacked: StackedScores | None = None
+    parameters_before: int | None = None
+    parameters_after: int | None = None
+    parameters_saved: int | None = None
+    bytes_saved: int | None = None
+    lines: int | None = None
+    changed_lines: int | None = None
+    changed_lines_fraction: float | None = None
+    lines_not_counted: str | None = None
+    added_occurrences: int | None = None
+    departures: int | None = None
+    within_words: int | None = None
+    departures_not_counted: str | None = None
+    cost: CostNumbers | None = None
+    pretraining: TrainingReport | None = None
+    certificate: bool | None = None
+    failed_checks: tuple[str, ...] | None = None
 
 
 def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
@@ -185,15 +179,15 @@ def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
     numbers = _measure_result(context, recipe, text, adapted, stages)
     if words is not None:
         cost = measure_plan_cost(adapted.plan, words.in_sample, words.held_out)
-        numbers["cost"] = cost.to_dict(words.held_out_lines)
-    card = {}
+        numbers["cost"] = cost.summarize(words.held_out_lines)
+    figures, card = list_known_fields(ModelNumbers(**numbers)), {}
     for group, names in CARD_FIGURES.items():
-        if found := {name: numbers[name] for name in names if name in numbers}:
+        if found := {name: figures[name] for name in names if name in figures}:
             card[group] = found
     add_to_record(context.draft, data=_describe_source(context), **card)
     if settings.certify:
         numbers |= _certify(context, adapted, stages["certificate"])
-    return cast(ModelNumbers, numbers)
+    return ModelNumbers(**numbers)
 
 
 def _find_sources(context: StepContext) -> Sources:
@@ -290,7 +284,7 @@ def _measure_result(
     stages: Mapping[str, Progress],
 ) -> Numbers:
     """Return the figures of an adapted model for its manifest."""
-    numbers: Numbers = {"preset": format_recipe_name(recipe), **adapted.plan.summary()}
+    numbers: Numbers = {"preset": format_recipe_name(recipe), **vars(adapted.plan.summary())}
     if adapted.matrix.free > 0:  # a padded matrix: new tokens take rows without a token first
         numbers["filled_rows"] = adapted.matrix.filled
     if adapted.dropped_ids:
@@ -309,8 +303,8 @@ def _measure_result(
         numbers |= _count_departures(context, text, adapted, stages["departures"])
     numbers |= _measure_quality(context, recipe, adapted, stages["quality"])
     if isinstance(adapted, ContinuedAdaptation) and adapted.training is not None:
-        figures = adapted.training.to_dict()
-        numbers["pretraining"] = {key: figures[key] for key in figures if key not in LOSSES}
+        # The losses of each training step are too long for a manifest.
+        numbers["pretraining"] = replace(adapted.training.report, curve=None, next_curve=None)
     return numbers
 
 
@@ -335,7 +329,7 @@ def _describe_source(context: StepContext) -> Numbers:
                 "name": Input(context.spec.inputs[role], "").name,
             }
             if role == "vectors":
-                source |= summarize_space(context.inputs.space)
+                source |= list_known_fields(summarize_space(context.inputs.space))
             return source
     return {}
 
@@ -357,7 +351,7 @@ def _measure_quality(
     tokens = [word.token for word in adapted.plan.added]
     if "vectors" in context.spec.inputs and settings == StackedSettings():
         saved = find_saved_stacked(Path(context.spec.inputs["vectors"][0]), context.inputs.model)
-        if saved is not None and saved["reweighted"]["new_words"] == len(tokens):
+        if saved is not None and saved.reweighted.new_words == len(tokens):
             return {"stacked": saved}
     found = judge_stacked(adapted.domain, context.inputs.model, progress, settings, tokens)
     return {} if found is None else {"stacked": found}
@@ -373,10 +367,13 @@ def _evaluate_alignment(
         vectors = Path(context.spec.inputs["vectors"][0])
         saved = find_saved_scores(vectors, context.inputs.model, settings)
         if saved is not None:
-            held_out = saved["held_out"]
+            held_out = saved.held_out
             return {
-                **{name: held_out[name] for name in ("verdict", "p@5", "chance@5", "folds")},
-                "anchors": saved["anchors"],
+                "verdict": held_out.verdict,
+                "p5": held_out.p5,
+                "chance5": held_out.chance5,
+                "anchors": saved.anchors,
+                "folds": held_out.folds,
             }
     try:
         found = cross_validate(
@@ -386,8 +383,8 @@ def _evaluate_alignment(
         return {"verdict": "not judged: too few anchors"}
     return {
         "verdict": found.verdict,
-        "p@5": found.precision(5),
-        "chance@5": found.chance(5),
+        "p5": found.precision(5),
+        "chance5": found.chance(5),
         "anchors": len(found.anchors),
         "folds": FOLDS,
     }
@@ -432,7 +429,9 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
     numbers: Numbers = {"certificate": certificate.passed}
     if not certificate.passed:
-        numbers["failed_checks"] = [check.name for check in certificate.checks if not check.passed]
+        numbers["failed_checks"] = tuple(
+            check.name for check in certificate.checks if not check.passed
+        )
     return numbers
 
 

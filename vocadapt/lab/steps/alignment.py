@@ -3,19 +3,17 @@ its evaluation: held-out scores of each method, and each anchor of the chosen on
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.lab.inputs.alignments import TABLE
+from vocadapt.lab.inputs.alignments import TABLE, load_table
 from vocadapt.lab.steps.step import (
     MODEL,
     VECTORS,
-    Numbers,
     PlannedStep,
     Spec,
     Step,
@@ -31,14 +29,16 @@ from vocadapt.spaces.alignment.choose import FOLDS, choose_alignment, list_fast_
 from vocadapt.spaces.alignment.cross_validation import (
     HeldOutQuality,
     compare_alignments,
-    compare_fold_by_fold,
     list_feasible_alignments,
     select_best_alignment,
+    tabulate_alignments,
 )
+from vocadapt.spaces.alignment.evaluation import EvaluatedAlignment, StackedScores
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import read_document
 from vocadapt.system.forecasts import Work
+from vocadapt.system.json_values import json_name
 from vocadapt.text.spreadsheet import escape_cell, unescape_cell
 from vocadapt.training.joined_states import PieceJoiner
 from vocadapt.vocabulary.initializers.stacked import StackedSettings
@@ -55,7 +55,7 @@ RANKS = {
     "all_rank": "pieces",
     "csls_all_rank": "csls pieces",
 }
-COLUMNS = ("word", "fold", "cosine", "random_cosine", *RANKS)
+ANCHOR_COLUMNS = ("word", "fold", "cosine", "random_cosine", *RANKS)
 
 
 @dataclass(frozen=True)
@@ -104,15 +104,28 @@ class AnchorScore:
 
 @dataclass(frozen=True)
 class AlignmentEvaluation:
-    """A saved evaluation: one row per alignment, the chosen one first, and the anchors of the
-    chosen one.
-    """
+    """A saved evaluation: the alignments, the chosen one first, and the anchors of the chosen one."""
 
-    alignments: tuple[dict[str, Any], ...]
+    alignments: tuple[EvaluatedAlignment, ...]
     anchors: tuple[AnchorScore, ...]
 
 
-def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers:
+@dataclass(frozen=True)
+class AlignmentNumbers:
+    """The saved alignment on held-out words; `best` of all methods, if they were compared."""
+
+    method: str
+    anchors: int
+    verdict: str
+    cosine: float
+    p1: float = field(metadata=json_name("p@1"))
+    p5: float = field(metadata=json_name("p@5"))
+    p10: float = field(metadata=json_name("p@10"))
+    chance5: float = field(metadata=json_name("chance@5"))
+    best: AlignmentSettings | None = None
+
+
+def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> AlignmentNumbers:
     """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named one,
     all methods, or the best fast one.
     """
@@ -130,15 +143,18 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Numbers
             context.inputs.space, context.inputs.model, part(context.progress, ALIGNMENTS_DONE, 1.0)
         )
     save_evaluation(judged, context.draft, stacked)
-    held = judged[0].as_json()["held_out"]
-    assert isinstance(held, dict)
-    return {
-        "method": chosen.method,
-        "anchors": judged[0].candidates["anchors"],
-        "verdict": judged[0].verdict,
-        **{key: held[key] for key in ("cosine", "p@1", "p@5", "p@10", "chance@5")},
-        **({"best": asdict(select_best_alignment(judged).settings)} if settings.compare else {}),
-    }
+    held = judged[0].scores
+    return AlignmentNumbers(
+        chosen.method,
+        judged[0].candidates["anchors"],
+        held.verdict,
+        held.cosine,
+        held.p1,
+        held.p5,
+        held.p10,
+        held.chance5,
+        select_best_alignment(judged).settings if settings.compare else None,
+    )
 
 
 def judge_alignments(
@@ -170,7 +186,7 @@ def judge_stacked(
     progress: Progress = silent,
     settings: StackedSettings | None = None,
     tokens: Sequence[str] | None = None,
-) -> dict[str, Any] | None:
+) -> StackedScores | None:
     """Return how precisely stacked embeddings place words; None if too few words are known.
 
     tokens: the words that will be added; None: all that can be.
@@ -183,7 +199,7 @@ def judge_stacked(
         found = cross_validate_stacked(
             model.vocabulary, model.space, domain, tokens, settings, progress, PieceJoiner(model)
         )
-        return found.to_dict()
+        return found.scores
     return None
 
 
@@ -205,52 +221,29 @@ def list_alignments(
 
 
 def save_evaluation(
-    judged: Sequence[HeldOutQuality], draft: Path, stacked: Mapping[str, Any] | None = None
+    judged: Sequence[HeldOutQuality], draft: Path, stacked: StackedScores | None = None
 ) -> None:
     """Write the table of all alignments, the chosen one first, and the anchors of the chosen one."""
     strict_json.write(draft / TABLE, {"alignments": tabulate_alignments(judged, stacked)})
     chosen = judged[0]
     with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(COLUMNS)
+        writer.writerow(ANCHOR_COLUMNS)
         ranks = [chosen.ranks[ranking].tolist() for ranking in RANKS.values()]
         cosines = chosen.cosine.tolist(), chosen.random_cosine.tolist()
         words = map(escape_cell, chosen.anchors.words)
         writer.writerows(zip(words, chosen.fold.tolist(), *cosines, *ranks, strict=True))
 
 
-def tabulate_alignments(
-    judged: Sequence[HeldOutQuality], stacked: Mapping[str, Any] | None = None
-) -> list[dict[str, Any]]:
-    """Return one row per alignment: settings, scores, whether it is the best, paired difference to
-    the first. stacked: scores of stacked embeddings, shown beside those of the first.
-    """
-    winner = select_best_alignment(judged)
-    rows: list[dict[str, Any]] = []
-    for result in judged:
-        against = None
-        if result is not judged[0]:
-            against = asdict(compare_fold_by_fold(result, judged[0]))
-        row = {
-            **result.as_json(),
-            "settings": asdict(result.settings),
-            "best": result is winner,
-            "against_first": against,
-        }
-        rows.append(row)
-    if stacked is not None:
-        rows[0]["held_out"]["stacked"] = dict(stacked)
-    return rows
-
-
 def load_evaluation(folder: Path) -> AlignmentEvaluation:
     """Read a saved evaluation; raises InputError if the folder has none."""
-    missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
-    if missing:
+    alignments = load_table(folder)
+    if not (folder / ANCHORS).is_file():
         raise InputError(
-            f"{folder}: expected an evaluated alignment, {missing} is missing.", "Fit it again."
+            f"{folder}: expected an evaluated alignment, {ANCHORS} is missing.",
+            "Fit it again.",
+            code="no-evaluation",
         )
-    table = strict_json.read(folder / TABLE)
     _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
     anchors = (
         AnchorScore(
@@ -262,7 +255,7 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
         )
         for line in lines
     )
-    return AlignmentEvaluation(tuple(table["alignments"]), tuple(anchors))
+    return AlignmentEvaluation(alignments, tuple(anchors))
 
 
 def measure_evaluation(planned: PlannedStep) -> Work:

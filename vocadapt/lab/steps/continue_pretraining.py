@@ -9,7 +9,6 @@ from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import (
     MODEL,
     TEXT,
-    Numbers,
     PlannedStep,
     Step,
     StepContext,
@@ -19,6 +18,7 @@ from vocadapt.lab.steps.step import (
 from vocadapt.system.forecasts import Work
 from vocadapt.training.estimates import measure_pretraining
 from vocadapt.training.masked.continued import ContinuedSettings, continue_and_save
+from vocadapt.training.masked.report import TrainingReport
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ContinuePretrainingStep(TextStep):
     pretraining: ContinuedSettings = field(default_factory=ContinuedSettings)
 
 
-def continue_pretraining(context: StepContext, settings: ContinuePretrainingStep) -> Numbers:
+def continue_pretraining(context: StepContext, settings: ContinuePretrainingStep) -> TrainingReport:
     """Continue pretraining a model on a text, by stage."""
     return continue_and_save(
         context.inputs.model,
@@ -37,7 +37,7 @@ def continue_pretraining(context: StepContext, settings: ContinuePretrainingStep
         context.draft,
         context.checkpoint,
         context.progress,
-    ).to_dict()
+    ).report
 
 
 def find_pretraining_guards(planned: PlannedStep) -> Iterator[Guard]:

@@ -9,11 +9,12 @@ from vocadapt.lab.steps.projection import (
     SPACE,
     ProjectedSpace,
     ProjectionArtifact,
+    ProjectionNumbers,
     ProjectionStep,
     save_projection,
     summarize_projection,
 )
-from vocadapt.lab.steps.step import Numbers, Role, Step, StepContext
+from vocadapt.lab.steps.step import Role, Step, StepContext
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
@@ -41,7 +42,7 @@ class ImportLayoutStep(CheckedSettings):
     )
 
 
-def import_layout(context: StepContext, settings: ImportLayoutStep) -> Numbers:
+def import_layout(context: StepContext, settings: ImportLayoutStep) -> ProjectionNumbers:
     """Import a layout of another program: tokens in 2-D, with the quality of the projection."""
     path = Path(context.spec.inputs["layout"][0])
     drawn = build_imported_projection(

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from vocadapt.lab.inputs.corpora import estimate_text_bytes
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
-from vocadapt.lab.steps.step import TEXT, Numbers, PlannedStep, Step, StepContext, TextStep
+from vocadapt.lab.steps.step import TEXT, PlannedStep, Step, StepContext, TextStep
 from vocadapt.settings import setting
 from vocadapt.system.forecasts import Work
 from vocadapt.training.estimates import measure_pretraining
 from vocadapt.training.masked.from_scratch import ScratchSettings, pretrain_from_scratch
+from vocadapt.training.masked.report import TrainingReport
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,13 @@ class PretrainStep(TextStep):
     half: bool = setting(False, "save the model in float16", label="Save in float16")
 
 
-def pretrain_model(context: StepContext, settings: PretrainStep) -> Numbers:
+def pretrain_model(context: StepContext, settings: PretrainStep) -> TrainingReport:
     """Pretrain a small encoder from scratch on a text."""
     made = pretrain_from_scratch(
         context.inputs.text, settings.scratch, context.progress, context.checkpoint, settings.half
     )
     made.save(context.draft, settings.half)
-    return {"stage": "from-scratch", **made.to_dict()}
+    return made.report
 
 
 def find_scratch_guards(planned: PlannedStep) -> Iterator[Guard]:

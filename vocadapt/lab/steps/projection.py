@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
-from vocadapt.lab.steps.step import Numbers, PlannedStep, Role, Step, StepContext
+from vocadapt.lab.steps.step import PlannedStep, Role, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.saved_results import load_result
@@ -34,6 +34,7 @@ from vocadapt.spaces.projection.token_choice import ChosenTokens, TokenChoice, c
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.system.files import expand_path
 from vocadapt.system.forecasts import Work
+from vocadapt.system.json_values import build_value
 
 COORDINATES = "map.safetensors"
 FACTS = "map.json"
@@ -94,7 +95,37 @@ class ProjectionArtifact:
         return self.settings.projection.method
 
 
-def make_projection(context: StepContext, settings: ProjectionStep) -> Numbers:
+@dataclass(frozen=True)
+class QualityNumbers:
+    """Quality at k of the projection of a space, over a sample of tokens, and its chance level;
+    explained: fraction of the variance, of PCA alone.
+    """
+
+    name: str
+    trustworthiness: float
+    preservation: float
+    k: int
+    judged: int
+    chance: float
+    explained: float | None
+
+
+@dataclass(frozen=True)
+class ProjectionNumbers(QualityNumbers):
+    """Which tokens of a space are shown, and the quality of the projection; `moved`: median distance of
+    a word to its place in the second one.
+    """
+
+    shown: int
+    of: int
+    how: str
+    method: str
+    engine: str
+    second: QualityNumbers | None = None
+    moved: float | None = None
+
+
+def make_projection(context: StepContext, settings: ProjectionStep) -> ProjectionNumbers:
     """Project a space, or two: words in 2-D, with the quality of the projection."""
     drawn = compute_projection(
         context.inputs.open_space("space"),
@@ -106,38 +137,32 @@ def make_projection(context: StepContext, settings: ProjectionStep) -> Numbers:
     return summarize_projection(drawn)
 
 
-def summarize_projection(drawn: ProjectionArtifact) -> Numbers:
-    """Return the figures of a projection for manifest and command line."""
-    numbers: Numbers = {
-        "shown": len(drawn),
-        "of": drawn.of,
-        "how": drawn.how,
-        "method": drawn.method,
-        "engine": drawn.first.projection.engine,
-        **_summarize_quality(drawn.first),
-    }
-    if drawn.second is not None and drawn.moved is not None:
-        numbers["second"] = {
-            "name": drawn.second.projection.name,
-            **_summarize_quality(drawn.second),
-        }
-        numbers["moved"] = float(np.median(drawn.moved))
-    return numbers
+def summarize_projection(drawn: ProjectionArtifact) -> ProjectionNumbers:
+    """Return the figures of a projection for manifest, page and command line."""
+    return ProjectionNumbers(
+        **vars(_summarize_quality(drawn.first)),
+        shown=len(drawn),
+        of=drawn.of,
+        how=drawn.how,
+        method=drawn.method,
+        engine=drawn.first.projection.engine,
+        second=None if drawn.second is None else _summarize_quality(drawn.second),
+        moved=None if drawn.moved is None else float(np.median(drawn.moved)),
+    )
 
 
-def _summarize_quality(drawn: ProjectedSpace) -> Numbers:
-    """Return quality at k of one projection, sample size, and chance level."""
-    quality = drawn.quality
-    numbers: Numbers = {
-        "trustworthiness": quality.trustworthiness,
-        "preservation": quality.preservation,
-        "k": quality.k,
-        "judged": quality.n,
-        "chance": quality.chance,
-    }
-    if drawn.projection.explained is not None:
-        numbers["explained"] = drawn.projection.explained
-    return numbers
+def _summarize_quality(drawn: ProjectedSpace) -> QualityNumbers:
+    """Return the quality of one projection."""
+    quality, projection = drawn.quality, drawn.projection
+    return QualityNumbers(
+        projection.name,
+        quality.trustworthiness,
+        quality.preservation,
+        quality.k,
+        quality.n,
+        quality.chance,
+        projection.explained,
+    )
 
 
 def compute_projection(
@@ -278,10 +303,10 @@ def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Proj
             raise ValueError(f"{len(words)} words, {len(xy)} places")
         known = {key: picture[key] for key in ("name", "versions", "explained")}
         projection = Projection(words, xy, settings.projection, picture["engine"], **known)
-        spaces.append(ProjectedSpace(projection, ProjectionQuality(**picture["quality"])))
-    regions = tuple(
-        Region(**{**region, "words": tuple(region["words"])}) for region in facts["regions"]
-    )
+        spaces.append(
+            ProjectedSpace(projection, build_value(ProjectionQuality, picture["quality"]))
+        )
+    regions = tuple(build_value(Region, region) for region in facts["regions"])
     return ProjectionArtifact(
         spaces[0],
         stored["rows"],

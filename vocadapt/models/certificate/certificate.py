@@ -46,6 +46,7 @@ from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loaders.loader import LoadResult
 from vocadapt.models.loaders.registry import LoaderSettings, try_loaders
 from vocadapt.progress import Progress, parts, silent
+from vocadapt.report.table import Column
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.summary import MANY, Summarized, Summary, Table
 from vocadapt.text.tokenization import encode, encode_batch
@@ -64,6 +65,14 @@ class Check:
     name: str
     passed: bool
     detail: str
+
+    @property
+    def state(self) -> str:
+        """Passed or FAILED."""
+        return "passed" if self.passed else "FAILED"
+
+
+CHECK_COLUMNS = (Column("state", "Result"), Column("name", "Check"), Column("detail", "Detail"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,12 +94,10 @@ class Certificate(Summarized):
         if not failed:
             verdict = f"passed ({len(self.checks)} checks)"
         checks = [
-            ("passed" if check.passed else "FAILED", check.name, check.detail)
+            (check.state, check.name, check.detail)
             for check in sorted(self.checks, key=lambda check: check.passed)
         ]
-        loads = [
-            (one.state, f"{one.title} {one.version}".rstrip(), one.detail) for one in self.loads
-        ]
+        loads = [(one.state, one.program, one.detail) for one in self.loads]
         tables = (
             Table(("", "check", "detail"), checks, len(checks), "checks", shown=MANY),
             Table(("", "loads correctly in", "detail"), loads, len(loads), "programs", shown=MANY),

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from vocadapt.models.edit import Edit
 from vocadapt.models.load_states import DIFFERS, LOADS, NOT_REQUESTED, NOT_TRIED
+from vocadapt.report.table import Column
 
 Finding = tuple[str, str]  # a state and a sentence about it
 
@@ -39,6 +40,18 @@ class LoadResult:
     state: str
     detail: str
     version: str = ""
+
+    @property
+    def program(self) -> str:
+        """The program and its version."""
+        return f"{self.title} {self.version}".strip()
+
+
+LOADS_COLUMNS = (
+    Column("state", "Result"),
+    Column("program", "Loads correctly in"),
+    Column("detail", "Detail"),
+)
 
 
 def find_missing_packages(packages: Sequence[str]) -> list[str]:

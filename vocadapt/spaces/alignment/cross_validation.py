@@ -29,6 +29,17 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment.alignment import fit_on_anchors
 from vocadapt.spaces.alignment.anchors import AnchorFilter, Anchors, find_anchors
+from vocadapt.spaces.alignment.evaluation import (
+    BETTER,
+    CHANCE,
+    CandidateScores,
+    EvaluatedAlignment,
+    FoldComparison,
+    HeldOutScores,
+    LengthScores,
+    RankingScores,
+    StackedScores,
+)
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
 from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
 from vocadapt.spaces.space import (
@@ -101,16 +112,16 @@ class HeldOutQuality(Summarized):
 
     @property
     def verdict(self) -> str:
-        """Either "chance" or "better than chance", by a binomial test of P@5.
+        """Either CHANCE or BETTER, by a binomial test of P@5.
 
-        "chance" if random guesses reach at least as many hits with a probability above .001.
+        CHANCE if random guesses reach at least as many hits with a probability above .001.
         """
         from scipy.special import bdtrc
 
         hits, n = int((self.ranks["anchors"] < 5).sum()), len(self.anchors)
         if hits == 0 or bdtrc(hits - 1, n, self.chance(5)) > CHANCE_P:
-            return "chance"
-        return "better than chance"
+            return CHANCE
+        return BETTER
 
     def summarize(self) -> Summary:
         """Return P@k by ranking, the chance level and the verdict."""
@@ -128,39 +139,34 @@ class HeldOutQuality(Summarized):
         columns = ("ranking", *(f"P@{k}" for k in HITS), "chance@5", "candidates")
         return Summary(self.settings.method, facts, (Table(columns, rows, len(rows), "rankings"),))
 
-    def as_json(self) -> dict[str, object]:
-        """Return the results as JSON values."""
-        quality = {
-            "cosine": float(self.cosines.mean()),
-            **self._summarize("anchors"),
-            "all_pieces": self._summarize("pieces"),
-        }
-        csls = {**self._summarize("csls anchors"), "all_pieces": self._summarize("csls pieces")}
-        length = {
-            "ratio": float(np.median(self.length)),
-            "error": float(np.abs(self.length - 1).mean()),
-        }
-        facts = {
-            "length": length,
-            "folds": self.folds,
-            "words": len(self.anchors),
-            "verdict": self.verdict,
-        }
-        return {
-            "method": self.settings.method,
-            "anchors": self.candidates["anchors"],
-            "never_produced": len(self.anchors.never_produced),
-            "held_out": {**quality, "csls": csls, **facts},
-            "seconds": self.seconds,
-        }
+    @property
+    def scores(self) -> HeldOutScores:
+        """The means over the folds."""
+        return HeldOutScores(
+            **vars(self._compute_candidate_scores("")),
+            cosine=float(self.cosines.mean()),
+            csls=self._compute_candidate_scores("csls "),
+            folds=self.folds,
+            verdict=self.verdict,
+            words=len(self.anchors),
+            length=LengthScores(
+                float(np.median(self.length)), float(np.abs(self.length - 1).mean())
+            ),
+        )
 
-    def _summarize(self, ranking: str) -> dict[str, float]:
-        """Return P@k, its chance level and the number of candidates of one ranking."""
-        return {
-            **{f"p@{k}": self.precision(k, ranking) for k in HITS},
-            "chance@5": self.chance(5, ranking),
-            "candidates": self.candidates[ranking],
-        }
+    def _compute_candidate_scores(self, prefix: str) -> CandidateScores:
+        """Return the scores by cosine ("") or by CSLS ("csls ")."""
+        anchors, pieces = (
+            RankingScores(
+                self.precision(1, ranking),
+                self.precision(5, ranking),
+                self.precision(10, ranking),
+                self.chance(5, ranking),
+                self.candidates[ranking],
+            )
+            for ranking in (f"{prefix}anchors", f"{prefix}pieces")
+        )
+        return CandidateScores(**vars(anchors), all_pieces=pieces)
 
     def _by_fold(self, values: NDArray[np.generic]) -> FloatArray:
         """Return the mean of the values (n,) in each fold (folds,) float64."""
@@ -285,21 +291,6 @@ def select_anchors(anchors: Anchors, chosen: BoolArray) -> Anchors:
     return Anchors(words, anchors.source_rows[chosen], anchors.target_rows[chosen])
 
 
-@dataclass(frozen=True)
-class FoldComparison:
-    """The difference of two alignments' P@k over the folds, with a paired t-test.
-
-    won: number of folds in which the first is better. The test is corrected for the training data
-    that folds share (Nadeau and Bengio 2003, Inference for the generalization error).
-    """
-
-    difference: float
-    sd: float
-    won: int
-    folds: int
-    p: float
-
-
 def list_alignment_settings(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
@@ -388,6 +379,31 @@ def select_best_alignment(
         evaluated,
         key=lambda result: rank_method(result.settings.method, result.precision(k, ranking)),
     )
+
+
+def tabulate_alignments(
+    judged: Sequence[HeldOutQuality], stacked: StackedScores | None = None
+) -> tuple[EvaluatedAlignment, ...]:
+    """Return the scores of alignments, the best one marked, each compared with the first.
+
+    stacked: scores of stacked embeddings, beside those of the first.
+    """
+    winner, rows = select_best_alignment(judged), []
+    for result in judged:
+        is_first = result is judged[0]
+        rows.append(
+            EvaluatedAlignment(
+                result.settings.method,
+                result.candidates["anchors"],
+                replace(result.scores, stacked=stacked if is_first else None),
+                result.seconds,
+                result.settings,
+                len(result.anchors.never_produced),
+                result is winner,
+                None if is_first else compare_fold_by_fold(result, judged[0]),
+            )
+        )
+    return tuple(rows)
 
 
 def compare_fold_by_fold(

@@ -33,10 +33,12 @@ from vocadapt.models.loading import Loaded, clear_free_rows, load_network
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.system.files import temporary_folder
+from vocadapt.system.json_values import list_known_fields
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
 from vocadapt.training.masked.losses import find_next_sentence_head
+from vocadapt.training.masked.report import TrainingReport
 from vocadapt.training.masked.sentence_pairs import Pairs, pack_pairs
 from vocadapt.training.masked.settings import (
     PRETRAINING_PRESETS,
@@ -135,18 +137,19 @@ class ContinuedModel:
     figures: dict[str, Any] = field(default_factory=dict)
     held_out_digest: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        return {
-            "stage": self.settings.stage,
-            "trained": self.settings.trained,
-            **self.trained.to_dict(),
-            **self.losses.to_record(),
-            "held_out_asked": self.held_out_digest,
-            "held_out_curve": self.curve.to_dict(),
+    @property
+    def report(self) -> TrainingReport:
+        """The report of the training."""
+        return TrainingReport(
+            stage=self.settings.stage,
+            trained=self.settings.trained,
+            **self.trained.list_metrics(),
+            **self.losses.list_figures(),
+            held_out_asked=self.held_out_digest,
+            held_out_curve=self.curve.to_dict(),
             **self.figures,
-            "checkpoints": [f"{INTERMEDIATE}/{folder.name}" for folder in self.intermediate],
-        }
+            checkpoints=tuple(f"{INTERMEDIATE}/{folder.name}" for folder in self.intermediate),
+        )
 
     def save(self, folder: Path) -> None:
         """Write the model to a folder, with the intermediate models in a subfolder.
@@ -154,7 +157,8 @@ class ContinuedModel:
         The files of the intermediate models also remain in the training's folder, so saving can be
         repeated if the disk was full or the process was killed.
         """
-        report = {key: value for key, value in self.to_dict().items() if key not in LONG_PARTS}
+        known = list_known_fields(self.report)
+        report = {key: value for key, value in known.items() if key not in LONG_PARTS}
         save_trained(self.model, self.loaded, folder, self.dtype, report)
         for source in self.intermediate:
             target = folder / INTERMEDIATE / source.name

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
 
@@ -29,6 +29,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, find_checkpoint
 from vocadapt.training.masked.architectures import ARCHITECTURES, HEAD_SIZE, NetworkSize
 from vocadapt.training.masked.blocks import pack_blocks
+from vocadapt.training.masked.report import TrainingReport
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
 from vocadapt.training.masked.validation import HeldOutValidator, Losses
@@ -111,9 +112,12 @@ class ScratchModel:
         network = self.network.half() if half else self.network
         run_quietly(lambda: network.save_pretrained(folder))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        return {**self.trained.to_dict(), **self.losses.to_record()}
+    @property
+    def report(self) -> TrainingReport:
+        """The report of the training."""
+        return TrainingReport(
+            stage="from-scratch", **self.trained.list_metrics(), **self.losses.list_figures()
+        )
 
 
 def pretrain_from_scratch(

@@ -51,9 +51,9 @@ class TrainingResult:
     next_curve: tuple[tuple[int, float], ...] = ()
     optimizer_bytes: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        report: dict[str, Any] = {
+    def list_metrics(self) -> dict[str, Any]:
+        """Return the metrics by their names in a TrainingReport."""
+        return {
             "tokens": self.tokens,
             "steps": self.steps,
             "seconds": self.seconds,
@@ -61,11 +61,9 @@ class TrainingResult:
             "trainable": self.trainable,
             "frozen": self.frozen,
             "optimizer_bytes": self.optimizer_bytes,
-            "curve": [list(point) for point in self.curve],
+            "curve": self.curve,
+            "next_curve": self.next_curve or None,
         }
-        if self.next_curve:
-            report["next_curve"] = [list(point) for point in self.next_curve]
-        return report
 
 
 def train_masked(

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.models.contextual.masked_loss import MaskedLoss, MaskedWindow, compute_masked_loss
+from vocadapt.report.table import Finding
 from vocadapt.system.files import write_atomically
 from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.vocabulary.families import Vocabulary
@@ -244,6 +245,33 @@ class Ratio:
     interval: tuple[float, float] | None
 
 
+@dataclass(frozen=True)
+class LossChange:
+    """Change of the loss per character, its 95 % interval, and the verdict.
+
+    interval: None for fewer than two windows.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    verdict: str
+
+    def describe(self, words: int) -> Finding:
+        """Describe the change on this number of held-out words; the code is the verdict."""
+        code = self.verdict.replace(" ", "_")
+        if self.verdict == TOO_FEW or self.interval is None:
+            return Finding(
+                code,
+                f"{words:,} held-out words are too few to detect a difference (at least"
+                f" {MIN_WORDS:,} words in {MIN_WINDOWS} windows are needed): give more text.",
+            )
+        low, high = self.interval
+        spread = f"{self.value:+.3f}, {LEVEL:.0%} interval {low:+.3f} to {high:+.3f}"
+        if self.verdict == NO_DIFFERENCE:
+            return Finding(code, f"No significant difference on the held-out words ({spread}).")
+        return Finding(code, f"The held-out loss became {self.verdict} ({spread}).")
+
+
 def estimate_ratio(nats: NDArray[np.float64], characters: NDArray[np.float64]) -> Ratio:
     """Estimate sum(nats) / sum(characters) with its 95 % interval; both arrays (windows,).
 
@@ -274,8 +302,9 @@ class Losses:
     before: MaskedLoss
     after: MaskedLoss
 
-    def to_dict(self) -> dict[str, float]:
-        """Return each loss in nats per character."""
+    @property
+    def per_character(self) -> dict[str, float]:
+        """Each loss in nats per character."""
         return {name: getattr(self, name).per_character for name in LOSSES}
 
     @property
@@ -306,40 +335,20 @@ class Losses:
             return HIGHER
         return NO_DIFFERENCE
 
-    def to_record(self) -> dict[str, Any]:
-        """Return values for a report: losses, intervals, change, and numbers of words, windows and
-        skipped windows.
+    def list_figures(self) -> dict[str, Any]:
+        """Return losses, intervals, change, and numbers of words, windows and skipped windows by
+        their names in a TrainingReport.
         """
-        intervals = {
-            name: estimate_ratio(*getattr(self, name).each.T).interval
-            for name in ("before", "after")
-        }
         change = self.change
-        numbers = {
-            "loss_per_character": self.to_dict(),
-            **({"loss_per_byte": self.per_byte} if self.per_byte else {}),
+        return {
+            "loss_per_character": self.per_character,
+            "loss_per_byte": self.per_byte or None,
             "held_out_words": self.after.words,
             "held_out_windows": len(self.after.each),
-            "loss_interval": intervals,
-            "loss_change": {
-                "value": change.value,
-                "interval": change.interval,
-                "verdict": self.verdict,
+            "loss_interval": {
+                name: estimate_ratio(*getattr(self, name).each.T).interval
+                for name in ("before", "after")
             },
+            "loss_change": LossChange(change.value, change.interval, self.verdict),
+            "held_out_too_long": self.after.too_long or None,
         }
-        return numbers | ({"held_out_too_long": self.after.too_long} if self.after.too_long else {})
-
-
-def describe_change(change: Mapping[str, Any], words: int) -> str:
-    """Describe a report's `loss_change` in a sentence."""
-    verdict = change["verdict"]
-    if verdict == TOO_FEW:
-        return (
-            f"{words:,} held-out words are too few to detect a difference (at least {MIN_WORDS:,}"
-            f" words in {MIN_WINDOWS} windows are needed): give more text."
-        )
-    low, high = change["interval"]
-    spread = f"{change['value']:+.3f}, {LEVEL:.0%} interval {low:+.3f} to {high:+.3f}"
-    if verdict == NO_DIFFERENCE:
-        return f"No significant difference on the held-out words ({spread})."
-    return f"The held-out loss became {verdict} ({spread})."

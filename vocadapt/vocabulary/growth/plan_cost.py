@@ -6,7 +6,6 @@ sample, a plan always looks better than on any other text.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
 
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.growth.growth import MeasuredText
@@ -16,15 +15,18 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 
-class CostNumbers(TypedDict):
-    """Change of the length of a text by a plan."""
+@dataclass(frozen=True)
+class CostNumbers:
+    """Change of the length of a text by a plan, as in `PlanCost`; held_out_lines: 0 if growth is that
+    in sample.
+    """
 
-    growth: Annotated[float, "additional tokens of the held-out lines, as a fraction"]
-    growth_in_sample: Annotated[float, "the same for the lines that the tokens were chosen by"]
+    growth: float
+    growth_in_sample: float
     tokens_before: int
     tokens_after: int
-    unknown: Annotated[int, "words of the held-out lines that become unknown"]
-    held_out_lines: Annotated[int, "0: growth is that in sample"]
+    unknown: int
+    held_out_lines: int
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,16 @@ class PlanCost:
         """Additional tokens of the held-out lines, as a fraction of those before."""
         return self.tokens_after / max(self.tokens_before, 1) - 1
 
-    def to_dict(self, held_out_lines: int) -> CostNumbers:
+    def summarize(self, held_out_lines: int) -> CostNumbers:
         """Return the numbers, and how many lines were held out."""
-        return {
-            "growth": self.growth,
-            "growth_in_sample": self.growth_in_sample,
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "unknown": self.unknown,
-            "held_out_lines": held_out_lines if self.is_held_out else 0,
-        }
+        return CostNumbers(
+            self.growth,
+            self.growth_in_sample,
+            self.tokens_before,
+            self.tokens_after,
+            self.unknown,
+            held_out_lines if self.is_held_out else 0,
+        )
 
 
 def measure_plan_cost(

@@ -9,9 +9,8 @@ reported twice: as it is, and reweighted, as if counts, numbers of pieces and le
 piece were those of the words that will be added.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment.choose import FOLDS, hash_word
 from vocadapt.spaces.alignment.cross_validation import rank_own_pieces
+from vocadapt.spaces.alignment.evaluation import ReweightedScores, StackedScores
 from vocadapt.spaces.neighbors.search import compute_hubness
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, normalize_rows
 from vocadapt.vocabulary.families import Vocabulary
@@ -66,32 +66,23 @@ class StackedQuality:
         """P@k as expected for the new words."""
         return float((self.weights * (self.ranks < k)).mean())
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the results as JSON values."""
-        return {
-            **{f"p@{k}": self.precision(k) for k in (1, 5)},
-            "reweighted": {
-                **{f"p@{k}": self.reweighted_precision(k) for k in (1, 5)},
-                "new_words": self.new_words,
-                "matched": self.matched,
-            },
-            "anchors": len(self.words),
-            "candidates": self.candidates,
-            "folds": FOLDS,
-        }
-
-
-def describe_stacked(scores: Mapping[str, Any]) -> str:
-    """Describe the scores of `StackedQuality.to_dict` in a sentence."""
-    sentence = (
-        f"Stacked embeddings, from context and form: P@1 {scores['p@1']:.3f}, P@5 {scores['p@5']:.3f}"
-        f" among all {scores['candidates']:,} wordpieces ({scores['anchors']:,} held-out words)"
-    )
-    expected = scores["reweighted"]
-    if not expected["new_words"]:
-        return f"{sentence}."
-    new_words = f"{expected['new_words']:,} new word{'s' * (expected['new_words'] != 1)}"
-    return f"{sentence}; expected for {new_words}: {expected['p@1']:.3f} and {expected['p@5']:.3f}."
+    @property
+    def scores(self) -> StackedScores:
+        """P@k of the own words, and as expected for the new words."""
+        expected = ReweightedScores(
+            self.reweighted_precision(1),
+            self.reweighted_precision(5),
+            self.new_words,
+            self.matched,
+        )
+        return StackedScores(
+            self.precision(1),
+            self.precision(5),
+            expected,
+            len(self.words),
+            self.candidates,
+            FOLDS,
+        )
 
 
 def cross_validate_stacked(

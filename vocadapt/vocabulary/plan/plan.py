@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, NotRequired, TypedDict, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.settings import MAX_SEED, MethodSettings, setting
+from vocadapt.system.json_values import list_known_fields
 from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
@@ -25,24 +26,25 @@ from vocadapt.vocabulary.plan.trim_figures import TrimFigures, TrimNumbers
 Ids = NDArray[np.int64]
 
 
-class PlanNumbers(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PlanNumbers:
     """A plan in numbers: tokens before and after, added, activated, replaced and removed (`dropped`)
-    ones, and words left out, by reason.
+    ones, and words left out, by reason; None for what a plan does not have.
     """
 
     kind: str
     tokens_before: int
     added: int
-    forms: NotRequired[int]
-    activated: NotRequired[int]
-    reserved_filled: NotRequired[int]
+    forms: int | None = None
+    activated: int | None = None
+    reserved_filled: int | None = None
     replaced: int
     dropped: int
     tokens_after: int
-    left_out: dict[str, int]
-    note: NotRequired[str]
-    trim: NotRequired[TrimNumbers]
-    checked_lines: NotRequired[int]
+    left_out: Mapping[str, int]
+    note: str | None = None
+    trim: TrimNumbers | None = None
+    checked_lines: int | None = None
 
 
 @dataclass(frozen=True)
@@ -325,29 +327,28 @@ class VocabularyPlan(Summarized):
 
     def summary(self) -> PlanNumbers:
         """Return the plan in numbers, for tables and manifests."""
-        numbers = {
-            "kind": self.settings.kind,
-            "tokens_before": len(self.base),
-            "added": len(self.added),
-            **({"forms": len(self.forms)} if self.forms else {}),
-            **({"activated": len(self.activated)} if self.activated else {}),
-            **({"reserved_filled": len(self.reserved_tokens)} if self.reserved_tokens else {}),
-            "replaced": len(self.replaced),
-            "dropped": len(self.removed_tokens),
-            "tokens_after": len(self.tokens),
-            "left_out": {reason: len(words) for reason, words in self.left_out.items()},
-            **({"note": self.note} if self.note else {}),
-            **({"trim": self.trim.to_dict()} if self.trim else {}),
-            **({"checked_lines": self.checked_lines} if self.checked_lines else {}),
-        }
-        return cast(PlanNumbers, numbers)
+        return PlanNumbers(
+            kind=self.settings.kind,
+            tokens_before=len(self.base),
+            added=len(self.added),
+            forms=len(self.forms) or None,
+            activated=len(self.activated) or None,
+            reserved_filled=len(self.reserved_tokens) or None,
+            replaced=len(self.replaced),
+            dropped=len(self.removed_tokens),
+            tokens_after=len(self.tokens),
+            left_out={reason: len(words) for reason, words in self.left_out.items()},
+            note=self.note or None,
+            trim=self.trim.numbers if self.trim else None,
+            checked_lines=self.checked_lines or None,
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the plan without the old vocabulary, as it is stored in an adapted model's
         folder.
         """
         return {
-            **self.summary(),
+            **list_known_fields(self.summary()),
             "settings": asdict(self.settings),
             "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
             **({"forms": self.forms} if self.forms else {}),

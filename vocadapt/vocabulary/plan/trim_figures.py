@@ -6,15 +6,15 @@ and counts as changed if the two differ.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
 from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization
 
 
-class TextNumbers(TypedDict):
-    """How much of a text a trim keeps."""
+@dataclass(frozen=True, kw_only=True)
+class TextNumbers:
+    """How much of a text a trim keeps; as in `TrimFigures`, with fractions."""
 
     coverage: float
     changed_pretokens_fraction: float
@@ -29,13 +29,14 @@ class TextNumbers(TypedDict):
     unknown_after: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class TrimNumbers(TextNumbers):
     """How much of its text a trim keeps; `held_out`: how much of the held-out lines is kept by the
     tokens that the other lines alone would choose, as it is in other texts of the domain.
     """
 
-    stay: dict[str, int]
-    held_out: NotRequired[TextNumbers]
+    stay: Mapping[str, int]
+    held_out: TextNumbers | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +77,29 @@ class TrimFigures:
         """Additional tokens of the text, as a fraction of those before."""
         return self.tokens_after / self.tokens - 1
 
-    def to_dict(self) -> TrimNumbers:
-        """Return the figures with fractions, without the list of changed pre-tokens."""
-        numbers = cast(TrimNumbers, {**self._measure_text(), "stay": dict(self.stay)})
+    @property
+    def numbers(self) -> TrimNumbers:
+        """The figures with fractions, without the list of changed pre-tokens."""
+        held_out = None
         if self.held_out is not None:
-            numbers["held_out"] = self.held_out._measure_text()
-        return numbers
+            held_out = self.held_out._measure_text()
+        return TrimNumbers(**vars(self._measure_text()), stay=self.stay, held_out=held_out)
 
     def _measure_text(self) -> TextNumbers:
         """Return the figures of the text, with fractions."""
-        fraction = self.changed_pretokens / self.pretokens if self.pretokens else 0.0
-        return {
-            "coverage": self.coverage,
-            "changed_pretokens_fraction": fraction,
-            "tokens": self.tokens,
-            "kept_tokens": self.kept_tokens,
-            "tokens_after": self.tokens_after,
-            "pretokens": self.pretokens,
-            "changed_pretokens": self.changed_pretokens,
-            "distinct": self.distinct,
-            "distinct_changed": self.distinct_changed,
-            "unknown_before": self.unknown_before,
-            "unknown_after": self.unknown_after,
-        }
+        return TextNumbers(
+            coverage=self.coverage,
+            changed_pretokens_fraction=self.changed_pretokens / max(self.pretokens, 1),
+            tokens=self.tokens,
+            kept_tokens=self.kept_tokens,
+            tokens_after=self.tokens_after,
+            pretokens=self.pretokens,
+            changed_pretokens=self.changed_pretokens,
+            distinct=self.distinct,
+            distinct_changed=self.distinct_changed,
+            unknown_before=self.unknown_before,
+            unknown_after=self.unknown_after,
+        )
 
 
 def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:

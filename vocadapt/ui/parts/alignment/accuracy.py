@@ -1,8 +1,5 @@
 """How often an alignment finds the right word: one sentence under its lists, and by frequency."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -10,12 +7,12 @@ from vocadapt.lab.inputs.alignments import Ranking
 from vocadapt.lab.steps.alignment import AnchorScore
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.spaces.alignment.cross_space import ALL_PIECES, ListSettings
+from vocadapt.spaces.alignment.evaluation import EvaluatedAlignment, StackedScores
 from vocadapt.spaces.alignment.frequency_bands import FrequencyBand, measure_frequency_bands
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.parts.alignment.methods import MethodScores
 from vocadapt.ui.state.cache import evaluation_of
-from vocadapt.ui.text.number_formats import chance, count, count_noun, fraction, ratio
+from vocadapt.ui.text.number_formats import chance, count, fraction, group_digits, ratio
 
 K = 5
 NEW_WORDS = (
@@ -25,11 +22,11 @@ NEW_WORDS = (
 
 
 def draw_accuracy(
-    row: MethodScores | None,
+    row: EvaluatedAlignment | None,
     detail: Artifact | None,
     words: EmbeddingSpace,
     settings: ListSettings,
-    stacked: Mapping[str, Any] | None = None,
+    stacked: StackedScores | None = None,
 ) -> None:
     """Draw how often the method finds the right word, as the lists rank them, and by frequency.
 
@@ -55,27 +52,20 @@ def draw_accuracy(
             draw_note(about, column)
     draw_note(NEW_WORDS)
     if stacked is not None:
-        expected, forecast = stacked["reweighted"], ""
-        if expected["new_words"]:
-            new_words = count_noun(expected["new_words"], "new word")
-            forecast = f"; expected for {new_words}: {fraction(expected['p@5'])}"
-        draw_note(
-            "The embeddings of new words also use their pieces. Stacked embeddings: P@5"
-            f" {fraction(stacked['p@5'])} among all {count(stacked['candidates'])} wordpieces on"
-            f" held-out words, n = {count(stacked['anchors'])}{forecast}."
-        )
+        about = "The embeddings of new words also use their pieces."
+        draw_note(group_digits(f"{about} {stacked.finding}"))
 
 
-def describe_accuracy(row: MethodScores, ranking: Ranking) -> str:
+def describe_accuracy(row: EvaluatedAlignment, ranking: Ranking) -> str:
     """Describe P@5 of a method in a sentence: a ratio, the chance level, and n (Markdown)."""
-    scores = ranking.read_scores(row.held_out)
-    rate = ratio(scores[f"p@{K}"])
+    scores = ranking.choose_scores(row.held_out)
+    rate = ratio(scores.p5)
     if " of " not in rate:  # none, all
         rate = f"{rate} of the"
     by = " by CSLS" if ranking.csls else ""
     return (
         f"The right word is among the {K} nearest{by} for **{rate} held-out words that the model"
-        f" knows** ({fraction(scores[f'p@{K}'])}; chance {chance(scores[f'chance@{K}'])};"
+        f" knows** ({fraction(scores.p5)}; chance {chance(scores.chance5)};"
         f" n = {count(row.anchors)})."
     )
 

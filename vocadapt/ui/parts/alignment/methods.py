@@ -3,70 +3,47 @@ evaluations.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from vocadapt.lab.inputs.alignments import load_table
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact
-from vocadapt.settings import build_settings
-from vocadapt.spaces.alignment.anchors import AnchorFilter
+from vocadapt.report.table import read_value
+from vocadapt.spaces.alignment import evaluation
 from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
     list_alignment_settings,
 )
 from vocadapt.spaces.alignment.display_name import describe_method
+from vocadapt.spaces.alignment.evaluation import EvaluatedAlignment
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.text.markup import Scores
 
-# "all": candidates are all wordpieces, not only those of the anchors
-COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")
+NAMES = (
+    "held_out.cosine",
+    "held_out.p1",
+    "held_out.p5",
+    "held_out.p10",
+    "held_out.csls.p5",
+    "held_out.all_pieces.p5",
+)
+SHOWN = tuple(column for column in evaluation.COLUMNS if column.name in NAMES)
+COLUMNS = tuple(column.label for column in SHOWN)
 FOLDS = AlignmentStep().folds
 BARS = ("P@5", "P@5 · CSLS")
 
 
-@dataclass(frozen=True)
-class MethodScores:
-    """Held-out scores of an alignment method, whether it is the best of its table, and its
-    comparison with Poerner et al. 2020.
-    """
-
-    settings: AlignmentSettings
-    anchors: int
-    held_out: Mapping[str, Any]
-    best: bool = False
-    against: Mapping[str, Any] | None = None
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """The scores of the table's columns."""
-        scores = self.held_out
-        return (
-            scores["cosine"],
-            scores["p@1"],
-            scores["p@5"],
-            scores["p@10"],
-            scores["csls"]["p@5"],
-            scores["all_pieces"]["p@5"],
-        )
-
-    @property
-    def basis(self) -> tuple[AnchorFilter, int, int]:
-        """Anchors and folds of the evaluation; methods are compared only if these are equal."""
-        return self.settings.anchors, self.anchors, self.held_out["folds"]
-
-    @property
-    def at_chance(self) -> bool:
-        """Whether the alignment is no better than chance."""
-        return bool(self.held_out["verdict"] == "chance")
+def list_scores(row: EvaluatedAlignment) -> tuple[float, ...]:
+    """Return the scores of the table's columns."""
+    return tuple(read_value(row, column.name) for column in SHOWN)
 
 
 def list_methods(
     source: EmbeddingSpace,
     target: EmbeddingSpace,
     anchors: int,
-    evaluated: Mapping[str, MethodScores],
+    evaluated: Mapping[str, EvaluatedAlignment],
 ) -> dict[str, AlignmentSettings]:
     """Return all methods that the number of anchors allows, by digest, the default first, then those
     that were evaluated.
@@ -85,32 +62,29 @@ def label_methods(offered: Mapping[str, AlignmentSettings]) -> dict[str, str]:
     return {digest: describe_method(settings) for digest, settings in offered.items()}
 
 
-def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, MethodScores]:
+def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, EvaluatedAlignment]:
     """Return the held-out scores by digest: from the newest comparison of all methods if it has the
     method, else from the newest evaluation of the method.
     """
     # A comparison takes precedence over single evaluations: its scores share their folds.
-    evaluations = [load_table(found) for found in alignments]
+    evaluations = [load_table(found.folder) for found in alignments]
     evaluations.sort(key=lambda lines: len(lines) == 1)  # comparisons first
-    rows: dict[str, MethodScores] = {}
+    rows: dict[str, EvaluatedAlignment] = {}
     for lines in evaluations:
-        first = build_settings(AlignmentSettings, lines[0]["settings"])
         for line in lines:
-            settings = build_settings(AlignmentSettings, line["settings"])
-            best = len(lines) > 1 and line["best"]
-            against = line["against_first"]
-            if first != AlignmentSettings():  # not compared with the default method
+            against = line.against_first
+            if lines[0].settings != AlignmentSettings():  # not compared with the default method
                 against = None
-            row = MethodScores(settings, line["anchors"], line["held_out"], best, against)
-            rows.setdefault(settings.digest, row)
+            best = len(lines) > 1 and line.best
+            row = replace(line, best=best, against_first=against)
+            rows.setdefault(line.settings.digest, row)
     return rows
 
 
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings; None if there is none."""
     for found in alignments:
-        saved = load_table(found)[0]["settings"]
-        if build_settings(AlignmentSettings, saved) == settings:
+        if load_table(found.folder)[0].settings == settings:
             return found
     return None
 
@@ -121,14 +95,14 @@ def is_slow(settings: AlignmentSettings) -> bool:
     return method.kernel or method.iterative
 
 
-def find_best(rows: Mapping[str, MethodScores]) -> str | None:
+def find_best(rows: Mapping[str, EvaluatedAlignment]) -> str | None:
     """Return the digest of the best method of the newest comparison; None if there is none."""
     return next((digest for digest, row in rows.items() if row.best), None)
 
 
 def choose_default(
     offered: Mapping[str, AlignmentSettings],
-    evaluated: Mapping[str, MethodScores],
+    evaluated: Mapping[str, EvaluatedAlignment],
     alignments: list[Artifact],
 ) -> str:
     """Return the digest of the evaluated method with the highest P@5 by CSLS, or else the first.
@@ -145,14 +119,12 @@ def choose_default(
     first = next(iter(offered))
     return max(
         ready,
-        key=lambda digest: rank_method(
-            offered[digest].method, evaluated[digest].held_out["csls"]["p@5"]
-        ),
+        key=lambda digest: rank_method(offered[digest].method, evaluated[digest].held_out.csls.p5),
         default=first,
     )
 
 
-def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScores]:
+def select_comparable(rows: Mapping[str, EvaluatedAlignment]) -> dict[str, EvaluatedAlignment]:
     """Return the methods that were evaluated on the same anchors and folds as the best method of the
     newest comparison, else as the default method.
     """
@@ -162,10 +134,10 @@ def select_comparable(rows: Mapping[str, MethodScores]) -> dict[str, MethodScore
     return {digest: row for digest, row in rows.items() if leader and row.basis == leader.basis}
 
 
-def build_scores(rows: Mapping[str, MethodScores], chosen: str) -> list[Scores]:
+def build_scores(rows: Mapping[str, EvaluatedAlignment], chosen: str) -> list[Scores]:
     """Return the table rows of all methods, highest P@5 with CSLS first."""
-    ordered = sorted(rows, key=lambda digest: -rows[digest].held_out["csls"]["p@5"])
+    ordered = sorted(rows, key=lambda digest: -rows[digest].held_out.csls.p5)
     return [
-        Scores(describe_method(rows[digest].settings), rows[digest].values, digest == chosen)
+        Scores(rows[digest].title, list_scores(rows[digest]), digest == chosen)
         for digest in ordered
     ]

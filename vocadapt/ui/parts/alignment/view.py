@@ -3,21 +3,26 @@
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
 from statistics import fmean
-from typing import Any
 
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.lab.steps.alignment import COLUMNS, AlignmentEvaluation
+from vocadapt.lab.steps.alignment import ANCHOR_COLUMNS, AlignmentEvaluation
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.report.formats import MIN_EXACT_P, format_p_value
+from vocadapt.report.table import read_value
 from vocadapt.spaces.alignment.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
     list_feasible_alignments,
 )
 from vocadapt.spaces.alignment.display_name import describe_method
+from vocadapt.spaces.alignment.evaluation import (
+    COLUMNS,
+    EvaluatedAlignment,
+    StackedScores,
+    describe_best,
+)
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.components import keyword_in_context, mistakes, word_links, word_query
 from vocadapt.ui.components.blocks import (
@@ -31,7 +36,6 @@ from vocadapt.ui.components.blocks import (
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.parts.alignment import accuracy, methods
-from vocadapt.ui.parts.alignment.methods import MethodScores
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state.cache import evaluation_of
 from vocadapt.ui.text import markup
@@ -43,18 +47,10 @@ DrawEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: function words are badly aligned for other reasons
 LISTED = 1_000  # anchors in the table, worst first; all are in the file
 HELP = {
-    "anchors": "Number of words in both spaces, on which the alignment is fitted and evaluated.",
-    "p@5": (
-        "Fraction of held-out anchors whose own wordpiece is among the five nearest of all"
-        " anchors' wordpieces."
-    ),
-    "csls": (
-        "P@5 with CSLS retrieval, which penalizes hubs (wordpieces that are near everything)."
-    ),
+    **{column.name: column.help for column in COLUMNS},
     "lists by csls": (
         "Ranks cross-space neighbors by CSLS, which penalizes hubs. Requires cosine."
     ),
-    "chance": "P@5 of random guessing.",
     "among": (
         "Candidates of the lists of wordpieces. Whole words are the wordpieces that your text"
         " contains as words; the others are mostly parts of words."
@@ -66,7 +62,7 @@ NOT_EVALUATED = (
 )
 
 
-def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: int) -> None:
+def draw_headline(evaluated: Mapping[str, EvaluatedAlignment], chosen: str, anchors: int) -> None:
     """Draw the number of anchors, held-out P@5 with cosine and with CSLS, and the chance level; a
     dash for a score that was not computed.
 
@@ -77,20 +73,20 @@ def draw_headline(evaluated: Mapping[str, MethodScores], chosen: str, anchors: i
     default = None
     if chosen != DEFAULT.digest:
         default = _find_comparable_default(row, evaluated)
-    p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
-    base, base_csls = _score(default, "p@5"), _score(default, "p@5", csls=True)
+    p5, csls = read_value(row, "held_out.p5"), read_value(row, "held_out.csls.p5")
+    base, base_csls = read_value(default, "held_out.p5"), read_value(default, "held_out.csls.p5")
     # Side by side as far as they fit, never cut.
     with st.container(horizontal=True, gap="large"):
         for label, value, delta, help in (
             ("Anchors", count(anchors), None, HELP["anchors"]),
-            ("Held-out P@5", fraction(p5), _delta(p5, base), HELP["p@5"]),
-            ("With CSLS", fraction(csls), _delta(csls, base_csls), HELP["csls"]),
-            ("Chance", chance(_score(row, "chance@5")), None, HELP["chance"]),
+            ("Held-out P@5", fraction(p5), _delta(p5, base), HELP["held_out.p5"]),
+            ("With CSLS", fraction(csls), _delta(csls, base_csls), HELP["held_out.csls.p5"]),
+            ("Chance", chance(read_value(row, "held_out.chance5")), None, HELP["held_out.chance5"]),
         ):
             st.metric(label, value, delta, help=explain(label, help), width="content")
 
 
-def warn_if_at_chance(row: MethodScores | None) -> None:
+def warn_if_at_chance(row: EvaluatedAlignment | None) -> None:
     """Warn if the neighbors of a method cannot be interpreted."""
     if row and row.at_chance:
         st.warning(
@@ -129,9 +125,9 @@ def draw_neighbors(
     model: LanguageModel,
     vectors: Artifact,
     workspace: Workspace,
-    row: MethodScores | None,
+    row: EvaluatedAlignment | None,
     detail: Artifact | None,
-    stacked: Mapping[str, Any] | None,
+    stacked: StackedScores | None,
 ) -> None:
     """Draw the search field, the neighbor lists, how often they are right, and the word in context.
 
@@ -241,7 +237,7 @@ def _choose_list_settings(k: int) -> ListSettings:
 
 
 def draw_held_out(
-    evaluated: Mapping[str, MethodScores],
+    evaluated: Mapping[str, EvaluatedAlignment],
     spaces: CrossSpace,
     settings: AlignmentSettings,
     detail: Artifact | None,
@@ -273,17 +269,17 @@ def draw_held_out(
         _draw_anchors(evaluation_of(detail), describe_method(settings))
         anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(evaluated)
         rows: list[tuple[object, ...]] = [
-            (describe_method(row.settings), *row.values) for row in shown.values()
+            (row.title, *methods.list_scores(row)) for row in shown.values()
         ]
         files = {
             "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
-            "anchors.tsv": lambda: tsv(COLUMNS, [astuple(anchor) for anchor in anchors]),
+            "anchors.tsv": lambda: tsv(ANCHOR_COLUMNS, [astuple(anchor) for anchor in anchors]),
         }
         draw_artifact_details(detail, files)
 
 
 def _draw_comparison(
-    evaluated: Mapping[str, MethodScores],
+    evaluated: Mapping[str, EvaluatedAlignment],
     spaces: CrossSpace,
     chosen: str,
     draw_evaluation: DrawEvaluation,
@@ -305,40 +301,23 @@ def _draw_comparison(
         st.markdown(f":small[Not in the table: {method} ({why}).]")
 
 
-def _draw_best(evaluated: Mapping[str, MethodScores]) -> None:
+def _draw_best(evaluated: Mapping[str, EvaluatedAlignment]) -> None:
     """Show the best method, its significance, and the basis of the scores."""
     digest = methods.find_best(evaluated)
     if digest:
-        row = evaluated[digest]
-        best, against = (
-            f"Best on this data: :green[**{describe_method(row.settings)}**]",
-            row.against,
-        )
-        if against:
-            best += f" :small[{_describe_difference(against, len(evaluated))}]"
-        st.markdown(f"{best}.")
+        best = describe_best(evaluated[digest], "Poerner et al. 2020", len(evaluated))
+        st.markdown(markup.format_sentence(best.sentence))
     row = next(iter(evaluated.values()))
-    basis = f"{row.held_out['folds']} folds"
-    if row.held_out["folds"] == 1:
-        judged = count(row.held_out["words"])
+    scores = row.held_out
+    basis = f"{scores.folds} folds"
+    if scores.folds == 1:
+        judged = count(scores.words or row.anchors)
         basis = f"{judged} of them, which took no part in choosing the method, give the scores"
-    held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(row.held_out['chance@5'])}"
-    pieces = row.held_out["all_pieces"]
+    held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(scores.chance5)}"
+    pieces = scores.all_pieces
     draw_note(
         f"{held}. The candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"
-        f" {count(pieces['candidates'])} wordpieces, chance {chance(pieces['chance@5'])}."
-    )
-
-
-def _describe_difference(against: Mapping[str, Any], among: int) -> str:
-    """Describe the paired difference to Poerner et al. 2020."""
-    better = f"better in {against['won']} of {against['folds']} folds"
-    picked = f"selected among {count(among)} methods on the same folds, so p is optimistic"
-    # A small p is already formatted as a bound, with its own sign.
-    relation = "" if against["p"] < MIN_EXACT_P else "= "
-    return (
-        f"P@5 · CSLS {signed(against['difference'])} vs Poerner et al. 2020, {better}, p"
-        f" {relation}{format_p_value(against['p'])}; {picked}"
+        f" {count(pieces.candidates)} wordpieces, chance {chance(pieces.chance5)}."
     )
 
 
@@ -376,16 +355,9 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
     )
 
 
-def _score(row: MethodScores | None, name: str, csls: bool = False) -> float | None:
-    if row is None:
-        return None
-    scores = row.held_out["csls"] if csls else row.held_out
-    return float(scores[name])
-
-
 def _find_comparable_default(
-    row: MethodScores | None, evaluated: Mapping[str, MethodScores]
-) -> MethodScores | None:
+    row: EvaluatedAlignment | None, evaluated: Mapping[str, EvaluatedAlignment]
+) -> EvaluatedAlignment | None:
     """Return the scores of Poerner et al. 2020, if evaluated on the same anchors and
     folds as `row`.
     """

@@ -23,9 +23,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.masked.continued import list_intermediate_models
-from vocadapt.training.masked.validation import HIGHER, LOWER, describe_change, read_curve
-from vocadapt.training.rounding import describe_rounding
-from vocadapt.training.trained_parameters import describe_old_embeddings
+from vocadapt.training.masked.validation import HIGHER, LOWER, read_curve
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
@@ -43,7 +41,7 @@ from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.state import cache
 from vocadapt.ui.state.names import display_label, display_model
-from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, count_noun, duration, fraction
 
 DEFAULT_CURVES = 4
@@ -110,40 +108,36 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
     model: display name of the model that was pretrained.
     """
     # 1. The change of the loss, colored only if it is significant.
-    numbers = one.numbers
-    loss = numbers["loss_per_character"]
+    report = one.report
+    loss = report.loss_per_character
     change = (loss["after"] - loss["before"]) / loss["before"]
     before_after = f"{fraction(loss['before'])} → {fraction(loss['after'])}"
     first, *others = st.columns(4)
-    verdict = numbers.get("loss_change", {}).get("verdict")
+    verdict = report.loss_change.verdict if report.loss_change else None
     if verdict in (LOWER, HIGHER, None):  # None: a report without a verdict
         first.metric(LOSS_LABEL, before_after, f"{100 * change:+.1f} %", "inverse")
     else:
         draw_metrics((LOSS_LABEL, before_after, f"{100 * change:+.1f} %"), places=[first])
     # 2. The figures of the training.
     draw_metrics(
-        ("Stage", numbers["stage"], plain(model) or None),
-        ("Trained parameters", count(numbers["trainable"]), f"{count(numbers['frozen'])} frozen"),
-        ("Wordpieces", count(numbers["tokens"]), count_noun(numbers["steps"], "step")),
+        ("Stage", report.stage, plain(model) or None),
+        ("Trained parameters", count(report.trainable), f"{count(report.frozen)} frozen"),
+        ("Wordpieces", count(report.tokens), count_noun(report.steps, "step")),
         places=others,
     )
     # 3. Sentences that interpret the change and state how it was measured.
-    if "loss_change" in numbers:  # missing in reports of older trainings
-        st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
-    for sentence in (describe_rounding(numbers), describe_old_embeddings(numbers)):
-        if sentence:
-            st.markdown(sentence)
+    for finding in report.list_findings():
+        st.markdown(format_sentence(finding.sentence))
     excluded = ""
-    too_long = numbers.get("held_out_too_long", 0)
-    if too_long:
+    if too_long := report.held_out_too_long:
         excluded = f" Excluded for being too long for the model: {count_noun(too_long, 'window')}."
     draw_note(
         "Held-out loss in nats per character (1 nat = 1.44 bits) on"
-        f" {count_noun(numbers['held_out_words'], 'masked word')} of held-out lines,"
+        f" {count_noun(report.held_out_words, 'masked word')} of held-out lines,"
         f" before and after training.{excluded} A unigram model has"
         f" {fraction(loss['unigram'])}. Losses per character are comparable across"
-        f" vocabularies; lower is better. The training took {duration(numbers['seconds'])}, at"
-        f" {count(round(numbers['tokens_per_second']))} wordpieces/s."
+        f" vocabularies; lower is better. The training took {duration(report.seconds)}, at"
+        f" {count(round(report.tokens_per_second))} wordpieces/s."
     )
     if one.checkpoints:
         with st.expander(
@@ -222,18 +216,18 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
 
 def draw_models(made: Sequence[PretrainedModel], names: Mapping[str, str]) -> None:
     """Draw the table of all pretrained models, newest first. names: display names of models."""
-    numbers = [one.numbers for one in made]
+    reports = [one.report for one in made]
     columns: dict[str, list[object]] = {
         "model": [names.get(one.name, one.name) for one in made],
         "from": [display_label(one.model, names) for one in made],
-        "stage": [row["stage"] for row in numbers],
-        "before": [row["loss_per_character"]["before"] for row in numbers],
-        "after": [row["loss_per_character"]["after"] for row in numbers],
-        "wordpieces": [row["tokens"] for row in numbers],
-        "seconds": [row["seconds"] for row in numbers],
-        "per second": [row["tokens_per_second"] for row in numbers],
-        "trained": [row["trainable"] for row in numbers],
-        "frozen": [row["frozen"] for row in numbers],
+        "stage": [row.stage for row in reports],
+        "before": [row.loss_per_character["before"] for row in reports],
+        "after": [row.loss_per_character["after"] for row in reports],
+        "wordpieces": [row.tokens for row in reports],
+        "seconds": [row.seconds for row in reports],
+        "per second": [row.tokens_per_second for row in reports],
+        "trained": [row.trainable for row in reports],
+        "frozen": [row.frozen for row in reports],
     }
     draw_table(
         columns,
