@@ -32,7 +32,6 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import PRESETS
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 pytestmark = pytest.mark.slow
 FILE = """
@@ -157,7 +156,8 @@ def test_every_text_of_a_study_is_a_row(file, tmp_path):
     assert len(list(out.glob("vectors/*/manifest.json"))) == 2
     models = {path.parent.name.rpartition("-")[0]: path.parent for path in find_models(out)}
     assert set(models) == {"green-trials", "green-later", "mean-trials", "mean-later"}
-    recipe = replace(PRESETS["green-bert"], vectors=Word2VecSettings(workers=1))
+    green = PRESETS["green-bert"]
+    recipe = replace(green, vectors=replace(green.vectors, workers=1))
     inputs = {"model": str(file.parent / "model"), "text": str(file.parent / "trials.txt")}
     spec = Spec(AdaptStep(recipe, certify=False), inputs)
     own = run_step(spec, tmp_path / "own").folder
