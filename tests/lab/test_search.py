@@ -17,9 +17,9 @@ from vocadapt.__main__ import main
 from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.experiments.search import step as search_step
-from vocadapt.lab.experiments.search.saved import read_trials
-from vocadapt.lab.experiments.search.search import open_journal, run_search
-from vocadapt.lab.experiments.search.seed_study import SeedCurve, SeedStudy, summarize_epochs
+from vocadapt.lab.experiments.search.results import EpochScores
+from vocadapt.lab.experiments.search.search import open_journal, read_journal, run_search
+from vocadapt.lab.experiments.search.seed_study import run_seed_study, summarize_epochs
 from vocadapt.lab.experiments.search.space import (
     Range,
     Space,
@@ -198,10 +198,10 @@ def test_a_damaged_journal_is_one_sentence(damage, maker, tmp_path):
     journal = tmp_path / "optuna.log"
     journal.write_bytes(damage * 3 + b"\n" * bool(damage))
     if not damage:
-        assert read_trials(tmp_path) == []
+        assert read_journal(tmp_path) == []
         return
     with pytest.raises(InputError, match="it is damaged"):
-        read_trials(tmp_path)
+        read_journal(tmp_path)
     with pytest.raises(InputError, match="it is damaged"):
         open_journal(maker, LIST, tmp_path, 0, True)
 
@@ -221,8 +221,8 @@ def test_the_best_trial_is_the_mean_over_its_seeds(maker, tmp_path):
     result = search(maker, tmp_path / "s", pool, trials=20)
     assert result.best.settings["learning_rate"] == 1e-4 and result.best.seeds == SEEDS
     assert result.best.values == (1.01, 1.02, 1.03)
-    assert result.best.summary.mean == pytest.approx(1.02)
-    assert result.best.summary.sd == pytest.approx(0.01)
+    assert result.best.mean == pytest.approx(1.02)
+    assert result.best.sd == pytest.approx(0.01)
     # The score depends on the learning rate alone.
     assert result.importance["learning_rate"] > 0.9 > 0.1 > result.importance["batch_size"]
     assert sum(result.importance.values()) == pytest.approx(1)
@@ -235,8 +235,8 @@ def test_a_trial_far_below_the_others_ends_after_two_seeds(maker, tmp_path):
     result = search(maker, tmp_path / "s", space=RATES, trials=15)
     pruned = [trial for trial in result.trials if trial.state == "pruned"]
     assert pruned and all(len(trial.values) == 2 for trial in pruned)
-    assert all(trial.number > 5 for trial in pruned)  # the first five have nothing to compare with
-    assert max(trial.summary.mean for trial in pruned) < result.best.summary.mean
+    assert all(trial.trial > 5 for trial in pruned)  # the first five have nothing to compare with
+    assert max(trial.mean for trial in pruned) < result.best.mean
     whole = search(maker, tmp_path / "all", space=RATES, trials=15, prunes=False)
     assert whole.count("done") == 15
 
@@ -262,7 +262,7 @@ def test_another_space_shares_the_cells_of_the_folder(maker, tmp_path):
     pool = FakePool()
     small = Space({"learning_rate": (1e-4,)}, SEEDS, "test")
     result = search(maker, tmp_path / "s", pool, small, trials=2)
-    assert [trial.number for trial in result.trials] == [1, 2]
+    assert [trial.trial for trial in result.trials] == [1, 2]
     known = {path.name for path in (tmp_path / "s" / "runs").iterdir()}
     assert len(known) <= 3 * 6 + 3 and len(pool.computed) <= 3  # batch size 16 was not in the list
 
@@ -304,7 +304,7 @@ def test_a_search_whose_every_trial_failed_ends_with_1(files, tmp_path, capsys, 
 
 def test_several_workers_train_several_trials_at_once(maker, tmp_path):
     result = search(maker, tmp_path / "s", FakePool(capacity=4), RATES, trials=10)
-    assert len(result.trials) == 10 and result.best.summary.mean > 0.7
+    assert len(result.trials) == 10 and result.best.mean > 0.7
 
 
 def test_without_optuna_the_remedy_is_reported(maker, tmp_path, monkeypatch):
@@ -314,21 +314,18 @@ def test_without_optuna_the_remedy_is_reported(maker, tmp_path, monkeypatch):
     assert "vocadapt[search]" in caught.value.remedy
 
 
-def test_scores_by_epoch_and_seed():
-    curves = (SeedCurve(1, (0.2, 0.6), False), SeedCurve(2, (0.4,), True))
-    assert summarize_epochs(curves) == [
-        {
-            "epoch": 1,
-            "scores": [0.2, 0.4],
-            "n": 2,
-            "mean": pytest.approx(0.3),
-            "sd": pytest.approx(0.02**0.5),
-        },
-        {"epoch": 2, "scores": [0.6, None], "n": 1, "mean": 0.6, "sd": None},
+def test_scores_by_epoch_and_seed(maker, tmp_path):
+    assert summarize_epochs([(0.2, 0.6), (0.4,)]) == [
+        EpochScores(1, (0.2, 0.4), 2, pytest.approx(0.3), pytest.approx(0.02**0.5)),
+        EpochScores(2, (0.6, None), 1, 0.6, None),
     ]
-    numbers = SeedStudy(curves).to_dict()
-    assert numbers["best_epoch"] == [2, 1] and numbers["collapsed"] == [2]
     assert summarize_epochs(()) == []
+    tmp_path.joinpath("s").mkdir()
+    pool = FakePool(lambda _, seed: None if seed == 2 else 0.5)
+    numbers = run_seed_study(maker, tmp_path / "s", pool)
+    assert numbers["seeds"] == [1, 3] and numbers["best_epoch"] == [2, 2]
+    assert [row.scores for row in numbers["rows"]] == [(0.0, 0.0), (0.5, 0.5)]
+    assert [failure["attempts"] for failure in numbers["failures"]] == [2]
 
 
 def test_figures_show_what_they_are_given():
@@ -403,16 +400,13 @@ def test_a_killed_search_continues(files, tmp_path, capsys):
 
 
 def test_the_journal_shows_the_trials_of_a_running_search(maker, tmp_path):
-    assert read_trials(tmp_path) == []
+    assert read_journal(tmp_path) == []
     result = search(maker, tmp_path / "done", FakePool())
-    rows = read_trials(tmp_path / "done")
-    kept = ("trial", "state", "settings", "n", "mean", "sd", "problem")
-    assert rows == [{key: one.to_dict()[key] for key in kept} for one in result.trials]
+    assert read_journal(tmp_path / "done") == list(result.trials)
     with pytest.raises(Canceled):
         search(maker, tmp_path / "stopped", FakePool(stops=5))
-    states = [row["state"] for row in read_trials(tmp_path / "stopped")]
-    assert states == ["done", "running"]
+    assert [one.state for one in read_journal(tmp_path / "stopped")] == ["done", "running"]
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "optuna.log").write_text("{no json}\n{no json}\n", encoding="utf-8")
     with pytest.raises(InputError, match="cannot be read"):
-        read_trials(tmp_path / "broken")
+        read_journal(tmp_path / "broken")

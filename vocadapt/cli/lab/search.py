@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vocadapt.analysis.results.results import build_mean_column
 from vocadapt.cli.command import (
     AddOption,
     Answer,
@@ -18,28 +19,20 @@ from vocadapt.cli.command import (
 from vocadapt.cli.options import (
     WITH_WEIGHTS,
     Place,
-    choose_destination,
     describe_place,
     model_options,
-    run_and_report,
+    write_artifact,
 )
-from vocadapt.cli.tables import format_facts, format_number
+from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
-from vocadapt.errors import InputError
+from vocadapt.lab.experiments.search.results import SearchNumbers, SeedsNumbers
 from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
-from vocadapt.lab.experiments.search.step import (
-    FIGURES,
-    PLACE,
-    SearchNumbers,
-    SearchStep,
-    SeedsNumbers,
-    SeedsStep,
-    format_settings,
-)
+from vocadapt.lab.experiments.search.step import FIGURES, PLACE, SearchStep, SeedsStep
 from vocadapt.lab.experiments.search.tables import (
     IMPORTANCE,
     build_seed_table,
     build_trial_table,
+    format_settings,
 )
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.inputs.tasks import find_task
@@ -100,7 +93,8 @@ def _search(options: Options) -> Answer[SearchAnswer]:
         lines.append("No trial is done, so there are no best settings.")
     else:
         lines.append(f"Best settings: {format_settings(best['settings'])}")
-        lines.append(f"{numbers['metric']} on dev: {_format_mean(best)}, {_count_seeds(best)}")
+        mean = build_mean_column("").write(best)
+        lines.append(f"{numbers['metric']} on dev: {mean}, {_count_seeds(best)}")
     counts = ", ".join(f"{numbers[state]:,} {state}" for state in ("done", "pruned", "failed"))
     of = f" of {numbers['combinations']:,} combinations" if numbers["combinations"] else ""
     lines.append(
@@ -144,15 +138,9 @@ def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
 
 def _run(settings: Any, inputs: Mapping[str, Any], options: Options) -> Answer[Any]:
     """Run a step in its growing folder; the JSON of the answer has its numbers under `numbers`."""
-    spec = Spec(settings, dict(inputs), options.offline)
-    folder = choose_destination(options, spec.kind)
-    if folder is None:
-        raise InputError(
-            "No output folder was given: use --out DIR, or --name N (with --workspace W)."
-        )
-    artifact = run_and_report(spec, folder, options)
-    numbers, place = artifact.manifest.numbers, dict(describe_place(artifact))
-    place["figures"] = str(artifact.folder / FIGURES)
+    artifact = write_artifact(Spec(settings, dict(inputs), options.offline), options)
+    numbers = artifact.manifest.numbers
+    place = {**describe_place(artifact), "figures": str(artifact.folder / FIGURES)}
     return Answer({**numbers, **place, "numbers": numbers}, format_facts(place))
 
 
@@ -166,12 +154,6 @@ def _read_training(options: Options) -> tuple[FinetuneStep, dict[str, Any]]:
         inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
     given.pop("seeds", None)
     return FinetuneStep(tuning, **given), inputs
-
-
-def _format_mean(best: Mapping[str, Any]) -> str:
-    if best["sd"] is None:
-        return format_number(best["mean"])
-    return f"{format_number(best['mean'])} ± {format_number(best['sd'])}"
 
 
 def _count_seeds(best: Mapping[str, Any]) -> str:

@@ -259,7 +259,7 @@ def run_trainings(
     """Run the cells of a study that are not there yet, as `study run` does; return its numbers."""
     grid = expand(study, root, workspace=materials.workspace)
     if all(step.is_whole(root) for step in grid.steps):
-        return summarize_grid(grid, root).to_dict()
+        return asdict(summarize_grid(grid, root))
     spec = Spec(place, {"file": (str(write_file(study, root)),)}).absolute()
     return dict(run_step(spec, root, progress).manifest.numbers)
 

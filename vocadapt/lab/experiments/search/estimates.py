@@ -7,17 +7,17 @@ from random import Random
 from statistics import mean
 from typing import Any
 
-from vocadapt.lab.experiments.search.space import Range, Space, apply_settings
+from vocadapt.given_settings import Given
+from vocadapt.lab.experiments.search.space import Range, Space
 from vocadapt.lab.experiments.search.trials import TrialMaker
 from vocadapt.lab.experiments.studies.estimates import (
     START_UP,
     GridEstimate,
     describe_basis,
+    forecast_cells,
     share_work,
 )
-from vocadapt.lab.steps.finetune import limit_task, load_task, measure_limited_task
-from vocadapt.lab.steps.forecasts import learn_rate
-from vocadapt.training.tasks.task import Task
+from vocadapt.lab.steps.finetune import limit_task, load_task
 
 SAMPLES = 20  # settings that the mean cost of a trial is computed from
 QUICK_SECONDS = 600.0  # in which a search ends by default
@@ -32,24 +32,11 @@ def estimate_search(
     A trial costs as much as the mean of settings drawn at random from the space; space: None for one
     trial with the settings of `maker`. root: of the workspace whose earlier runs show the rate.
     """
-    # 1. The settings.
-    base = maker.spec.settings
-    task = _read_limited_task(maker)
-    tried = [base]
+    drawn: list[Given] = [{}]
     if space is not None:
         random = Random(0)
-        tried = [apply_settings(base, draw_settings(space, random)) for _ in range(SAMPLES)]
-
-    # 2. Their work, for one seed, at the rate of the base settings.
-    planned = maker.spec.plan(root, threads=maker.study.threads)
-    rate = learn_rate(planned)
-    forecasts = []
-    for one in tried:
-        spec = replace(maker.spec, settings=replace(one, seeds=one.seeds[:1]))
-        work = measure_limited_task(replace(planned, spec=spec), task, 1)
-        forecasts.append(rate.forecast(work))
-
-    # 3. All cells.
+        drawn = [draw_settings(space, random) for _ in range(SAMPLES)]
+    forecasts = forecast_cells(maker.build_grid(drawn).cells, root)
     cells = trials * len(maker.seeds)
     alone = cells * mean(one.idle_seconds for one in forecasts)
     return share_work(cells, alone, workers, describe_basis(forecasts))
@@ -70,15 +57,12 @@ def find_quick_search(
     seconds = estimate_search(fewest, space, trials, workers).forecast.idle_seconds
     room = QUICK_SECONDS - START_UP
     if seconds > room:
-        n_train = len(_read_limited_task(maker).split("train"))
+        base = maker.spec.settings
+        task, _ = limit_task(load_task(maker.spec, base), base.limit)
+        n_train = len(task.split("train"))
         limit = int(n_train * room / seconds) // LIMIT_STEP * LIMIT_STEP
         change["training.limit"] = max(LIMIT_STEP, limit)
     return change
-
-
-def _read_limited_task(maker: TrialMaker) -> Task:
-    base = maker.spec.settings
-    return limit_task(load_task(maker.spec, base), base.limit)[0]
 
 
 def draw_settings(space: Space, random: Random) -> dict[str, Any]:

@@ -6,7 +6,7 @@ also has Optuna's journal, so the same command continues where it stopped.
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -15,25 +15,20 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab.experiments.search.results import STATES, Trial
 from vocadapt.lab.experiments.search.space import Range, Space
 from vocadapt.lab.experiments.search.trials import TrialMaker, read_dev_score
 from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.pools import Pool
-from vocadapt.lab.experiments.studies.runner import (
-    REPORT_EVERY,
-    Schedule,
-    handle_end,
-    is_collapsed,
-    start_step,
-)
-from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.experiments.studies.runner import Schedule, is_collapsed, run_steps
 from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import Progress, silent
-from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
+from vocadapt.training.scoring.summary import summarize_seeds
 
 if TYPE_CHECKING:
-    from optuna import Study, Trial
+    from optuna import Study
+    from optuna import Trial as OptunaTrial
     from optuna.samplers import BaseSampler
 
 JOURNAL = "optuna.log"
@@ -41,50 +36,10 @@ FIRST_TRIALS = 5  # completed trials before others are compared with their media
 FIRST_SEEDS = 2  # seeds of a trial before it may be pruned
 MIN_TRIALS_FOR_IMPORTANCE = 4  # completed trials
 IMPORTANCE_BY = "fANOVA"
-INTERRUPTED = "interrupted"  # numbers of trials whose process was killed: others replace them
-PROBLEM = "problem"
-STATES = {  # state → what it means
-    "done": "all seeds are trained",
-    "pruned": "ended early: even its best mean over the first seeds was below the median of other"
-    " trials",
-    "failed": "a cell ended without a result",
-}
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    """A trial that has ended: its settings, its state (a key of STATES), the dev scores of the seeds
-    that were trained, and why it failed.
-    """
-
-    number: int
-    state: str
-    settings: Mapping[str, Any]
-    seeds: tuple[int, ...]
-    values: tuple[float, ...]
-    collapsed: int
-    problem: str = ""
-
-    @property
-    def summary(self) -> SeedSummary | None:
-        """Mean and standard deviation over its seeds; None if none was trained."""
-        return summarize_seeds(self.values) if self.values else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        summary = self.summary
-        return {
-            "trial": self.number,
-            "state": self.state,
-            "settings": dict(self.settings),
-            "n": len(self.values),
-            "mean": summary.mean if summary else None,
-            "sd": summary.sd if summary else None,
-            "seeds": list(self.seeds[: len(self.values)]),
-            "values": list(self.values),
-            "collapsed": self.collapsed,
-            "problem": self.problem,
-        }
+# Attributes in the journal; INTERRUPTED: numbers of trials whose process was killed, which others replace.
+SEEDS, INTERRUPTED = "seeds", "interrupted"
+VALUES, COLLAPSED, PROBLEM = "values", "collapsed", "problem"
+JOURNAL_STATES = {"RUNNING": "running", "COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
 
 
 @dataclass(frozen=True)
@@ -93,11 +48,11 @@ class SearchResult:
     done, or if all have the same score.
     """
 
-    trials: tuple[TrialResult, ...]
-    importance: Mapping[str, float]
+    trials: tuple[Trial, ...]
+    importance: dict[str, float]
 
     @property
-    def best(self) -> TrialResult | None:
+    def best(self) -> Trial | None:
         """The trial with the best mean on dev, the first one of equals; None if none is done."""
         done = [trial for trial in self.trials if trial.state == "done"]
         return max(done, key=lambda trial: mean(trial.values), default=None)
@@ -111,9 +66,10 @@ class SearchResult:
 class _RunningTrial:
     """A trial that is running: its cells, one for each seed, and the scores so far."""
 
-    trial: "Trial"
+    trial: "OptunaTrial"
     cells: Sequence[CellStep]
     values: list[float] = field(default_factory=list)
+    collapsed: int = 0
 
     @property
     def cell(self) -> CellStep:
@@ -127,7 +83,9 @@ def import_optuna() -> Any:
         import optuna
     except ImportError:
         raise InputError(
-            "Optuna is not installed.", "Install the extra search: pip install 'vocadapt[search]'."
+            "Optuna is not installed.",
+            "Install the extra search: pip install 'vocadapt[search]'.",
+            code="no-optuna",
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
@@ -150,44 +108,41 @@ def run_search(
     Canceled if the progress is canceled; the pool is closed in any case.
 
     1. Open the journal; enqueue the trials again that were running when an earlier run was killed.
-    2. Record the cells that have ended: the trial gets its next seed, or ends.
-    3. Propose new trials while there is room.
-    4. Compute the cells that trials wait for.
+    2. Run cells as those of a study. Whenever some have ended, each trial gets its next seed, or ends,
+       and new trials are proposed while there is room.
     """
     # 1. The journal. Its trials are those of this model, task, space and seeds.
-    workspace = Workspace(root)
-    remove_remains(workspace)
+    remove_remains(Workspace(root))
     study = open_journal(maker, space, root, seed, prunes)
     _enqueue_interrupted(study)
     distributions = build_distributions(space)
-    schedule, active = Schedule(deque()), list[_RunningTrial]()
-    try:
-        while True:
-            # 2. Cells that have ended.
-            active = [one for one in active if not _advance(one, study, schedule, root)]
 
-            # 3. New trials.
-            while len(active) < pool.capacity and _count_proposed(study) < trials:
-                study.sampler = _build_sampler(seed, _count_proposed(study))
-                trial = study.ask(distributions)
-                started = _RunningTrial(trial, maker.make_cells(trial.params))
-                if not _advance(started, study, schedule, root):
-                    active.append(started)
-            if not active:
-                break
+    # 2. The cells. Two trials of equal settings share theirs.
+    schedule = Schedule(deque())
+    active: list[_RunningTrial] = []
 
-            # 4. Their cells. Two trials of equal settings share theirs.
-            under_way = {step.name for step in schedule.running.values()}
-            for step in {one.cell.name: one.cell for one in active}.values():
-                if step.name not in under_way:
-                    start_step(step, schedule, workspace, pool)
-            _report(study, trials, progress)
-            for folder in pool.wait_for_ended(REPORT_EVERY):
-                handle_end(schedule, Job(folder), root, maker.study.retries)
-            schedule.waiting.clear()  # retried cells are submitted again in step 4
-    finally:
-        pool.close()
-    return read_search(study, maker, root)
+    def propose() -> None:
+        active[:] = [one for one in active if not _advance(one, study, schedule, root)]
+        while len(active) < pool.capacity and (number := len(_list_trials(study))) < trials:
+            study.sampler = _build_sampler(seed, number)
+            trial = study.ask(distributions)
+            started = _RunningTrial(trial, maker.make_cells(trial.params))
+            if not _advance(started, study, schedule, root):
+                active.append(started)
+        for one in active:
+            if not schedule.will_make(one.cell.name):
+                schedule.waiting.append(one.cell)
+
+    run_steps(
+        schedule,
+        root,
+        pool,
+        maker.study.retries,
+        lambda: _report(study, trials, progress),
+        propose,
+    )
+    ended = tuple(one for one in read_trials(study) if one.state in STATES)
+    return SearchResult(ended, compute_importance(study))
 
 
 @contextmanager
@@ -228,6 +183,7 @@ def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes:
             pruner=pruner,
             load_if_exists=True,
         )
+        study.set_user_attr(SEEDS, list(maker.seeds))
     return study
 
 
@@ -250,28 +206,46 @@ def build_distributions(space: Space) -> dict[str, Any]:
     return found
 
 
-def read_search(study: "Study", maker: TrialMaker, root: Path) -> SearchResult:
-    """Return the result of a search from its journal and the cells of its trials."""
-    names = {"COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
-    ended = []
+def read_trials(study: "Study") -> list[Trial]:
+    """Return the trials of a journal, those that are running included."""
+    found = []
     for number, trial in enumerate(_list_trials(study), start=1):
-        if trial.state.name not in names:
-            continue
-        cells = maker.make_cells(trial.params)
-        values = trial.user_attrs.get("values", [])
-        whole = [cell for cell in cells[: len(values)] if cell.is_whole(root)]
-        ended.append(
-            TrialResult(
-                number,
-                names[trial.state.name],
-                trial.params,
-                maker.seeds,
-                tuple(values),
-                sum(is_collapsed(cell, root) for cell in whole),
-                trial.user_attrs.get(PROBLEM, ""),
+        values = tuple(trial.user_attrs.get(VALUES, ()))
+        summary = summarize_seeds(values) if values else None
+        found.append(
+            Trial(
+                trial=number,
+                state=JOURNAL_STATES[trial.state.name],
+                settings=dict(trial.params),
+                n=len(values),
+                mean=summary.mean if summary else None,
+                sd=summary.sd if summary else None,
+                seeds=tuple(study.user_attrs.get(SEEDS, ())[: len(values)]),
+                values=values,
+                collapsed=trial.user_attrs.get(COLLAPSED, 0),
+                problem=trial.user_attrs.get(PROBLEM, ""),
             )
         )
-    return SearchResult(tuple(ended), compute_importance(study))
+    return found
+
+
+def read_journal(root: Path) -> list[Trial]:
+    """Return the trials of the search in a folder, those that are running included: of the newest
+    space, if it was changed. The journal is only read.
+
+    Raises InputError if Optuna is not installed or the journal cannot be read.
+    """
+    optuna = import_optuna()
+    from optuna.storages.journal import JournalFileBackend, JournalStorage
+
+    if not (root / JOURNAL).is_file():
+        return []
+    with convert_journal_errors(root):
+        storage = JournalStorage(JournalFileBackend(str(root / JOURNAL)))
+        names = optuna.get_all_study_names(storage)
+        if not names:
+            return []
+        return read_trials(optuna.load_study(study_name=names[-1], storage=storage))
 
 
 def compute_importance(study: "Study") -> dict[str, float]:
@@ -310,10 +284,6 @@ def _list_trials(study: "Study") -> list[Any]:
     ]
 
 
-def _count_proposed(study: "Study") -> int:
-    return len(_list_trials(study))
-
-
 def _build_sampler(seed: int, number: int) -> "BaseSampler":
     """Return the sampler that proposes a trial: its randomness depends on the number alone, so an
     interrupted search proposes what an uninterrupted one does.
@@ -338,8 +308,10 @@ def _advance(one: _RunningTrial, study: "Study", schedule: Schedule, root: Path)
             return False
 
         # 2. The score of a trial is the mean over its seeds so far.
+        one.collapsed += is_collapsed(one.cell, root)
         one.values.append(read_dev_score(one.cell, root))
-        one.trial.set_user_attr("values", one.values)
+        one.trial.set_user_attr(VALUES, one.values)
+        one.trial.set_user_attr(COLLAPSED, one.collapsed)
         one.trial.report(mean(one.values), len(one.values))
         if len(one.values) == len(one.cells):
             study.tell(one.trial, mean(one.values))

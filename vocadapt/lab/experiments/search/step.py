@@ -4,17 +4,18 @@ cells over several runs, as a study does, and read dev scores only.
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab.experiments.search.results import SearchNumbers, SeedsNumbers
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import STEP as FINETUNE
 from vocadapt.lab.steps.finetune import FinetuneStep, find_finetune_guards
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard, nest_change
-from vocadapt.lab.steps.step import MODEL, Numbers, PlannedStep, Role, Spec, Step, StepContext
+from vocadapt.lab.steps.step import MODEL, PlannedStep, Role, Spec, Step, StepContext
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 
 if TYPE_CHECKING:
@@ -69,68 +70,6 @@ class SeedsStep(CheckedSettings):
     place: StudyStep = field(default_factory=StudyStep, metadata=show_only(*PLACE))
 
 
-class TrialAnswer(TypedDict):
-    """A trial: its settings, and mean and sd of the dev score over n seeds."""
-
-    trial: int
-    state: str
-    settings: dict[str, Any]
-    n: int
-    mean: float | None
-    sd: float | None
-    seeds: list[int]
-    values: list[float]
-    collapsed: int
-    problem: str
-
-
-class SearchNumbers(TypedDict):
-    """Trials, their best settings (null if no trial is done), the importance of each setting, and the
-    command that trains the best settings.
-    """
-
-    task: str
-    metric: str
-    trials: int
-    done: int
-    pruned: int
-    failed: int
-    settings: int
-    combinations: int | None
-    space: dict[str, Any]
-    space_source: str
-    seeds: list[int]
-    best: TrialAnswer | None
-    importance: dict[str, float]
-    importance_by: str
-    command: str
-    thesis: str
-    note: str
-    rows: list[TrialAnswer]
-
-
-class EpochScores(TypedDict):
-    """Scores of each seed after an epoch (null after it stopped), their mean and sd."""
-
-    epoch: int
-    scores: list[float | None]
-    n: int
-    mean: float
-    sd: float | None
-
-
-class SeedsNumbers(TypedDict):
-    """Dev scores of seeds after each epoch."""
-
-    task: str
-    metric: str
-    seeds: list[int]
-    collapsed: list[int]
-    best_epoch: list[int]
-    rows: list[EpochScores]
-    failures: list[dict[str, Any]]
-
-
 def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers:
     """Search hyperparameters of fine-tuning by their dev score, averaged over seeds.
 
@@ -138,9 +77,10 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     2. Run the unfinished trials.
     3. Summarize: all trials, the best, the importance of each setting; figures beside them.
     """
-    from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
+    from vocadapt.analysis.figures.search import plot_importance, plot_trials
     from vocadapt.lab.experiments.search.search import IMPORTANCE_BY, import_optuna, run_search
     from vocadapt.lab.experiments.search.space import find_thesis_seed
+    from vocadapt.lab.experiments.search.tables import build_marks
     from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
 
     # 1. What is searched.
@@ -164,62 +104,55 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     )
 
     # 3. The summary.
-    rows = [trial.to_dict() for trial in result.trials]
-    numbers: Numbers = {
-        "task": maker.task_name,
-        "metric": maker.metric,
-        "trials": len(rows),
-        **{state: result.count(state) for state in ("done", "pruned", "failed")},
-        "settings": len({repr(sorted(row["settings"].items())) for row in rows}),
-        "combinations": space.combinations,
-        "space": space.to_dict(),
-        "space_source": space.source,
-        "seeds": list(seeds),
-        "best": None,
-        "importance": dict(result.importance),
-        "importance_by": IMPORTANCE_BY,
-        "command": "",
-        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table 6.1);"
-        f" here every trial is averaged over its seeds ({len(seeds)}), and none is chosen.",
-        "note": OPTIMISTIC,
-        "rows": rows,
-    }
-    if result.best is not None:
-        numbers["best"] = result.best.to_dict()
-        best = maker.make_cells(result.best.settings)[0].spec
-        chosen = replace(best.settings, seeds=seeds, weights=True)
-        out = context.draft / "runs" / "best"
-        numbers["command"] = build_command(replace(best, settings=chosen), out)
-    marks = [
-        TrialMark(
-            row["trial"], row["state"], row["mean"], row["sd"], format_settings(row["settings"])
-        )
-        for row in rows
-    ]
+    best, command = result.best, ""
+    if best is not None:
+        cell = maker.make_cells(best.settings)[0].spec
+        chosen = replace(cell.settings, seeds=seeds, weights=True)
+        command = build_command(replace(cell, settings=chosen), context.draft / "runs" / "best")
+    marks = build_marks([asdict(one) for one in result.trials])
     figures = [("Score by trial", plot_trials(marks, maker.metric))]
     if result.importance:
         figures.insert(0, ("Importance of each setting", plot_importance(result.importance)))
     write_figures(context.draft / FIGURES, f"Search on {maker.task_name}", figures)
-    return cast(SearchNumbers, numbers)
+    return {
+        "task": maker.task_name,
+        "metric": maker.metric,
+        "trials": len(result.trials),
+        "done": result.count("done"),
+        "pruned": result.count("pruned"),
+        "failed": result.count("failed"),
+        "settings": len({repr(sorted(one.settings.items())) for one in result.trials}),
+        "combinations": space.combinations,
+        "space": space.to_dict(),
+        "space_source": space.source,
+        "seeds": list(seeds),
+        "best": best,
+        "importance": result.importance,
+        "importance_by": IMPORTANCE_BY,
+        "command": command,
+        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table 6.1);"
+        f" here every trial is averaged over its seeds ({len(seeds)}), and none is chosen.",
+        "note": OPTIMISTIC,
+        "rows": list(result.trials),
+    }
 
 
 def compare_seeds(context: StepContext, settings: SeedsStep) -> SeedsNumbers:
     """Train every seed with the same settings; the result is the dev score after each epoch."""
     from vocadapt.analysis.figures.training import plot_dev_scores
     from vocadapt.lab.experiments.search.seed_study import run_seed_study
+    from vocadapt.lab.experiments.search.tables import list_curves
     from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
 
     seeds = tuple(dict.fromkeys(settings.seeds))
     maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
     pool = open_search_pool(settings.place, maker, context.draft)
-    found = run_seed_study(maker, context.draft, pool, context.progress)
-    curves = {f"seed {one.seed}": one.scores for one in found.curves}
+    numbers = run_seed_study(maker, context.draft, pool, context.progress)
     figures = []
-    if curves:
+    if curves := list_curves({**numbers, "rows": [asdict(row) for row in numbers["rows"]]}):
         figures.append(("Dev score by epoch and seed", plot_dev_scores(curves, maker.metric, 360)))
     write_figures(context.draft / FIGURES, f"Seeds on {maker.task_name}", figures)
-    numbers = {"task": maker.task_name, "metric": maker.metric, **found.to_dict()}
-    return cast(SeedsNumbers, numbers)
+    return numbers
 
 
 def find_search_guards(planned: PlannedStep) -> Iterator[Guard]:
@@ -285,15 +218,6 @@ def open_search_pool(place: StudyStep, maker: "TrialMaker", root: Path) -> "Pool
             "on",
         )
     return open_pool(place.on, place.workers, place.gpus, maker.study, root)
-
-
-def format_settings(settings: dict[str, Any]) -> str:
-    """Format settings for a line: batch_size 8, learning_rate 2e-05."""
-    parts = []
-    for key, value in settings.items():
-        text = f"{value:.3g}" if isinstance(value, float) else str(value)
-        parts.append(f"{key} {text}")
-    return ", ".join(parts)
 
 
 def write_figures(path: Path, title: str, figures: Sequence[tuple[str, Any]]) -> None:

@@ -1,17 +1,21 @@
 """Trials of a search, the importance of settings and the scores of seeds as tables.
 
-A trial is a mapping, as the numbers of a search have it (`step.TrialAnswer`).
+A trial is a mapping, as the numbers of a search have it (`results.Trial`); so are the scores of an epoch
+(`results.EpochScores`).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vocadapt.analysis.results.results import SEEDS, build_mean_column
-from vocadapt.lab.experiments.search.search import STATES
+from vocadapt.lab.experiments.search.results import STATES
 from vocadapt.lab.experiments.search.space import declare_searched
 from vocadapt.report.formats import format_metric_name
 from vocadapt.report.table import Column, Table
 from vocadapt.settings import SMALL
+
+if TYPE_CHECKING:
+    from vocadapt.analysis.figures.search import TrialMark
 
 IMPORTANCE = (
     Column("setting", "Setting"),
@@ -32,7 +36,10 @@ def build_trial_table(rows: Sequence[Mapping[str, Any]], metric: str) -> Table:
         *(Column(f"setting {key}", declared[key].label, format="figure") for key in searched),
     )
     problems = [f"Trial {row['trial']}: {row['problem']}" for row in ordered if row.get("problem")]
-    shown = [{**row, **_format_settings(row["settings"])} for row in ordered]
+    shown = [
+        {**row, **{f"setting {key}": format_value(one) for key, one in row["settings"].items()}}
+        for row in ordered
+    ]
     return Table("", columns, shown, tuple(problems))
 
 
@@ -50,6 +57,32 @@ def build_seed_table(numbers: Mapping[str, Any]) -> Table:
     return Table(f"{metric} on dev after each epoch", columns, rows)
 
 
+def list_curves(numbers: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return the dev scores of each seed, one for each epoch until it stopped."""
+    epochs = [row["scores"] for row in numbers["rows"]]
+    return {
+        f"seed {seed}": [scores[place] for scores in epochs if scores[place] is not None]
+        for place, seed in enumerate(numbers["seeds"])
+    }
+
+
+def build_marks(trials: Sequence[Mapping[str, Any]]) -> "list[TrialMark]":
+    """Return the marks of trials in a figure."""
+    from vocadapt.analysis.figures.search import TrialMark
+
+    return [
+        TrialMark(
+            one["trial"], one["state"], one["mean"], one["sd"], format_settings(one["settings"])
+        )
+        for one in trials
+    ]
+
+
+def format_settings(settings: Mapping[str, Any]) -> str:
+    """Format settings for a line: batch_size 8, learning_rate 2e-5."""
+    return ", ".join(f"{key} {format_value(value)}" for key, value in settings.items())
+
+
 def format_value(value: Any) -> str:
     """Format the value of a setting: 2e-5, 0.1, 512, all."""
     if not isinstance(value, float):
@@ -58,7 +91,3 @@ def format_value(value: Any) -> str:
         return f"{value:.3g}"
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{float(mantissa):g}e{int(exponent)}"
-
-
-def _format_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    return {f"setting {key}": format_value(value) for key, value in settings.items()}

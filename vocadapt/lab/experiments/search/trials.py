@@ -1,14 +1,14 @@
 """The trials of a search: a trial is one cell for each seed, and its score is their mean on dev."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.given_settings import Given
 from vocadapt.lab.experiments.search.space import apply_settings
 from vocadapt.lab.experiments.studies.cell_step import CellStep, Stamps
-from vocadapt.lab.experiments.studies.grid import identify_training
+from vocadapt.lab.experiments.studies.grid import Cell, Grid, identify_training
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep, limit_task, load_task
 from vocadapt.lab.steps.step import Spec
@@ -32,7 +32,7 @@ class TrialMaker:
     metric: str
     stamps: Stamps
 
-    def make_cells(self, given: Mapping[str, Any]) -> tuple[CellStep, ...]:
+    def make_cells(self, given: Given) -> tuple[CellStep, ...]:
         """Return the steps of a trial with the given settings, one for each seed."""
         settings = apply_settings(self.spec.settings, given)
         names = (name_of(Path(self.spec.inputs["model"][0])), self.task_name)
@@ -40,6 +40,15 @@ class TrialMaker:
             names, replace(self.spec, settings=settings), self.stamps, THREADS
         )
         return tuple(training.build_step(seed) for seed in self.seeds)
+
+    def build_grid(self, trials: Sequence[Given]) -> Grid:
+        """Return the grid of trials with the given settings: a row for each."""
+        cells = [
+            Cell(f"trial {number}", "", self.task_name, seed, step)
+            for number, given in enumerate(trials, start=1)
+            for seed, step in zip(self.seeds, self.make_cells(given), strict=True)
+        ]
+        return Grid(self.study, {}, tuple(cells))
 
     @property
     def study(self) -> Study:
@@ -79,7 +88,7 @@ def prepare_trials(
             " on. Do not use test examples.",
             "dev",
         )
-    return TrialMaker(spec, seeds, task.name, task.scorer.headline, Stamps(None))
+    return TrialMaker(spec, seeds, task.name, task.scorer.headline, Stamps(None, offline or None))
 
 
 def read_dev_scores(step: CellStep, root: Path) -> tuple[float, ...]:

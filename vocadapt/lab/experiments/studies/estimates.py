@@ -48,15 +48,8 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
         if work is not None:
             forecasts.append(learn_rate(planned).forecast(work))
 
-    # 2. The cells. Those of a row and a task differ in the seed alone.
-    known: dict[tuple[str, str], Forecast] = {}
-    tasks: dict[Limited, Task] = {}
-    for cell in left:
-        place = (cell.row, cell.task)
-        if place not in known:
-            planned = cell.step.spec.plan(root, threads=cell.step.threads)
-            known[place] = learn_rate(planned).forecast(_measure_cell(cell, root, tasks))
-        forecasts.append(known[place])
+    # 2. The cells.
+    forecasts += forecast_cells(left, root)
 
     # 3. What is written.
     written = sum(one.spec.estimate_bytes() for one in vectors)
@@ -69,6 +62,21 @@ def estimate_grid(grid: Grid, root: Path, workers: int) -> GridEstimate:
         basis = f"{cost.forecast.basis}, without the training of new embeddings through the network"
         cost = replace(cost, forecast=replace(cost.forecast, basis=basis))
     return replace(cost, bytes=written)
+
+
+def forecast_cells(cells: Sequence[Cell], root: Path | None) -> list[Forecast]:
+    """Forecast each cell. Those of a row and a task differ in the seed alone.
+
+    root: of the workspace whose earlier runs show the rate.
+    """
+    known: dict[tuple[str, str], Forecast] = {}
+    tasks: dict[Limited, Task] = {}
+    for cell in cells:
+        place = (cell.row, cell.task)
+        if place not in known:
+            planned = cell.step.spec.plan(root, threads=cell.step.threads)
+            known[place] = learn_rate(planned).forecast(_measure_cell(cell, root, tasks))
+    return [known[cell.row, cell.task] for cell in cells]
 
 
 def share_work(n_cells: int, seconds: float, workers: int, basis: str) -> GridEstimate:
@@ -101,7 +109,7 @@ def find_source(cell: Cell) -> Spec:
     return cell.step.spec
 
 
-def _measure_cell(cell: Cell, root: Path, tasks: dict[Limited, Task]) -> Work:
+def _measure_cell(cell: Cell, root: Path | None, tasks: dict[Limited, Task]) -> Work:
     """Return the work of a cell, with the layers of the original model; every fold as the first."""
     # 1. The task, which the cells of other rows have, too.
     spec = cell.step.spec

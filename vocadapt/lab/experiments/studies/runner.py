@@ -2,10 +2,9 @@
 
 import shutil
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.cell_step import CellStep, stamp_input
@@ -49,13 +48,6 @@ class Outcome:
     skipped: int
     failures: tuple[Failure, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        names = ("cells", "done", "failed", "collapsed", "skipped")
-        return {name: getattr(self, name) for name in names} | {
-            "failures": [vars(failure) for failure in self.failures]
-        }
-
 
 @dataclass(eq=False)
 class Schedule:
@@ -76,51 +68,74 @@ class Schedule:
 
 
 def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) -> Outcome:
-    """Run all unfinished steps of a grid; `root` is the folder of the study.
-
-    A failed cell does not stop the others, and is retried as often as the study states. Raises
-    Canceled if the progress is canceled; the pool is closed in any case.
+    """Run all unfinished steps of a grid; `root` is the folder of the study. See `run_steps`.
 
     1. List the steps that are missing.
-    2. Keep the pool filled with steps whose inputs exist, until none is left.
+    2. Run them.
     3. Count.
     """
     # 1. List the missing steps.
-    workspace = Workspace(root)
-    remove_remains(workspace)
+    remove_remains(Workspace(root))
     missing = grid.list_missing(root)
     for one in grid.steps:
         if one.is_whole(root):  # its process may have been killed before it removed its checkpoint
             shutil.rmtree(root / "jobs" / one.name / CHECKPOINT, ignore_errors=True)
-    skipped = sum(cell.step.is_whole(root) for cell in grid.cells)
+    before = summarize_grid(grid, root)
     schedule = Schedule(deque(missing))
 
     # 2. Run them.
+    run_steps(
+        schedule,
+        root,
+        pool,
+        grid.study.retries,
+        lambda: _report(schedule, len(missing), progress),
+    )
+
+    # 3. Count.
+    after = summarize_grid(grid, root)
+    return replace(
+        before,
+        done=after.skipped - before.skipped,
+        failed=after.cells - after.skipped,
+        collapsed=after.collapsed,
+        failures=tuple(schedule.failures.values()),
+    )
+
+
+def run_steps(
+    schedule: Schedule,
+    root: Path,
+    pool: Pool,
+    retries: int,
+    report: Callable[[], None],
+    propose: Callable[[], None] = lambda: None,
+) -> None:
+    """Run the steps that wait, each once its inputs exist, until none is left.
+
+    A failed step does not stop the others, and is retried `retries` times. root: folder of the study.
+    report: reports the progress. propose: called whenever steps have ended; it may add others to those
+    that wait. Raises Canceled if the progress is canceled; the pool is closed in any case.
+    """
+    workspace = Workspace(root)
     try:
+        propose()
         while schedule.waiting or schedule.running:
             while len(schedule.running) < pool.capacity and (step := _take_next(schedule, root)):
                 if changed := find_changed_input(step, root):
                     schedule.fail(step, CHANGED.format(changed))
                 else:
-                    start_step(step, schedule, workspace, pool)
-            _report(schedule, len(missing), progress)
+                    _start_step(step, schedule, workspace, pool)
+            report()
             for folder in pool.wait_for_ended(REPORT_EVERY):
-                handle_end(schedule, Job(folder), root, grid.study.retries)
+                _handle_end(schedule, Job(folder), root, retries)
+            propose()
     finally:
         pool.close()
 
-    # 3. Count.
-    whole = [cell for cell in grid.cells if cell.step.is_whole(root)]
-    failed = len(grid.cells) - len(whole)
-    collapsed = sum(is_collapsed(cell.step, root) for cell in whole)
-    done = len(whole) - skipped
-    return Outcome(
-        len(grid.cells), done, failed, collapsed, skipped, tuple(schedule.failures.values())
-    )
-
 
 def summarize_grid(grid: Grid, root: Path) -> Outcome:
-    """Return the outcome of the cells that are finished, without running anything."""
+    """Return the numbers of cells that are finished, without running anything."""
     whole = [cell for cell in grid.cells if cell.step.is_whole(root)]
     collapsed = sum(is_collapsed(cell.step, root) for cell in whole)
     return Outcome(len(grid.cells), 0, 0, collapsed, len(whole))
@@ -131,7 +146,7 @@ def is_collapsed(step: CellStep, root: Path) -> bool:
     return bool(read_manifest(step.find_folder(root)).numbers.get("collapsed"))
 
 
-def start_step(step: CellStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
+def _start_step(step: CellStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
     """Submit a step to the pool; `workspace` is the folder of the study."""
     job = prepare_cell(workspace, step.spec, step.name, step.threads)
     schedule.attempts[step.name] += 1
@@ -159,7 +174,7 @@ def _take_next(schedule: Schedule, root: Path) -> CellStep | None:
     return None
 
 
-def handle_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
+def _handle_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
     """Handle the end of a step: record its failure, or queue another attempt."""
     step = schedule.running.pop(job.folder)
     if step.is_whole(root):

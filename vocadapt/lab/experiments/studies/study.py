@@ -1,7 +1,7 @@
 """The step that runs a study: it fills a folder over several runs, until all cells are finished."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
@@ -52,7 +52,7 @@ def run_study(context: StepContext, settings: StudyStep) -> Numbers:
         pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)
         outcome = run_grid(grid, context.draft, pool, context.progress)
     numbers = {
-        **outcome.to_dict(),
+        **asdict(outcome),
         "rows": build_rows(grid, context.draft, build_boards(grid, context.draft)),
     }
     return numbers if script is None else {**numbers, "script": str(script)}

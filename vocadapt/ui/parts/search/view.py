@@ -1,22 +1,24 @@
 """Blocks about a search: its progress, the best settings, its figures and trials, and its seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.analysis.figures.search import TrialMark, plot_importance, plot_trials
+from vocadapt.analysis.figures.search import plot_importance, plot_trials
 from vocadapt.analysis.figures.training import plot_dev_scores
-from vocadapt.lab.experiments.search.saved import read_trials
-from vocadapt.lab.experiments.search.search import MIN_TRIALS_FOR_IMPORTANCE, STATES
+from vocadapt.lab.experiments.search.results import STATES
+from vocadapt.lab.experiments.search.search import MIN_TRIALS_FOR_IMPORTANCE, read_journal
 from vocadapt.lab.experiments.search.space import declare_searched, find_thesis_choices
-from vocadapt.lab.experiments.search.step import FIGURES, format_settings
+from vocadapt.lab.experiments.search.step import FIGURES, OPTIMISTIC
 from vocadapt.lab.experiments.search.tables import (
+    build_marks,
     build_seed_table,
     build_trial_table,
     format_value,
+    list_curves,
 )
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.step import Spec
@@ -78,16 +80,14 @@ def read_rows(search: Artifact, job: Job | None) -> list[Row]:
     """Return the trials of a search: those of the last run, or those in the journal if it is running
     or was stopped.
     """
-    rows: list[Row] = list(search.manifest.numbers.get("rows") or [])
-    if job is not None:
-        return list(read_trials(search.folder))
-    if rows:
-        return rows
-    found = read_trials(search.folder)
-    for row in found:
-        if row["state"] == "running":
-            row["state"] = "interrupted"
-    return list(found)
+    rows = search.manifest.numbers.get("rows")
+    if rows and job is None:
+        return list(rows)
+    found = read_journal(search.folder)
+    if job is None:
+        stopped = {"running": "interrupted"}
+        found = [replace(one, state=stopped.get(one.state, one.state)) for one in found]
+    return list(map(asdict, found))
 
 
 def describe_counts(rows: Sequence[Row]) -> str:
@@ -100,11 +100,6 @@ def describe_inputs(spec: Spec) -> str:
     """Describe model and task of a search (Markdown)."""
     model, task = (Path(spec.inputs[role][0]).name for role in ("model", "task"))
     return f"{plain(model)} on {plain(task)}"
-
-
-def format_trial(row: Row) -> str:
-    """Return the settings of a trial as one line."""
-    return format_settings(dict(row["settings"]))
 
 
 def _draw_best(rows: Sequence[Row], metric: str) -> None:
@@ -129,18 +124,12 @@ def _draw_best(rows: Sequence[Row], metric: str) -> None:
             "chosen by Fast 2023": [chosen.get(key, "–") for key in best["settings"]],
         }
         blocks.draw_table(columns, key="search_best")
-    draw_note(
-        "The best of many settings looks better on dev than it is: train it with other seeds before"
-        " you report a score. The test split was not used."
-    )
+    draw_note(OPTIMISTIC)
 
 
 def _draw_scores(rows: Sequence[Row], metric: str) -> None:
     """Draw the score of each trial that has ended, as a figure."""
-    marks = [
-        TrialMark(row["trial"], row["state"], row["mean"], row["sd"], format_trial(row))
-        for row in rows
-    ]
+    marks = build_marks(rows)
     draw_heading("Score by trial")
     scores = [f"trial {mark.number} {format_fraction(mark.mean)}" for mark in marks]
     draw_figure(
@@ -182,10 +171,7 @@ def draw_seeds(search: Artifact, spec: Spec) -> None:
         draw_note("The scores are shown when all seeds are trained.")
         return
     metric = format_metric_name(numbers["metric"])
-    curves = {
-        f"seed {seed}": [row["scores"][place] for row in rows if row["scores"][place] is not None]
-        for place, seed in enumerate(seeds)
-    }
+    curves = list_curves(numbers)
     draw_heading("Dev score by epoch and seed")
     last = ", ".join(f"{name} {format_fraction(values[-1])}" for name, values in curves.items())
     draw_figure(
