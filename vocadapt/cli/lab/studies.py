@@ -1,9 +1,10 @@
 """study plan, run, cell, status, table, report: grids of variants × tasks × seeds, from one file."""
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, cast
 
 from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import Place, describe_place, run_and_report
@@ -12,11 +13,11 @@ from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given
 from vocadapt.lab.experiments.studies.estimates import estimate_energy, estimate_grid
-from vocadapt.lab.experiments.studies.grid import Grid, describe_grid, expand
+from vocadapt.lab.experiments.studies.grid import Grid, expand
 from vocadapt.lab.experiments.studies.places import count_workers
 from vocadapt.lab.experiments.studies.report import ENDINGS, write_report
 from vocadapt.lab.experiments.studies.runner import Failure
-from vocadapt.lab.experiments.studies.slurm import run_array_task
+from vocadapt.lab.experiments.studies.slurm import ArrayTaskOutcome, run_array_task
 from vocadapt.lab.experiments.studies.states import count_states, find_states
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, read_study
@@ -34,8 +35,11 @@ TERMINAL = 80  # columns
 OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
 
 
-class GridSize(TypedDict):
-    """Size of a study: `whole` of its cells are finished."""
+@dataclass(frozen=True)
+class PlanAnswer:
+    """Size of a study, `whole` of whose cells are finished, and what its remaining cells take; `load`:
+    how many times longer than when this machine is idle.
+    """
 
     cells: int
     models: int
@@ -44,13 +48,6 @@ class GridSize(TypedDict):
     variants: int
     tasks: int
     seeds: int
-
-
-class PlanAnswer(GridSize):
-    """A study, and what its remaining cells take; `load`: how many times longer than when this machine
-    is idle.
-    """
-
     seconds: float
     seconds_alone: float
     basis: str
@@ -58,9 +55,9 @@ class PlanAnswer(GridSize):
     kwh: float
     kg_co2: float
     workers: int
-    adaptations: dict[str, dict[str, Any]]
+    adaptations: dict[str, Given]
     load: float
-    out: str
+    out: Path
 
 
 class RunAnswer(Place):
@@ -75,15 +72,8 @@ class RunAnswer(Place):
     script: NotRequired[str]
 
 
-class PartAnswer(TypedDict):
-    """What one part of a study did."""
-
-    cells: int
-    done: int
-    out: str
-
-
-class CellAnswer(TypedDict):
+@dataclass(frozen=True)
+class CellAnswer:
     """State of a cell, and its folder."""
 
     variant: str
@@ -92,30 +82,33 @@ class CellAnswer(TypedDict):
     state: str
     fraction: float | None
     problem: str
-    folder: str
+    folder: Path
 
 
-class StatusAnswer(TypedDict):
+@dataclass(frozen=True)
+class StatusAnswer:
     """States of the cells of a study."""
 
     cells: list[CellAnswer]
     states: dict[str, int]
-    out: str
+    out: Path
 
 
-class TableAnswer(TypedDict):
+@dataclass(frozen=True)
+class TableAnswer:
     """The results of a study: a row for each variant and task."""
 
     rows: list[dict[str, Any]]
 
 
-class ReportAnswer(TypedDict):
+@dataclass(frozen=True)
+class ReportAnswer:
     """The report that was written, with `finished` of the cells."""
 
     cells: int
     finished: int
     format: str
-    file: str
+    file: Path
 
 
 def _plan(options: Options) -> Answer[PlanAnswer]:
@@ -124,27 +117,33 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
     workers = count_workers(settings.workers, study)
     cost = estimate_grid(grid, folder, workers)
     energy = estimate_energy(cost, grid, folder)
-    values = {
-        **describe_grid(grid, folder),
-        "seconds": cost.forecast.seconds,
-        "seconds_alone": cost.seconds_alone,
-        "basis": cost.forecast.basis,
-        "bytes": cost.bytes,
-        "kwh": energy.kwh,
-        "kg_co2": energy.kg_co2,
-        "workers": workers,
-        "adaptations": {one.name: dict(one.adapting) for one in study.variants if one.is_adapted},
-        "load": cost.forecast.load,
-        "out": str(folder),
-    }
+    answer = PlanAnswer(
+        cells=len(grid.cells),
+        models=len(grid.models),
+        vectors=len(grid.vectors),
+        whole=sum(cell.step.is_whole(folder) for cell in grid.cells),
+        variants=len(grid.rows),
+        tasks=len({cell.task for cell in grid.cells}),
+        seeds=len({cell.seed for cell in grid.cells}),
+        seconds=cost.forecast.seconds,
+        seconds_alone=cost.seconds_alone,
+        basis=cost.forecast.basis,
+        bytes=cost.bytes,
+        kwh=energy.kwh,
+        kg_co2=energy.kg_co2,
+        workers=workers,
+        adaptations={one.name: one.adapting for one in study.variants if one.is_adapted},
+        load=cost.forecast.load,
+        out=folder,
+    )
     planned = Counter((cell.row, cell.task) for cell in grid.cells)
     finished = group_cells(grid, folder)
     rows = [(*place, number, len(finished[place])) for place, number in planned.items()]
     facts = {
-        "cells": f"{values['cells']:,}, of which {values['whole']:,} are finished",
-        "adapted models": f"{values['models']:,}",
-        "word vectors": f"{values['vectors']:,} to train",
-        "time": f"about {duration(cost.forecast.seconds)} on {_format_count(workers, 'worker')} of"
+        "cells": f"{answer.cells:,}, of which {answer.whole:,} are finished",
+        "adapted models": f"{answer.models:,}",
+        "word vectors": f"{answer.vectors:,} to train",
+        "time": f"about {duration(answer.seconds)} on {_format_count(workers, 'worker')} of"
         f" {_format_count(study.threads, 'thread')}",
         "disk": f"about {cost.bytes / GIGA:.1f} GB, plus the predictions",
         "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)}",
@@ -156,11 +155,11 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
         format_facts(facts),
         _wrap(f"Time {cost.forecast.basis}. Energy from {format_basis(energy)}."),
     ]
-    if values["load"] > 1:
+    if answer.load > 1:
         parts.append(
-            f"This machine is busy: this is {values['load']:g} times longer than when it is idle."
+            f"This machine is busy: this is {answer.load:g} times longer than when it is idle."
         )
-    return Answer(cast(PlanAnswer, values), "\n\n".join(parts))
+    return Answer(answer, "\n\n".join(parts))
 
 
 def _format_adaptations(study: Study) -> str:
@@ -220,13 +219,12 @@ def _run(options: Options) -> Answer[RunAnswer]:
     return Answer(cast(RunAnswer, values), text, int(numbers["failed"] > 0))
 
 
-def _run_part(options: Options) -> Answer[PartAnswer]:
+def _run_part(options: Options) -> Answer[ArrayTaskOutcome]:
     _, grid, folder = _open(options)
     if options.index >= options.of:
         raise InputError(f"There is no part {options.index} of {options.of}: parts begin with 0.")
     outcome = run_array_task(grid, folder, options.index, options.of)
-    values: PartAnswer = {"cells": outcome.cells, "done": outcome.done, "out": str(folder)}
-    return Answer(values, format_facts(values), outcome.exit)
+    return Answer(outcome, format_facts(vars(outcome)), int(outcome.done < outcome.cells))
 
 
 def _status(options: Options) -> Answer[StatusAnswer]:
@@ -234,30 +232,30 @@ def _status(options: Options) -> Answer[StatusAnswer]:
     states = find_states(grid, folder)
     counts = count_states(states)
     cells = [
-        {
-            "variant": one.cell.row,
-            "task": one.cell.task,
-            "seed": one.cell.seed,
-            "state": one.state,
-            "fraction": one.fraction,
-            "problem": one.problem,
-            "folder": str(one.cell.step.find_folder(folder)),
-        }
+        CellAnswer(
+            one.cell.row,
+            one.cell.task,
+            one.cell.seed,
+            one.state,
+            one.fraction,
+            one.problem,
+            one.cell.step.find_folder(folder),
+        )
         for one in states
     ]
-    shown = [one for one in cells if one["state"] not in ("done", "waiting")]
+    shown = [one for one in cells if one.state not in ("done", "waiting")]
     lines = [", ".join(f"{count:,} {state}" for state, count in counts.items())]
     if shown:
         columns = ("variant", "task", "seed", "state", "fraction", "problem")
-        lines.append(format_table(columns, [tuple(one[name] for name in columns) for one in shown]))
-    answer = {"cells": cells, "states": counts, "out": str(folder)}
-    return Answer(cast(StatusAnswer, answer), "\n\n".join(lines))
+        rows = [tuple(getattr(one, name) for name in columns) for one in shown]
+        lines.append(format_table(columns, rows))
+    return Answer(StatusAnswer(cells, counts, folder), "\n\n".join(lines))
 
 
 def _table(options: Options) -> Answer[TableAnswer]:
     _, grid, folder = _open(options)
     table = build_table(grid, folder)
-    return Answer({"rows": table.list_records()}, write_terminal(table))
+    return Answer(TableAnswer(table.list_records()), write_terminal(table))
 
 
 def _report(options: Options) -> Answer[ReportAnswer]:
@@ -265,13 +263,8 @@ def _report(options: Options) -> Answer[ReportAnswer]:
     form = options.format or "html"
     file = Path(options.to or f"{study.name}{ENDINGS[form]}")
     whole = write_report(grid, folder, file, form, options.overwrite)
-    values: ReportAnswer = {
-        "cells": len(grid.cells),
-        "finished": whole,
-        "format": form,
-        "file": str(file),
-    }
-    return Answer(values, f"{file}: {whole:,} of {len(grid.cells):,} cells are finished")
+    answer = ReportAnswer(len(grid.cells), whole, form, file)
+    return Answer(answer, f"{file}: {whole:,} of {answer.cells:,} cells are finished")
 
 
 def _open(options: Options) -> tuple[Study, Grid, Path]:

@@ -308,16 +308,3 @@ def identify_training(
     digested = compute_digest(spec, seen, threads).encode()
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
     return Training(names, spec, digested, model, outside, threads)
-
-
-def describe_grid(grid: Grid, root: Path) -> dict[str, Any]:
-    """Return the size of a grid: numbers of cells, models, finished cells and of each axis."""
-    return {
-        "cells": len(grid.cells),
-        "models": len(grid.models),
-        "vectors": len(grid.vectors),
-        "whole": sum(cell.step.is_whole(root) for cell in grid.cells),
-        "variants": len(grid.rows),
-        "tasks": len({cell.task for cell in grid.cells}),
-        "seeds": len({cell.seed for cell in grid.cells}),
-    }

@@ -44,11 +44,11 @@ class Allocation:
 
 @dataclass(frozen=True)
 class ArrayTaskOutcome:
-    """Number of cells of an array task, and of those that are done. exit: exit code of the command."""
+    """What a task of the array did: number of its cells, and of those that are done; out: the folder."""
 
     cells: int
     done: int
-    exit: int
+    out: Path
 
 
 def write_script(grid: Grid, root: Path, file: Path, allocation: Allocation) -> Path | None:
@@ -120,7 +120,7 @@ def run_array_task(grid: Grid, root: Path, index: int, tasks: int) -> ArrayTaskO
             if not _run_step(step, root, grid):
                 break  # without its model a cell cannot run
     done = sum(cell.step.is_whole(root) for cell in cells)
-    return ArrayTaskOutcome(len(cells), done, int(done < len(cells)))
+    return ArrayTaskOutcome(len(cells), done, root)
 
 
 def _run_step(step: CellStep, root: Path, grid: Grid) -> bool:
