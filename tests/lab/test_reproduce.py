@@ -290,7 +290,7 @@ def test_tables_share_trainings(data: Path, tiny_bert: Path, tmp_path: Path) -> 
 def test_a_table_that_takes_too_long_is_not_started(data: Path, tiny_bert: Path) -> None:
     given = materials(data, tiny_bert)
     found = run("fast-6.4", given, Scale("", 1, 2, (1,), {}, seconds=1))
-    assert found.why == "needs less than 0.1 hours"
+    assert found.refusal == "needs less than 0.1 hours"
     assert found.computed == 0 and given.workspace and not given.workspace.root.exists()
 
 
@@ -336,8 +336,8 @@ def test_a_collapsed_run_makes_the_scale_too_small(data: Path, tiny_bert: Path) 
     scores = {"tiny-bert-plain": 0.0, "tiny-bert-reduced-last-25": 0.0}
     finish_cells("fast-6.4", given, scores, collapsed=1)
     found = run("fast-6.4", given)
-    assert found.why.startswith("needs ") and found.computed == 0 and found.plan.hours > 0
-    assert found.why.endswith("at scale small: 6 of 6 runs collapsed at this one")
+    assert found.refusal.startswith("needs ") and found.computed == 0 and found.hours > 0
+    assert found.refusal.endswith("at scale small: 6 of 6 runs collapsed at this one")
     # At the largest scale they are shown, and not compared.
     largest = run("fast-6.4", given, replace(TINY, larger=""))
     assert largest.collapsed == 2 and largest.comparable == 0
@@ -379,7 +379,7 @@ def test_a_variant_that_collapses_is_replaced_by_the_next(data: Path, tiny_bert:
     plain, first, second = (f"tiny-bert-{name}" for name in NAMES)
     finish_cells("fast-6.4", given, {plain: 0.5, first: 0.0, second: 0.45}, 1, scale)
     found = run("fast-6.4", given)
-    assert not found.why and found.collapsed == 0
+    assert not found.refusal and found.collapsed == 0
     assert found.comparisons["NCBI-disease", "last 50 %"].ours == pytest.approx(-5)
     one = found.comparisons["NCBI-disease", "last 25 %"]
     assert one.ours is None and one.why == ("not available: 3 of 3 runs collapsed at this scale")

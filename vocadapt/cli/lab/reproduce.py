@@ -16,16 +16,11 @@ from vocadapt.cli.command import (
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.experiments.published.imports import import_values
+from vocadapt.lab.experiments.published.imports import fill_imported, import_values
 from vocadapt.lab.experiments.published.materials import Materials
 from vocadapt.lab.experiments.published.plan import COLUMNS as PLAN_COLUMNS
-from vocadapt.lab.experiments.published.plan import PlannedTable, TablePlan, plan_table
-from vocadapt.lab.experiments.published.reproduce import (
-    COLUMNS,
-    ReproducedTable,
-    Reproduction,
-    reproduce,
-)
+from vocadapt.lab.experiments.published.plan import PlannedTable, plan_table
+from vocadapt.lab.experiments.published.reproduce import COLUMNS, ReproducedTable, reproduce
 from vocadapt.lab.experiments.published.trainings import SCALES, STUDY
 from vocadapt.lab.experiments.studies.places import check_place
 from vocadapt.lab.experiments.studies.study import StudyStep
@@ -129,27 +124,24 @@ def _import(options: Options) -> Answer[ImportAnswer]:
 def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAnswer]:
     """List the tables with the cells that can be computed here, and what the others need."""
     place = _read_place(options)
-    plans = [
+    plans = tuple(
         plan_table(table, materials, SCALES[options.scale], root, place.workers)
         for table in load_tables().values()
-    ]
-    described = tuple(plan.describe() for plan in plans)
-    missing = [
-        f"{plan.table.id}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs
-    ]
+    )
+    missing = [f"{plan.table}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs]
     text = "\n\n".join(
         [
-            write_terminal(Table("", PLAN_COLUMNS, described)),
+            write_terminal(Table("", PLAN_COLUMNS, plans)),
             "Why the other cells are not computed (first reason; reproduce TABLE lists all):\n"
             + "\n".join(missing),
             f"Hours of training at scale {options.scale}: {SCALES[options.scale].about}."
             " python -m vocadapt reproduce TABLE runs one, and shows published, ours, difference.",
         ]
     )
-    return Answer(PlansAnswer(described), text)
+    return Answer(PlansAnswer(plans), text)
 
 
-def _count_more(plan: TablePlan) -> str:
+def _count_more(plan: PlannedTable) -> str:
     more = len(plan.needs) - 1
     return f"; and {more:,} more" if more else ""
 
@@ -158,55 +150,55 @@ def _run(
     tables: Sequence[PublishedTable], materials: Materials, root: Path, options: Options
 ) -> Answer[ReproduceAnswer]:
     """Reproduce tables one after the other."""
-    done, place = [], _read_place(options)
-    for number, table in enumerate(tables):
+    done = list[ReproducedTable]()
+    place, scale = _read_place(options), SCALES[options.scale]
+    filled = [fill_imported(table, materials.workspace) for table in tables]
+    for number, table in enumerate(filled):
         progress = part(
             options.progress, number / len(tables), (number + 1) / len(tables), table.id
         )
-        scale = SCALES[options.scale]
         done.append(reproduce(table, materials, scale, root, place, progress))
-    described = tuple(one.describe() for one in done)
-    text = write_terminal(Table("", COLUMNS, described))
+    text = write_terminal(Table("", COLUMNS, done))
     if len(done) == 1:
-        text = _render(done[0])
-    answer = ReproduceAnswer(options.scale, root, sum(one.seconds for one in done), described)
+        text = _render(done[0], filled[0])
+    answer = ReproduceAnswer(options.scale, root, sum(one.seconds for one in done), tuple(done))
     return Answer(answer, text, int(any(one.failed for one in done)))
 
 
-def _render(one: Reproduction) -> str:
-    table = one.table
+def _render(one: ReproducedTable, table: PublishedTable) -> str:
     head = f"{table.title} ({table.source.citation}, {table.where})"
     facts = {
-        "computed": f"{one.computed:,} of {len(one.comparisons):,} cells,"
+        "computed": f"{one.computed:,} of {one.cells:,} cells,"
         f" {one.comparable:,} of them comparable",
         "seconds": round(one.seconds, 1),
     }
-    if one.why:
-        reason = f"{one.why[:1].upper()}{one.why[1:]}."
+    if one.refusal:
+        reason = f"{one.refusal[:1].upper()}{one.refusal[1:]}."
         return "\n\n".join([head, _format_published(table), reason, format_facts(facts)])
     if one.script:
         facts["script"] = one.script
     # Of a long table, show only the cells with a value of ours, and count the reasons of the others.
-    shown, others = one.comparisons, Counter[str]()
-    if len(shown) > MANY_CELLS:
-        shown = {place: own for place, own in shown.items() if own.ours is not None}
-        others.update(own.why for own in one.comparisons.values() if own.ours is None)
-    compared = build_comparison_table((table.grid[place], "", own) for place, own in shown.items())
+    shown = one.rows
+    others = Counter[str]()
+    if one.cells > MANY_CELLS:
+        shown = tuple(own for own in one.rows if own.ours is not None)
+        others.update(own.why for own in one.rows if own.ours is None)
+    compared = build_comparison_table((table.grid[own.row, own.column], "", own) for own in shown)
     units = dict.fromkeys(cell.facts.unit for cell in table.cells)
     notes = [f"Units of published and ours: {', '.join(units)}."]
     notes += [f"Note: {note}." for note in table.notes]
     if one.collapsed:
         notes.append(f"Note: {one.collapsed:,} cells have collapsed runs.")
-    notes += _format_gaps(one)
+    notes += _format_gaps(one, table)
     missing = [f"{number:,} cells {reason}" for reason, number in others.most_common()]
     parts = [head, write_terminal(compared), "\n".join(notes), "\n".join(missing)]
     return "\n\n".join(filter(None, [*parts, format_facts(facts)]))
 
 
-def _format_gaps(one: Reproduction) -> list[str]:
+def _format_gaps(one: ReproducedTable, table: PublishedTable) -> list[str]:
     """Format the fractions of the gaps that our scores cover, with their intervals and their mean."""
     lines = []
-    for name, found in compute_gaps(one.table, one.comparisons).items():
+    for name, found in compute_gaps(table, one.comparisons).items():
         mean = "not defined" if found.fraction is None else f"{found.fraction:.0%}"
         lines.append(
             f"Fraction of the gap {name}: mean of the fractions {mean}, defined for {found.n_defined:,} of"

@@ -25,11 +25,10 @@ from vocadapt.lab.experiments.studies.places import count_workers
 from vocadapt.published.base_models import shorten_name
 from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.report.table import Column
-from vocadapt.system.forecasts import Forecast
+from vocadapt.system.forecasts import Forecast, Work
 
 HOUR = 3600
-
-
+NOT_AVAILABLE = "not available: "  # the beginning of a refusal for lack of material
 COLUMNS = (
     Column("table", "Table"),
     Column("cells", "Cells", format="number"),
@@ -43,7 +42,12 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """Which cells of a table can be computed here, what the others need, and hours of training."""
+    """Which cells of a table can be computed here, and how long their training takes on an idle machine.
+
+    published: cells whose published value is at hand; computable: cells that this machine can compute;
+    method: how; study: what produces the published values; trainings: number that remains; refusal: why
+    nothing is computed, "" if something is; needs: what the other cells lack, and how to get it.
+    """
 
     table: str
     title: str
@@ -65,139 +69,105 @@ class PlannedTable:
         """Whether its training would take too long."""
         return "not started" if self.hours and self.refusal else ""
 
-
-@dataclass(frozen=True)
-class TablePlan:
-    """Which cells of a table can be computed here. published: cells whose published value is at hand;
-    computable: cells that this machine can compute; needs: what the others lack, and how to get it;
-    forecast: of the training, None without any; trainings: number that remains; refusal: why nothing
-    is computed, "" if something is.
-    """
-
-    table: PublishedTable
-    about: str
-    published: int
-    computable: int
-    needs: tuple[str, ...]
-    forecast: Forecast | None = None
-    trainings: int = 0
-    refusal: str = ""
-
     @property
-    def cells(self) -> int:
-        """Number of cells of the table."""
-        return len(self.table.cells)
-
-    @property
-    def hours(self) -> float:
-        """Hours of training on an idle machine."""
-        if self.forecast is None:
-            return 0.0
-        return self.forecast.total_idle_seconds / HOUR
-
-    @property
-    def command(self) -> str:
-        """The command that reproduces it."""
-        return f"python -m vocadapt reproduce {self.table.id}"
-
-    def describe(self) -> PlannedTable:
-        """Return the plan with facts on its table, without the cells."""
-        table = self.table
-        return PlannedTable(
-            table=table.id,
-            title=table.title,
-            source=table.source.citation,
-            where=table.where,
-            cells=self.cells,
-            published=self.published,
-            computable=self.computable,
-            method=self.about,
-            study=table.study,
-            hours=self.hours,
-            trainings=self.trainings,
-            refusal=self.refusal,
-            needs=self.needs,
-            command=self.command,
-        )
+    def forecast(self) -> Forecast:
+        """How long its training takes."""
+        seconds = self.hours * HOUR
+        return Forecast(Work(self.trainings, "cells", seconds), 0.0, seconds, "")
 
 
 def plan_table(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int = 0
-) -> TablePlan:
+) -> PlannedTable:
     """Find out which cells of a table can be computed here, and how long their training takes.
 
     root: folder of the study that trains them. workers: trainings at once, 0 for as many as fit.
     """
-    published = sum(cell.at_hand for cell in table.cells)
     if table.method == METHOD:
-        return _plan_trained(table, materials, scale, root, workers, published)
+        return _plan_trained(table, materials, scale, root, workers)
     if table.method not in MEASURES:
-        refusal = f"not available: it needs {table.needs}"
-        return TablePlan(table, "not computed here", published, 0, (table.needs,), refusal=refusal)
+        return _build_plan(table, "not computed here", 0, (table.needs,))
     missing = find_missing(table, materials)
-    needs = list_needs(missing.values())
     computable = len(table.cells) - len(missing)
-    about, refusal = MEASURES[table.method].about, _refuse_without(computable, needs)
-    return TablePlan(table, about, published, computable, needs, refusal=refusal)
+    about = MEASURES[table.method].about
+    return _build_plan(table, about, computable, list_needs(missing.values()))
+
+
+def _build_plan(
+    table: PublishedTable, method: str, computable: int, needs: tuple[str, ...]
+) -> PlannedTable:
+    """Return the plan of a table without trainings."""
+    refusal = "" if computable else f"{NOT_AVAILABLE}it needs {'; '.join(needs)}"
+    return PlannedTable(
+        table=table.id,
+        title=table.title,
+        source=table.source.citation,
+        where=table.where,
+        cells=len(table.cells),
+        published=sum(cell.at_hand for cell in table.cells),
+        computable=computable,
+        method=method,
+        study=table.study,
+        hours=0.0,
+        trainings=0,
+        refusal=refusal,
+        needs=needs,
+        command=f"python -m vocadapt reproduce {table.id}",
+    )
 
 
 def _plan_trained(
-    table: PublishedTable,
-    materials: Materials,
-    scale: Scale,
-    root: Path,
-    workers: int,
-    published: int,
-) -> TablePlan:
+    table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
+) -> PlannedTable:
     """Plan the trainings of a table. It is not started if it takes too long, or if its first variant
     or all others collapse: then the smallest honest version is that of a larger scale.
     """
+    # 1. The trainings at this scale.
     plan = plan_honest_trainings(table, materials, scale, root)
     needs = list_needs(plan.missing.values())
     if plan.study is None:
-        about, refusal = "fine-tune its models on its tasks", _refuse_without(0, needs)
-        return TablePlan(table, about, published, 0, needs, refusal=refusal)
-    models, tasks = len(plan.variants), len(plan.tasks)
-    about = f"fine-tune {models} model{'s' * (models > 1)} on {tasks} task{'s' * (tasks > 1)}"
+        return _build_plan(table, "fine-tune its models on its tasks", 0, needs)
+    models = f"{len(plan.variants)} model{'s' * (len(plan.variants) > 1)}"
+    tasks = f"{len(plan.tasks)} task{'s' * (len(plan.tasks) > 1)}"
+    about = f"fine-tune {models} on {tasks}"
     grid = expand(plan.study, root, workspace=materials.workspace)
     cost = estimate_grid(grid, root, count_workers(workers, plan.study))
-    found = TablePlan(
-        table, about, published, len(plan.cells), needs, cost.forecast, trainings=cost.cells
+    found = replace(
+        _build_plan(table, about, len(plan.cells), needs),
+        hours=cost.forecast.total_idle_seconds / HOUR,
+        trainings=cost.cells,
     )
+
+    # 2. Refuse them if they collapsed, or if they take too long.
     collapsed, finished = count_collapsed(grid.cells, root)
     if scale.larger and collapsed:
-        found = replace(found, forecast=_forecast_scale(table, materials, scale, root, workers))
+        hours = _estimate_hours(table, materials, scale, root, workers)
         refusal = (
-            f"needs {_format_hours(found.hours)}, at scale {scale.larger}: {collapsed:,} of"
+            f"needs {_format_hours(hours)}, at scale {scale.larger}: {collapsed:,} of"
             f" {finished:,} runs collapsed at this one"
         )
-        return replace(found, refusal=refusal)
-    if scale.seconds and cost.forecast.total_idle_seconds > scale.seconds:
+        return replace(found, hours=hours, refusal=refusal)
+    if scale.seconds and found.hours * HOUR > scale.seconds:
         return replace(found, refusal=f"needs {_format_hours(found.hours)}")
     return found
 
 
-def _forecast_scale(
+def _estimate_hours(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
-) -> Forecast | None:
-    """Forecast the trainings of a table at the scale that is larger than another one."""
+) -> float:
+    """Estimate the hours of training at the scale that is larger than another one."""
     study = plan_trainings(table, materials, SCALES[scale.larger]).study
     if study is None:
-        return None
+        return 0.0
     grid = expand(study, root, workspace=materials.workspace)
-    return estimate_grid(grid, root, count_workers(workers, study)).forecast
+    cost = estimate_grid(grid, root, count_workers(workers, study))
+    return cost.forecast.total_idle_seconds / HOUR
 
 
 def _format_hours(hours: float) -> str:
     if hours < 0.1:
         return "less than 0.1 hours"
     return f"{hours:.1f} hours"
-
-
-def _refuse_without(computable: int, needs: Sequence[str]) -> str:
-    if computable:
-        return ""
-    return f"not available: it needs {'; '.join(needs)}"
 
 
 def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str]:

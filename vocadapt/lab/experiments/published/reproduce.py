@@ -7,10 +7,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from vocadapt.lab.experiments.published.imports import fill_imported
 from vocadapt.lab.experiments.published.materials import Materials
 from vocadapt.lab.experiments.published.measures import MEASURES, Place
-from vocadapt.lab.experiments.published.plan import PlannedTable, TablePlan, plan_table
+from vocadapt.lab.experiments.published.plan import NOT_AVAILABLE, PlannedTable, plan_table
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     Scale,
@@ -50,7 +49,13 @@ class ReproducedCell(Comparison):
 
 @dataclass(frozen=True)
 class ReproducedTable(PlannedTable):
-    """A table that was reproduced."""
+    """A table with our values beside the published ones.
+
+    state: "computed", or why nothing was; computed: number of cells with a value of ours; comparable:
+    of those that are comparable with the published one. failed: number of trainings without a result;
+    collapsed: number of cells some of whose runs never left the majority baseline. script: written for
+    SLURM instead of training; "" otherwise.
+    """
 
     state: str
     computed: int
@@ -61,57 +66,10 @@ class ReproducedTable(PlannedTable):
     seconds: float
     rows: tuple[ReproducedCell, ...]
 
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A table with our values beside the published ones.
-
-    comparisons: by row and column, in the order of the cells. why: why nothing was computed; "" if
-    something was. failed: number of trainings without a result; collapsed: number of cells some of
-    whose runs never left the majority baseline. script: written for SLURM instead of training; ""
-    otherwise.
-    """
-
-    plan: TablePlan
-    comparisons: Mapping[Place, Comparison]
-    seconds: float
-    why: str = ""
-    failed: int = 0
-    collapsed: int = 0
-    script: str = ""
-
     @property
-    def table(self) -> PublishedTable:
-        """The table."""
-        return self.plan.table
-
-    @property
-    def computed(self) -> int:
-        """Number of cells with a value of ours."""
-        return sum(one.ours is not None for one in self.comparisons.values())
-
-    @property
-    def comparable(self) -> int:
-        """Number of cells that are comparable with ours."""
-        return sum(one.is_comparable for one in self.comparisons.values())
-
-    def describe(self) -> ReproducedTable:
-        """Return the figures and the compared cells."""
-        rows = tuple(
-            ReproducedCell(**vars(one), row=row, column=column, comparable=one.is_comparable)
-            for (row, column), one in self.comparisons.items()
-        )
-        return ReproducedTable(
-            **vars(self.plan.describe()),
-            state=self.why or "computed",
-            computed=self.computed,
-            comparable=self.comparable,
-            failed=self.failed,
-            collapsed=self.collapsed,
-            script=self.script,
-            seconds=self.seconds,
-            rows=rows,
-        )
+    def comparisons(self) -> dict[Place, ReproducedCell]:
+        """The compared cells by row and column, in the order of the table."""
+        return {(one.row, one.column): one for one in self.rows}
 
 
 def reproduce(
@@ -121,7 +79,7 @@ def reproduce(
     root: Path,
     place: StudyStep | None = None,
     progress: Progress = silent,
-) -> Reproduction:
+) -> ReproducedTable:
     """Compute the cells of a table that this machine can, and compare them with the published ones.
 
     root: folder of the study that all tables share; finished trainings are not repeated.
@@ -133,37 +91,47 @@ def reproduce(
     3. Compute the means that the table prints, and compare.
     """
     # 1. The plan.
-    start, place = time.perf_counter(), place or StudyStep()
-    table = fill_imported(table, materials.workspace)
+    start = time.perf_counter()
+    place = place or StudyStep()
     plan = plan_table(table, materials, scale, root, place.workers)
-    if plan.refusal:
-        return _refuse(plan, start)
 
     # 2. The cells.
     found: dict[Place, Score | str] = {}
     collapsed: dict[Place, int] = {}
-    failed, script = 0, ""
+    numbers: Numbers = {}
     if table.method == METHOD:
         # A variant that collapses is replaced by the next one, until there is none.
-        while True:
+        while not plan.refusal:
             trainings = plan_honest_trainings(table, materials, scale, root)
             numbers = _train(trainings, materials, scale, root, place, progress)
-            failed, script = int(numbers["failed"]), str(numbers.get("script") or "")
-            if script or not scale.larger or not numbers["collapsed"]:
+            if numbers.get("script") or not scale.larger or not numbers["collapsed"]:
+                found, collapsed = _read_scores(
+                    table, trainings, materials, root, numbers["failures"]
+                )
                 break
             plan = plan_table(table, materials, scale, root, place.workers)
-            if plan.refusal:
-                return replace(_refuse(plan, start), failed=failed)
-        failures = numbers["failures"]
-        found, collapsed = _read_scores(table, trainings, materials, root, failures)
-    else:
+    elif not plan.refusal:
         found = dict(MEASURES[table.method].compute(table, materials, progress))
 
     # 3. The comparison.
-    comparisons = compare_cells(table, found, collapsed)
-    seconds = time.perf_counter() - start
-    return Reproduction(
-        plan, comparisons, seconds, failed=failed, collapsed=len(collapsed), script=script
+    if plan.refusal:
+        why = plan.refusal.removeprefix(NOT_AVAILABLE)
+        comparisons = {(one.row, one.column): compare(one, None, why) for one in table.cells}
+    else:
+        comparisons = compare_cells(table, found, collapsed)
+    return ReproducedTable(
+        **vars(plan),
+        state=plan.refusal or "computed",
+        computed=sum(one.ours is not None for one in comparisons.values()),
+        comparable=sum(one.is_comparable for one in comparisons.values()),
+        failed=numbers.get("failed", 0),
+        collapsed=len(collapsed),
+        script=numbers.get("script") or "",
+        seconds=time.perf_counter() - start,
+        rows=tuple(
+            ReproducedCell(**vars(one), row=row, column=column, comparable=one.is_comparable)
+            for (row, column), one in comparisons.items()
+        ),
     )
 
 
@@ -175,15 +143,6 @@ def read_trained(
     if trainings.study is None:
         return {}
     return compare_cells(table, *_read_scores(table, trainings, materials, root))
-
-
-def _refuse(plan: TablePlan, start: float) -> Reproduction:
-    """Return the reproduction of a table that is not computed."""
-    nothing = {
-        (cell.row, cell.column): compare(cell, None, plan.refusal.removeprefix("not available: "))
-        for cell in plan.table.cells
-    }
-    return Reproduction(plan, nothing, time.perf_counter() - start, plan.refusal)
 
 
 def _train(

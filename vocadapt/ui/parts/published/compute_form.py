@@ -13,7 +13,7 @@ import streamlit as st
 from vocadapt.lab.experiments.published.imports import FOLDER as IMPORTED
 from vocadapt.lab.experiments.published.materials import Materials
 from vocadapt.lab.experiments.published.measures import Place
-from vocadapt.lab.experiments.published.plan import TablePlan, plan_table
+from vocadapt.lab.experiments.published.plan import PlannedTable, plan_table
 from vocadapt.lab.experiments.published.reproduce import read_trained, reproduce
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,
@@ -136,15 +136,15 @@ def describe(materials: Materials, root: Path) -> str:
 
 
 @st.cache_data(max_entries=64, show_spinner="Checking which cells can be computed …")
-def _plan(table: str, scale: str, given: str, _materials: Materials, _root: Path) -> TablePlan:
+def _plan(table: str, scale: str, given: str, _materials: Materials, _root: Path) -> PlannedTable:
     return plan_table(find_table(table), _materials, SCALES[scale], _root)
 
 
-def _draw_plan(plan: TablePlan) -> None:
+def _draw_plan(plan: PlannedTable) -> None:
     """Draw how many cells can be computed, how, and what the others need."""
     st.markdown(
         f"**{count(plan.computable)} of {count(plan.cells)}** cells can be computed here:"
-        f" {plain(plan.about)}."
+        f" {plain(plan.method)}."
     )
     if plan.refusal:
         text = plan.refusal
@@ -171,14 +171,18 @@ def _compute(
 
 
 def _draw_trainings(
-    table: PublishedTable, workspace: Workspace, materials: Materials, scale: str, plan: TablePlan
+    table: PublishedTable,
+    workspace: Workspace,
+    materials: Materials,
+    scale: str,
+    plan: PlannedTable,
 ) -> None:
     """Draw the estimate of the trainings with the button that starts them, and the results."""
     root = workspace.folder(KIND, STUDY)
     if find_running_job(workspace, STUDY):
         draw_note("Trainings of published tables are running.")
         draw_link("studies", "Watch them", studies_study=STUDY)
-    elif plan.forecast is not None and plan.trainings and not plan.refusal:
+    elif plan.trainings and not plan.refusal:
         st.markdown(
             f"**{count(plan.trainings)}** trainings left · about"
             f" **{format_forecast(plan.forecast)}**"
