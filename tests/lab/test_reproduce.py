@@ -11,8 +11,8 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.published.imports import fill_imported, import_values
 from vocadapt.lab.experiments.published.materials import Materials, is_name_of
-from vocadapt.lab.experiments.published.measures import MEASURES
-from vocadapt.lab.experiments.published.plan import find_missing, plan_table
+from vocadapt.lab.experiments.published.measures import MEASURES, find_missing
+from vocadapt.lab.experiments.published.plan import plan_table
 from vocadapt.lab.experiments.published.reproduce import compare_cells, reproduce
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,

@@ -1,11 +1,11 @@
 """Values of tables that are computed without training, from vocabularies, weights and texts.
 
-A measure returns a score, or why there is none, for each row and column of a table. It measures with
-the data and scorer that the table declares, so the score has these; a text or model that is not the
-published one has its own name, so it is not compared.
+A measure opens what the cells of a table need, and returns the function that scores a cell. It measures
+with the data and scorer that the table declares, so the score has these; a text or model that is not
+the published one has its own name, so it is not compared.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -37,7 +37,8 @@ from vocadapt.vocabulary.overlap import measure_overlap
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 Place = tuple[str, str]  # row and column of a cell
-Found = Mapping[Place, Score | str]  # a score, or why there is none
+Found = dict[Place, Score | str]  # a score, or why there is none
+ScoreCell = Callable[[PublishedCell], Score]  # raises InputError if there is no score
 ARCHITECTURE = "bert-base-uncased"  # described by the defaults of transformers' BertConfig
 MILLION = 1e6
 WHOLE = "✓"  # how table 2.1 prints a term that is a single token
@@ -45,6 +46,7 @@ HYPHEN = "-"
 ABSTRACTS = "abstract"  # in the name of a text of abstracts
 DISEASES = "mtl/BC5CDR-disease"
 ENDING = "ia"
+PERCENT = "percent"  # unit of a cell that compares the first two columns
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,31 @@ class Measure:
 
     about: str
     needs: str
-    compute: Callable[[PublishedTable, Materials, Progress], Found]
+    open: Callable[[PublishedTable, Materials], ScoreCell]
 
 
-def measure_tokenization(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def measure_cells(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+    """Score the cells of a table without training, or state what is missing for it."""
+    found: Found = dict(find_missing(table, materials))
+    score_cell = MEASURES[table.method].open(table, materials)
+    for number, cell in enumerate(table.cells):
+        progress(number / len(table.cells), f"{cell.row}, {cell.column}")
+        place = cell.row, cell.column
+        if place in found:
+            continue
+        try:
+            found[place] = score_cell(cell)
+        except InputError as error:
+            found[place] = error.problem
+    return found
+
+
+def open_tokenization(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Tokenize the term of each row by the vocabulary of each column."""
-    found: dict[Place, Score | str] = {}
-    vocabularies = {one.name: materials.find_vocabulary(one.base_model) for one in table.columns}
-    for cell in table.cells:
-        if cell.facts.base_model == "none":
-            found[cell.row, cell.column] = "a property of the term, not of a vocabulary"
-            continue
+    vocabularies = _find_vocabularies(table, materials)
+
+    def score_cell(cell: PublishedCell) -> Score:
         opened = vocabularies[cell.column]
-        if opened is None:
-            found[cell.row, cell.column] = _advise_vocabulary(cell.facts.base_model)
-            continue
         vocabulary = opened.model.vocabulary
         tokens: list[str] = []
         for word in opened.model.splitter.words(cell.row):
@@ -77,33 +89,27 @@ def measure_tokenization(table: PublishedTable, materials: Materials, progress: 
         shown = HYPHEN.join(map(vocabulary.body, tokens))
         if len(tokens) == 1:
             shown = WHOLE
-        found[cell.row, cell.column] = _build_score(cell, shown, opened)
-    return found
+        return _build_score(cell, shown, opened)
+
+    return score_cell
 
 
-def measure_common_tokens(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_common_tokens(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Count the tokens that the vocabularies of row and column have in common."""
-    vocabularies = {
-        column.name: materials.find_vocabulary(column.base_model) for column in table.columns
-    }
-    names = {column.name: column.base_model for column in table.columns}
-    found: dict[Place, Score | str] = {}
-    for cell in table.cells:
-        first, second = vocabularies[cell.row], vocabularies[cell.column]
-        if first is None or second is None:
-            missing = cell.row if first is None else cell.column
-            found[cell.row, cell.column] = _advise_vocabulary(names[missing])
-            continue
+    vocabularies = _find_vocabularies(table, materials)
+
+    def score_cell(cell: PublishedCell) -> Score:
+        first = vocabularies[cell.row]
+        second = vocabularies[cell.column]
         share = measure_overlap([first.model.vocabulary, second.model.vocabulary]).share[0][1]
         # The cell declares the model of its column; that of its row must be the published one, too.
-        weaker = second if first.name == names[cell.row] else first
-        found[cell.row, cell.column] = _build_score(cell, share, weaker)
-    return found
+        weaker = second if first.name == _find_base_model(table, cell.row) else first
+        return _build_score(cell, share, weaker)
+
+    return score_cell
 
 
-def measure_cosines(
-    table: PublishedTable, materials: Materials, progress: Progress, common: bool
-) -> Found:
+def open_cosines(table: PublishedTable, materials: Materials, common: bool) -> ScoreCell:
     """Measure mean cosines of two models' embeddings: of all pairs, or of common tokens."""
     from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 
@@ -111,48 +117,42 @@ def measure_cosines(
     order = list(spaces)
     tables = build_cosine_tables([one.space for one in spaces.values()])
     values = tables.mean_cosine_common if common else tables.mean_cosine
-    found: dict[Place, Score | str] = {}
-    for cell in table.cells:
-        missing = [name for name in (cell.row, cell.column) if name not in spaces]
-        if missing:
-            found[cell.row, cell.column] = advise_model(_find_base_model(table, missing[0]))
-            continue
+
+    def score_cell(cell: PublishedCell) -> Score:
         value = values[order.index(cell.row)][order.index(cell.column)]
         if value is None:
-            found[cell.row, cell.column] = "the two models have different dimensions"
-            continue
+            raise InputError("the two models have different dimensions")
         weaker = models[cell.column]
         if models[cell.row].name != _find_base_model(table, cell.row):
             weaker = models[cell.row]
-        found[cell.row, cell.column] = _build_score(cell, value, weaker)
-    return found
+        return _build_score(cell, value, weaker)
+
+    return score_cell
 
 
-def measure_pair_cosines(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_pair_cosines(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Measure the cosine of each row's two words in each model, minus the mean of all pairs."""
     from vocadapt.spaces.diagnostics.relations import compute_pair_cosines
     from vocadapt.spaces.diagnostics.word_lists import Relation
 
     models, spaces = _open_spaces(table, materials)
-    pairs = [_split_pair(row) for row in table.row_names]
-    found: dict[Place, Score | str] = {}
-    for column in table.column_names:
-        if column not in spaces:
-            for row in table.row_names:
-                found[row, column] = advise_model(_find_base_model(table, column))
-            continue
-        opened = spaces[column]
-        relation = Relation(table.id, "pairs", tuple(pairs))
-        cosines = compute_pair_cosines(opened.space, relation, opened.splitter)
-        for row, cosine in zip(table.row_names, cosines, strict=True):
-            found[row, column] = "one of the words is not a token of the model"
-            if cosine.corrected is not None:
-                cell = table.grid[row, column]
-                found[row, column] = _build_score(cell, cosine.corrected, models[column])
-    return found
+    pairs = tuple(_split_pair(row) for row in table.row_names)
+    relation = Relation(table.id, "pairs", pairs)
+    cosines = {
+        column: compute_pair_cosines(opened.space, relation, opened.splitter)
+        for column, opened in spaces.items()
+    }
+
+    def score_cell(cell: PublishedCell) -> Score:
+        cosine = cosines[cell.column][table.row_names.index(cell.row)].corrected
+        if cosine is None:
+            raise InputError("one of the words is not a token of the model")
+        return _build_score(cell, cosine, models[cell.column])
+
+    return score_cell
 
 
-def measure_parameters(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_parameters(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Compute the fraction of a model's parameters that a smaller vocabulary removes.
 
     The network is built without weights, from its configuration alone.
@@ -164,91 +164,83 @@ def measure_parameters(table: PublishedTable, materials: Materials, progress: Pr
     with torch.device("meta"):
         network = BertModel(config)
     parameters = sum(one.numel() for one in network.parameters())
-    found: dict[Place, Score | str] = {}
-    for cell in table.cells:
+
+    def score_cell(cell: PublishedCell) -> Score:
         if cell.facts.base_model != ARCHITECTURE:
-            found[cell.row, cell.column] = f"the configuration of {cell.facts.base_model}"
-            continue
+            raise InputError(f"the configuration of {cell.facts.base_model}")
         keep = 1 - get_preset(cell.facts.recipe).vocabulary.removed
         part = compute_parameter_fraction(parameters, config.vocab_size, config.hidden_size, keep)
-        found[cell.row, cell.column] = _build_score(cell, -part, NamedModel(ARCHITECTURE, ""))
-    return found
+        return _build_score(cell, -part, NamedModel(ARCHITECTURE, ""))
+
+    return score_cell
 
 
-def measure_growth(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_growth(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Measure how much longer a smaller vocabulary makes a text of abstracts."""
-    found: dict[Place, Score | str] = {}
-    reducers: dict[str, NamedReducer | str] = {}
-    for number, cell in enumerate(table.cells):
-        progress(number / len(table.cells), f"{cell.row}, {cell.column}")
+    reducers: dict[str, NamedReducer] = {}
+
+    def score_cell(cell: PublishedCell) -> Score:
         name = cell.facts.base_model
         if name not in reducers:
             reducers[name] = _open_reducer(name, materials)
         reducer = reducers[name]
-        if isinstance(reducer, str):
-            found[cell.row, cell.column] = reducer
-            continue
         plan = get_preset(cell.facts.recipe).vocabulary
         settings = ReductionSettings(plan.remove_by, 1 - plan.removed, SEEDS[0], plan.count_marks)
-        try:
-            growth = measure_growth_over_seeds(reducer.reducer, settings, SEEDS)
-        except InputError as error:
-            found[cell.row, cell.column] = error.problem
-            continue
-        seeds = len(SEEDS) if growth.sd is not None else 1
-        found[cell.row, cell.column] = Score(
+        growth = measure_growth_over_seeds(reducer.reducer, settings, SEEDS)
+        return Score(
             growth.growth,
-            seeds,
-            _name_text(materials),
+            len(SEEDS) if growth.sd is not None else 1,
+            reducer.text,
             cell.facts.split,
             cell.facts.scorer,
             reducer.vocabulary.name,
             growth.sd,
             remark=reducer.vocabulary.remark,
         )
-    return found
+
+    return score_cell
 
 
-def measure_tokens(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_tokens(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Count the tokens of a text of abstracts by each model's vocabulary.
 
     A cell in percent compares the first two columns.
     """
-    columns = [one for one in table.columns if one.unit != "percent"]
-    reducers = {one.name: _open_reducer(one.base_model, materials) for one in columns}
-    why = next((one for one in reducers.values() if isinstance(one, str)), "")
-    found: dict[Place, Score | str] = {}
-    for cell in table.cells:
-        if why:
-            found[cell.row, cell.column] = why
-            continue
-        counts = [one.reducer.tokens for one in reducers.values() if isinstance(one, NamedReducer)]
-        value, reducer = counts[0] / counts[1] - 1, reducers.get(cell.column)
-        base_model = cell.facts.base_model
-        if isinstance(reducer, NamedReducer):
-            value = reducer.reducer.tokens / MILLION
-            base_model = reducer.vocabulary.name
-        given = (_name_text(materials), cell.facts.split, cell.facts.scorer, base_model)
-        found[cell.row, cell.column] = Score(value, 1, *given)
-    return found
+    reducers: dict[str, NamedReducer] = {}
+
+    def find_reducer(column: str) -> NamedReducer:
+        if column not in reducers:
+            reducers[column] = _open_reducer(_find_base_model(table, column), materials)
+        return reducers[column]
+
+    def score_cell(cell: PublishedCell) -> Score:
+        if cell.facts.unit == PERCENT:
+            first, second = (find_reducer(column) for column in table.column_names[:2])
+            value = first.reducer.tokens / second.reducer.tokens - 1
+            base_model = cell.facts.base_model
+        else:
+            first = find_reducer(cell.column)
+            value = first.reducer.tokens / MILLION
+            base_model = first.vocabulary.name
+        return Score(value, 1, first.text, cell.facts.split, cell.facts.scorer, base_model)
+
+    return score_cell
 
 
-def read_card_facts(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_card_facts(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Compare a description of tasks with the cards of the benchmark."""
-    found: dict[Place, Score | str] = {}
-    for cell in table.cells:
+
+    def score_cell(cell: PublishedCell) -> Score:
         card = _find_card(cell)
         values = {
-            "Domain": next(
-                (one.capitalize() for one in card.groups if one == "clinical"), "PubMed"
-            ),
+            "Domain": "Clinical" if "clinical" in card.groups else "PubMed",
             "Task": card.kind,
             "Metric": card.scorer,
         }
         obstacle = ""
         if cell.column != "Domain":
             obstacle = "our cards have other names for kinds of tasks and for scores"
-        found[cell.row, cell.column] = Score(
+        return Score(
             values[cell.column] or "not known",
             1,
             cell.facts.data,
@@ -257,7 +249,8 @@ def read_card_facts(table: PublishedTable, materials: Materials, progress: Progr
             cell.facts.base_model,
             obstacle=obstacle,
         )
-    return found
+
+    return score_cell
 
 
 def _find_card(cell: PublishedCell) -> Card:
@@ -274,23 +267,25 @@ def _simplify(name: str) -> str:
     return name.lower().replace("-", "")
 
 
-def count_entity_words(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
+def open_entity_words(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Compute the fraction of the words with an ending that are inside an entity, over all splits."""
-    cell = table.cells[0]
-    task = materials.find_task(DISEASES)
-    if task is None:
-        return {(cell.row, cell.column): advise_task(DISEASES)}
-    words = [
-        (word, tag)
-        for split in task.read().splits.values()
-        for word, tag in _list_words(split)
-        if word.lower().endswith(ENDING)
-    ]
-    if not words:
-        return {(cell.row, cell.column): f"no word of {task.data} ends in -{ENDING}"}
-    inside = sum(tag != "O" for _, tag in words) / len(words)
-    score = Score(inside, 1, f"{task.data}, occurrences", "all", cell.facts.scorer, "none")
-    return {(cell.row, cell.column): score}
+
+    def score_cell(cell: PublishedCell) -> Score:
+        task = materials.find_task(DISEASES)
+        assert task is not None
+        words = [
+            (word, tag)
+            for split in task.read().splits.values()
+            for word, tag in _list_words(split)
+            if word.lower().endswith(ENDING)
+        ]
+        if not words:
+            raise InputError(f"no word of {task.data} ends in -{ENDING}")
+        inside = sum(tag != "O" for _, tag in words) / len(words)
+        data = f"{task.data}, occurrences"
+        return Score(inside, 1, data, "all", cell.facts.scorer, "none")
+
+    return score_cell
 
 
 def _list_words(split: Split) -> list[tuple[str, str]]:
@@ -315,34 +310,29 @@ def _open_spaces(
 
 @dataclass(frozen=True)
 class NamedReducer:
-    """A reducer, and the vocabulary that it reduces."""
+    """A reducer, the vocabulary that it reduces, and the name of the text that it counts."""
 
     vocabulary: NamedVocabulary
     reducer: Reducer
+    text: str
 
 
-def _open_reducer(name: str, materials: Materials) -> NamedReducer | str:
-    """Return a reducer of a vocabulary on the text of abstracts, or what is missing."""
+def _open_reducer(name: str, materials: Materials) -> NamedReducer:
+    """Return a reducer of a vocabulary on the text of abstracts; raise InputError if there is none."""
     opened = materials.find_vocabulary(name)
-    if opened is None:
-        return _advise_vocabulary(name)
     text = materials.find_text(ABSTRACTS)
-    if text is None:
-        return (
-            f'a text of PubMed abstracts (a file with "{ABSTRACTS}" in its name, in a folder text)'
-        )
+    if opened is None or text is None:
+        raise InputError(_find_missing_material("text", name, materials, False))
     root = materials.workspace.root if materials.workspace else None
     counts = load_or_count_words(root, read_corpus([text]), opened.model.splitter)
-    return NamedReducer(opened, Reducer(opened.model.vocabulary, counts.counts))
+    reducer = Reducer(opened.model.vocabulary, counts.counts)
+    return NamedReducer(opened, reducer, f"all lines of {text.name}")
 
 
-def _name_text(materials: Materials) -> str:
-    text = materials.find_text(ABSTRACTS)
-    return f"all lines of {text.name}" if text else ""
-
-
-def _advise_vocabulary(name: str) -> str:
-    return f"the vocabulary of {shorten_name(name)} (a vocab.txt named after it, in a folder vocab)"
+def _find_vocabularies(table: PublishedTable, materials: Materials) -> dict[str, NamedVocabulary]:
+    """Return the vocabularies of the columns, by column, that are there."""
+    found = {one.name: materials.find_vocabulary(one.base_model) for one in table.columns}
+    return {name: opened for name, opened in found.items() if opened is not None}
 
 
 def _find_base_model(table: PublishedTable, column: str) -> str:
@@ -363,19 +353,60 @@ def _build_score(cell: PublishedCell, value: Value, model: NamedModel | NamedVoc
 
 MEASURES: dict[str, Measure] = {
     "tokenization": Measure(
-        "tokenize the terms by each vocabulary", "vocabulary", measure_tokenization
+        "tokenize the terms by each vocabulary", "vocabulary", open_tokenization
     ),
-    "overlap": Measure("compare the vocabularies", "vocabulary", measure_common_tokens),
+    "overlap": Measure("compare the vocabularies", "vocabulary", open_common_tokens),
     "mean cosine": Measure(
-        "measure the cosines of all tokens", "weights", partial(measure_cosines, common=False)
+        "measure the cosines of all tokens", "weights", partial(open_cosines, common=False)
     ),
     "common cosine": Measure(
-        "measure the cosines of common tokens", "weights", partial(measure_cosines, common=True)
+        "measure the cosines of common tokens", "weights", partial(open_cosines, common=True)
     ),
-    "pair cosine": Measure("measure the cosines of the pairs", "weights", measure_pair_cosines),
-    "parameters": Measure("count the parameters of the network", "", measure_parameters),
-    "growth": Measure("count tokens with smaller vocabularies", "text", measure_growth),
-    "tokens": Measure("count the tokens of a text", "text", measure_tokens),
-    "cards": Measure("read the cards of the benchmark", "", read_card_facts),
-    "entity words": Measure("count words inside entities", "benchmark", count_entity_words),
+    "pair cosine": Measure("measure the cosines of the pairs", "weights", open_pair_cosines),
+    "parameters": Measure("count the parameters of the network", "", open_parameters),
+    "growth": Measure("count tokens with smaller vocabularies", "text", open_growth),
+    "tokens": Measure("count the tokens of a text", "text", open_tokens),
+    "cards": Measure("read the cards of the benchmark", "", open_card_facts),
+    "entity words": Measure("count words inside entities", "benchmark", open_entity_words),
 }
+
+
+def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str]:
+    """Return (row, column) → what is missing, for the cells of a table without training."""
+    needs = MEASURES[table.method].needs
+    bases = {column.name: column.base_model for column in table.columns}
+    known: dict[str, str] = {}
+    missing = {}
+    for cell in table.cells:
+        models = _list_models(cell, bases)
+        for name in models:
+            if name not in known:
+                stand_in = name == table.columns[0].base_model
+                known[name] = _find_missing_material(needs, name, materials, stand_in)
+        lacking = [known[name] for name in models if known[name]]
+        if lacking:
+            missing[cell.row, cell.column] = lacking[0]
+    return missing
+
+
+def _list_models(cell: PublishedCell, bases: dict[str, str]) -> Sequence[str]:
+    """Return the models of a cell: that of its column, and of its row if rows are models."""
+    return (*filter(None, [bases.get(cell.row)]), cell.facts.base_model)
+
+
+def _find_missing_material(needs: str, name: str, materials: Materials, stand_in: bool) -> str:
+    """Return what is missing of a model; "" for nothing."""
+    if needs == "benchmark" and materials.find_task(DISEASES) is None:
+        return advise_task(DISEASES)
+    if needs == "weights" and materials.find_model(name, stand_in) is None:
+        return advise_model(name)
+    if needs == "text" and materials.find_text(ABSTRACTS) is None:
+        return (
+            f'a text of PubMed abstracts (a file with "{ABSTRACTS}" in its name, in a folder text)'
+        )
+    if needs in ("vocabulary", "text"):
+        if name == "none":
+            return "a property of the term, not of a vocabulary"
+        if materials.find_vocabulary(name) is None:
+            return f"the vocabulary of {shorten_name(name)}"
+    return ""

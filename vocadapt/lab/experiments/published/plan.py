@@ -1,16 +1,10 @@
 """Plans of published tables: which cells this machine can compute, and how long it takes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vocadapt.lab.experiments.published.materials import (
-    Materials,
-    advise_model,
-    advise_task,
-    list_needs,
-)
-from vocadapt.lab.experiments.published.measures import ABSTRACTS, DISEASES, MEASURES, Place
+from vocadapt.lab.experiments.published.materials import Materials, list_needs
+from vocadapt.lab.experiments.published.measures import MEASURES, find_missing
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     SCALES,
@@ -22,8 +16,7 @@ from vocadapt.lab.experiments.published.trainings import (
 from vocadapt.lab.experiments.studies.estimates import estimate_grid
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.places import count_workers
-from vocadapt.published.base_models import shorten_name
-from vocadapt.published.tables import PublishedCell, PublishedTable
+from vocadapt.published.tables import PublishedTable
 from vocadapt.report.table import Column
 from vocadapt.system.forecasts import Forecast, Work
 
@@ -168,44 +161,3 @@ def _format_hours(hours: float) -> str:
     if hours < 0.1:
         return "less than 0.1 hours"
     return f"{hours:.1f} hours"
-
-
-def find_missing(table: PublishedTable, materials: Materials) -> dict[Place, str]:
-    """Return (row, column) → what is missing, for the cells of a table without training."""
-    needs = MEASURES[table.method].needs
-    bases = {column.name: column.base_model for column in table.columns}
-    known: dict[str, str] = {}
-    missing = {}
-    for cell in table.cells:
-        models = _list_models(cell, bases)
-        for name in models:
-            if name not in known:
-                stand_in = name == table.columns[0].base_model
-                known[name] = _find_missing_material(needs, name, materials, stand_in)
-        lacking = [known[name] for name in models if known[name]]
-        if lacking:
-            missing[cell.row, cell.column] = lacking[0]
-    return missing
-
-
-def _list_models(cell: PublishedCell, bases: dict[str, str]) -> Sequence[str]:
-    """Return the models of a cell: that of its column, and of its row if rows are models."""
-    return (*filter(None, [bases.get(cell.row)]), cell.facts.base_model)
-
-
-def _find_missing_material(needs: str, name: str, materials: Materials, stand_in: bool) -> str:
-    """Return what is missing of a model; "" for nothing."""
-    if needs == "benchmark" and materials.find_task(DISEASES) is None:
-        return advise_task(DISEASES)
-    if needs == "weights" and materials.find_model(name, stand_in) is None:
-        return advise_model(name)
-    if needs == "text" and materials.find_text(ABSTRACTS) is None:
-        return (
-            f'a text of PubMed abstracts (a file with "{ABSTRACTS}" in its name, in a folder text)'
-        )
-    if needs in ("vocabulary", "text"):
-        if name == "none":
-            return "a property of the term, not of a vocabulary"
-        if materials.find_vocabulary(name) is None:
-            return f"the vocabulary of {shorten_name(name)}"
-    return ""

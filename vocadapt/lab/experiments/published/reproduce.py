@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from vocadapt.lab.experiments.published.materials import Materials
-from vocadapt.lab.experiments.published.measures import MEASURES, Place
+from vocadapt.lab.experiments.published.measures import Place, measure_cells
 from vocadapt.lab.experiments.published.plan import NOT_AVAILABLE, PlannedTable, plan_table
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,
@@ -111,7 +111,7 @@ def reproduce(
                 break
             plan = plan_table(table, materials, scale, root, place.workers)
     elif not plan.refusal:
-        found = dict(MEASURES[table.method].compute(table, materials, progress))
+        found = measure_cells(table, materials, progress)
 
     # 3. The comparison.
     if plan.refusal:
