@@ -18,10 +18,10 @@ from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     SCALES,
     Scale,
-    format_file,
     list_stages,
     plan_trainings,
     score_trainings,
+    write_file,
 )
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study import StudyStep
@@ -392,8 +392,7 @@ def test_the_file_of_the_trainings_is_the_study_that_was_planned(
     for scale in (TINY, SCALES["full"]):
         study = plan_trainings(find_table("fast-6.6"), given, scale).study
         assert study is not None
-        path = tmp_path / "s.toml"
-        path.write_text(format_file(study, tmp_path), encoding="utf-8")
+        path = write_file(study, tmp_path / "s")
         planned, read = (expand(one, tmp_path) for one in (study, read_study(path)))
         assert [one.name for one in read.steps] == [one.name for one in planned.steps]
         first, whole = list_stages(study)

@@ -219,38 +219,16 @@ def list_stages(study: Study) -> list[Study]:
 
 def write_file(study: Study, root: Path) -> Path:
     """Write the file of a study into its folder, which all tables share; return it."""
+
+    def name(path: str) -> str:
+        return name_path(expand_path(path).absolute(), root)
+
     with open_growing(root) as folder, convert_write_errors(folder):
         if not (folder / MANIFEST).exists():
             begun = Manifest(KIND, folder.name, asdict(StudyStep()), step="study")
             begun.save(folder, lists_files=False)
-        (folder / FILE).write_text(format_file(study, folder), encoding="utf-8")
+        (folder / FILE).write_text(format_study(study, name), encoding="utf-8")
     return root / FILE
-
-
-def format_file(study: Study, folder: Path) -> str:
-    """Return the file of a study of a table, for the folder of the study."""
-
-    def name(path: str) -> str:
-        return name_path(expand_path(path).absolute(), folder)
-
-    variants = []
-    for one in study.variants:
-        sources = dict(one.adapting)
-        for key in ("target", "vectors"):
-            if key in sources:
-                sources[key] = name(sources[key])
-        if "corpus" in sources:
-            sources["corpus"] = [name(path) for path in sources["corpus"]]
-        variants.append({"name": one.name, "model": name(one.model), **sources})
-    # A preset of fine-tuning is named by each task: the settings of a study are single ones.
-    settings = dict(study.settings)
-    preset = {"settings": settings.pop("settings")} if "settings" in settings else {}
-    tasks = []
-    for task in study.tasks:
-        kind = {"kind": task.kind} if task.kind else {}
-        files = {role: name(path) for role, path in task.inputs.items()}
-        tasks.append({"name": task.name, **kind, **files, **preset})
-    return format_study(study.name, study.seeds, settings, variants, tasks)
 
 
 def run_trainings(

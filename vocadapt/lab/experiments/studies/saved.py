@@ -1,7 +1,7 @@
 """Studies with their file in their folder: it is renamed, copied, shared and deleted with them."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from vocadapt.lab.workspace.drafts import (
     open_growing,
 )
 from vocadapt.lab.workspace.manifest import Manifest, record_input
+from vocadapt.lab.workspace.records import STUDY_PATHS
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, open_artifact
 from vocadapt.system.files import parse_toml, read_document
 
@@ -26,22 +27,30 @@ MAX_BYTES = 1_000_000  # of the file of a study
 UP = "../.."  # from the folder of a study to that of its workspace
 
 
-def format_study(
-    name: str,
-    seeds: Sequence[int],
-    settings: Mapping[str, Any],
-    variants: Sequence[Mapping[str, Any]],
-    tasks: Sequence[Mapping[str, Any]],
-) -> str:
-    """Return the file of a study, in TOML."""
+def format_study(study: Study, name_path: Callable[[str], str]) -> str:
+    """Return the file of a study without rules, in TOML. name_path: how the file names a path."""
     import tomli_w
 
-    numbers = ", ".join(map(str, seeds))
-    blocks = [f"{tomli_w.dumps({'name': name})}seeds = [{numbers}]\n"]
-    if settings:
-        blocks.append(f"[settings]\n{tomli_w.dumps(dict(settings))}")
-    blocks += [f"[[variants]]\n{tomli_w.dumps(dict(one))}" for one in variants]
-    blocks += [f"[[tasks]]\n{tomli_w.dumps(dict(one))}" for one in tasks]
+    # 1. The variants and tasks.
+    entries: list[tuple[str, dict[str, Any]]] = []
+    for variant in study.variants:
+        entry = {"name": variant.name, "model": variant.model, **variant.adapting}
+        entries.append(("variants", entry))
+    for task in study.tasks:
+        kind = {"kind": task.kind} if task.kind else {}
+        entries.append(("tasks", {"name": task.name, **kind, **task.inputs}))
+    for _, entry in entries:
+        for key in entry.keys() & set(STUDY_PATHS):
+            value = entry[key]
+            is_one = isinstance(value, str)
+            entry[key] = name_path(value) if is_one else list(map(name_path, value))
+
+    # 2. The file.
+    numbers = ", ".join(map(str, study.seeds))
+    blocks = [f"{tomli_w.dumps({'name': study.name})}seeds = [{numbers}]\n"]
+    if study.settings:
+        blocks.append(f"[settings]\n{tomli_w.dumps(study.settings)}")
+    blocks += [f"[[{part}]]\n{tomli_w.dumps(entry)}" for part, entry in entries]
     return "\n".join(blocks)
 
 

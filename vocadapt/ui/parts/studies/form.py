@@ -1,12 +1,13 @@
 """Form of a new study: models, adaptations, tasks, seeds and a few settings; or its file as text."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vocadapt.given_settings import declare_keys
+from vocadapt.given_settings import Given, declare_keys
 from vocadapt.lab.experiments.studies.saved import (
     KIND,
     format_study,
@@ -14,6 +15,7 @@ from vocadapt.lab.experiments.studies.saved import (
     register_study,
     save_study,
 )
+from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.presets import PRESETS, format_recipe_title
@@ -172,12 +174,17 @@ def draw_fields(workspace: Workspace) -> str:
     if not chosen or not kept:
         draw_note("Select at least one model and one task.")
         return ""
-    variants = build_variants(workspace, {label: models[label] for label in kept}, adapted)
-    named = [{"name": one, "task": point_to(tasks[one], workspace)} for one in chosen]
-    return format_study(name, range(1, int(n_seeds) + 1), settings, variants, named)
+    study = Study(
+        name,
+        build_variants({label: models[label] for label in kept}, adapted),
+        tuple(StudyTask(one, {"task": tasks[one]}) for one in chosen),
+        tuple(range(1, int(n_seeds) + 1)),
+        settings,
+    )
+    return format_study(study, partial(point_to, workspace=workspace))
 
 
-def draw_adaptations(workspace: Workspace) -> list[dict[str, str]]:
+def draw_adaptations(workspace: Workspace) -> list[Given]:
     """Draw the picker of presets and of what they need; return each as the keys of a variant."""
     sources = {
         source: {one.name: str(one.folder) for one in workspace.artifacts(kind)}
@@ -201,13 +208,15 @@ def draw_adaptations(workspace: Workspace) -> list[dict[str, str]]:
         help=explain("preset", HELP["adapted"]),
     )
     needed = frozenset[str]().union(*(PRESETS[name].needs for name in picked))
-    given = {}
+    given: dict[str, Any] = {}
     labels = {"vectors": "Word vectors", "text": "Text"}
     for source in sorted(needed):
         offered = sources[source]
         label = labels[source]
         one = st.selectbox(label, list(offered), key=f"studies_{source}", help=explain(label))
-        given[source] = point_to(offered[str(one)], workspace)
+        given[source] = offered[str(one)]
+    if "text" in given:
+        given["text"] = (given["text"],)
     return [
         {
             "preset": name,
@@ -232,23 +241,17 @@ def draw_training() -> dict[str, Any]:
     return given
 
 
-def build_variants(
-    workspace: Workspace, models: Mapping[str, str], adapted: Sequence[Mapping[str, str]]
-) -> list[dict[str, str]]:
+def build_variants(models: Mapping[str, str], adapted: Sequence[Given]) -> tuple[Variant, ...]:
     """Return the variants of a study: the models as they are, then the first one adapted."""
-    variants = [
-        {"name": label[:60], "model": point_to(place, workspace)} for label, place in models.items()
-    ]
+    variants = [Variant(label[:60], place) for label, place in models.items()]
     first = variants[0]
-    taken = {one["name"] for one in variants}
-    for one in adapted:
-        origin = Path(one.get("vectors") or one["corpus"]).name
-        name = name_adaptation(Path(first["model"]).name, origin)
-        if name in taken:
-            name = f"{name} · {one['preset']}"
-        taken.add(name)
-        variants.append({"name": name, "model": first["model"], **one})
-    return variants
+    for given in adapted:
+        origin = Path(given.get("vectors") or given["corpus"][0]).name
+        name = name_adaptation(Path(first.model).name, origin)
+        if name in {one.name for one in variants}:
+            name = f"{name} · {given['preset']}"
+        variants.append(Variant(name, first.model, given))
+    return tuple(variants)
 
 
 def draw_text() -> str:
