@@ -11,7 +11,7 @@ from vocadapt.analysis.figures.published import (
     plot_group_means,
     plot_score_curves,
 )
-from vocadapt.published.model_sizes import list_discs, list_module_points
+from vocadapt.published.model_sizes import list_curves, list_discs
 from vocadapt.published.reader import find_table
 
 
@@ -28,9 +28,7 @@ def test_a_fraction_has_its_interval_and_an_undefined_one_a_note() -> None:
 
 
 def test_published_curves_and_discs_are_drawn() -> None:
-    curves: dict[str, list[tuple[float, float]]] = {}
-    for point in list_module_points(find_table("exbert-1")):
-        curves.setdefault(point.series, []).append((point.x, point.score))
+    curves = list_curves(find_table("exbert-1"))
     figure = plot_score_curves(curves, "module size, % of a layer")
     assert len(figure.data) == len(curves) and list(figure.data[-1].y) == [curves["BERT"][0][1]]
     discs = list_discs(find_table("exbert-2b"))

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from vocadapt.published.means import list_groups
 from vocadapt.published.tables import PublishedTable
 
 
@@ -54,7 +53,7 @@ def check_means(
     with_left_out: average also the rows that the table declares to be left out.
     without_collapsed: leave out runs that are reported as failed.
     """
-    groups = list_groups(table)
+    groups = table.groups
     last_place = Decimal(1).scaleb(-table.decimals)
     checks = []
     for mean in table.rows:

@@ -4,7 +4,6 @@ import pytest
 
 from tests.material.cases import check_each
 from tests.material.printed_means import check_means
-from vocadapt.published.means import list_groups
 from vocadapt.published.reader import find_table
 from vocadapt.training.scoring.summary import compute_group_means
 
@@ -86,7 +85,7 @@ def test_table_6_6_averages_the_run_that_scored_zero() -> None:
 
 
 def test_groups_have_the_published_numbers_of_tasks() -> None:
-    groups = list_groups(find_table("fast-6.2"))
+    groups = find_table("fast-6.2").groups
     assert {name: len(rows) for name, rows in groups.items()} == {
         "sequence labeling": 11,
         "classification": 7,
@@ -101,11 +100,11 @@ def test_groups_have_the_published_numbers_of_tasks() -> None:
         "I2B2-2010-RE",
         "MedNLI",
     )
-    assert list_groups(find_table("exbert-1")) == {}
+    assert find_table("exbert-1").groups == {}
 
 
 def test_our_scores_are_averaged_over_the_tasks_that_have_one() -> None:
-    groups = list_groups(find_table("fast-6.2"))
+    groups = find_table("fast-6.2").groups
     means = compute_group_means({"HOC": 0.9, "MedNLI": 0.7}, groups, {"HOC": 1})
     assert means["classification"] == {
         "mean": pytest.approx(0.8),
@@ -123,7 +122,7 @@ def test_the_published_means_are_recomputed_by_the_function_for_our_scores() -> 
     scores = {
         row.name: table.grid[row.name, "BlueBERT"].number for row in table.rows if not row.mean_of
     }
-    means = compute_group_means(scores, list_groups(table))
+    means = compute_group_means(scores, table.groups)
     for row in table.rows:
         if row.mean_of:
             printed = table.grid[row.name, "BlueBERT"].number

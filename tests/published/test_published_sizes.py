@@ -4,30 +4,24 @@ import math
 
 import pytest
 
-from vocadapt.published.model_sizes import (
-    list_discs,
-    list_hour_points,
-    list_module_points,
-)
+from vocadapt.published.model_sizes import list_curves, list_discs
 from vocadapt.published.reader import find_table
 
 
-def test_module_points() -> None:
-    points = list_module_points(find_table("exbert-1"))
-    series = [point for point in points if point.series == "exBERT, with extension vocabulary"]
-    assert [point.x for point in series] == [0, 16.3, 23.4, 33.2, 66.3, 100]
-    assert series[3].score == max(point.score for point in points) == 0.8381
-    assert [point.x for point in points if point.series == "BERT"] == [0]
-    assert list_module_points(find_table("exbert-figure-4")) == ()
+def test_curves_by_the_size_of_the_module() -> None:
+    curves = list_curves(find_table("exbert-1"))
+    sizes = curves["exBERT, with extension vocabulary"]
+    assert [x for x, _ in sizes] == [0, 16.3, 23.4, 33.2, 66.3, 100]
+    assert sizes[3][1] == max(score for own in curves.values() for _, score in own) == 0.8381
+    assert [x for x, _ in curves["BERT"]] == [0]
+    assert list_curves(find_table("exbert-figure-4")) == {}
 
 
-def test_hour_points() -> None:
-    points = list_hour_points(find_table("exbert-2a"))
-    exbert, bio = (
-        [point for point in points if point.series == name] for name in ("exBERT", "oiBioBERT")
-    )
-    assert [point.x for point in exbert] == [4, 8, 12, 16, 20, 24]
-    assert all(one.score > other.score for one, other in zip(exbert, bio, strict=True))
+def test_curves_by_hours() -> None:
+    curves = list_curves(find_table("exbert-2a"))
+    assert [x for x, _ in curves["exBERT"]] == [4, 8, 12, 16, 20, 24]
+    pairs = zip(curves["exBERT"], curves["oiBioBERT"], strict=True)
+    assert all(own > other for (_, own), (_, other) in pairs)
 
 
 def test_discs_have_areas_proportional_to_parameters() -> None:

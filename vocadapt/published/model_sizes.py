@@ -9,20 +9,11 @@ from dataclasses import dataclass
 
 from vocadapt.published.tables import PublishedTable
 
-PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
-HOURS = re.compile(r"(\d+) hrs")
-EPOCHS = re.compile(r"(\d+) epochs")
-
-
-@dataclass(frozen=True)
-class Point:
-    """A score. x: module size in percent of a layer, hours, or epochs. series: the model (and seed)
-    that it belongs to.
-    """
-
-    series: str
-    x: float
-    score: float
+NUMBERS = {  # plot of a table → the number in the names of its columns
+    "module sizes": re.compile(r"(\d+(?:\.\d+)?) %"),  # of a layer
+    "hours": re.compile(r"(\d+) hrs"),
+    "epochs": re.compile(r"(\d+) epochs"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,21 +30,17 @@ class Disc:
     diameter: float
 
 
-def list_module_points(table: PublishedTable) -> tuple[Point, ...]:
-    """Return the scores of a table with module sizes as columns, such as exbert-1; the column
-    without a module is at 0.
+def list_curves(table: PublishedTable) -> dict[str, list[tuple[float, float]]]:
+    """Return the values at hand of a table with one of the plots of NUMBERS: row → number of the column
+    and score, for each column. The number is 0 for a column without one, such as that without a module.
     """
-    return _list_points(table, PERCENT)
-
-
-def list_hour_points(table: PublishedTable) -> tuple[Point, ...]:
-    """Return the scores of a table with hours as columns, such as exbert-2a."""
-    return _list_points(table, HOURS)
-
-
-def list_epoch_points(table: PublishedTable) -> tuple[Point, ...]:
-    """Return the scores of a table with numbers of epochs as columns, such as fast-figure-6.1."""
-    return _list_points(table, EPOCHS)
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for cell in table.cells:
+        if cell.number is not None:
+            found = NUMBERS[table.plot].fullmatch(cell.column)
+            x = float(found[1]) if found else 0.0
+            curves.setdefault(cell.row, []).append((x, cell.number))
+    return curves
 
 
 def list_discs(table: PublishedTable) -> tuple[Disc, ...]:
@@ -72,13 +59,3 @@ def list_discs(table: PublishedTable) -> tuple[Disc, ...]:
         Disc(name, hours, score, parameters, math.sqrt(parameters / largest))
         for name, (score, hours, parameters) in found
     )
-
-
-def _list_points(table: PublishedTable, pattern: re.Pattern[str]) -> tuple[Point, ...]:
-    """Return the cells at hand, with the number in the name of their column, 0 if it has none."""
-    points = []
-    for cell in table.cells:
-        found = pattern.fullmatch(cell.column)
-        if cell.number is not None:
-            points.append(Point(cell.row, float(found[1]) if found else 0.0, cell.number))
-    return tuple(points)

@@ -25,16 +25,16 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.published.tables import (
+    ALL,
     KINDS,
     PLOTS,
     TEXT,
     Facts,
-    Gap,
     Heading,
-    LeftOut,
     PublishedCell,
     PublishedTable,
     Source,
+    TableHead,
     Value,
     check_name,
 )
@@ -45,7 +45,6 @@ from vocadapt.training.tasks.benchmarks import cards
 TABLES = Path(__file__).parent / "tables"
 NO_CELL = "-"  # in the values: nothing is printed there
 NOT_AT_HAND = ""  # in the values: an empty cell, for the reason that its row, column or table gives
-ALL = "all"  # the group of all rows
 REQUIRED = ("unit", "definition", "base_model")
 FACTS = tuple(one.name for one in fields(Facts))
 
@@ -60,28 +59,11 @@ class CellDeclaration(Facts):
 
 
 @dataclass(frozen=True)
-class TableDeclaration(Facts):
+class TableDeclaration(Facts, TableHead):
     """A table as its file declares it."""
 
-    id: str = ""
-    title: str = ""
-    where: str = ""
-    kind: str = "printed"
-    study: str = ""
-    method: str = ""
-    settings: str = ""
-    target: str = ""
-    needs: str = ""
-    plot: str = ""
-    gaps: tuple[Gap, ...] = ()
-    notes: tuple[str, ...] = ()
-    decimals: int = 2
-    ranked: bool = False
-    rows: tuple[Heading, ...] = ()
-    columns: tuple[Heading, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     cells: tuple[CellDeclaration, ...] = ()
-    leaves_out: tuple[LeftOut, ...] = ()
 
 
 @cache
@@ -149,29 +131,9 @@ def _build_table(
     _check_declaration(declared, place)
 
     # 2. Build the table without cells, then each cell from the facts of all levels.
+    head = {one.name: getattr(declared, one.name) for one in fields(TableHead)}
     facts = _merge((common, declared))
-    table = PublishedTable(
-        declared.id,
-        declared.title,
-        source,
-        declared.where,
-        declared.kind,
-        facts,
-        declared.rows,
-        declared.columns,
-        (),
-        declared.study,
-        declared.notes,
-        declared.decimals,
-        declared.ranked,
-        declared.leaves_out,
-        declared.method,
-        declared.settings,
-        declared.target,
-        declared.needs,
-        declared.plot,
-        declared.gaps,
-    )
+    table = PublishedTable(**head, source=source, facts=facts, cells=())
     single = {(one.row, one.column): one for one in declared.cells}
     cells = []
     for row in declared.rows:

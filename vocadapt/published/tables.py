@@ -9,6 +9,7 @@ from vocadapt.errors import InputError
 
 Value = float | str
 
+ALL = "all"  # the group of all rows
 TEXT = "text"  # the unit of a cell whose value is text
 SCALES = {"percent": 100.0, "points": 100.0}  # unit → its value of a score of 1; otherwise 1
 KINDS = {
@@ -151,8 +152,9 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class PublishedTable:
-    """A table, or the numbers of a figure or a section.
+class TableHead:
+    """What a file states about a table, or about the numbers of a figure or a section, in addition to
+    facts and values.
 
     where: its number, such as "table 6.6". kind: a key of KINDS. decimals: as printed.
     study: the computation that produces it. ranked: whether the best cells are marked, as in
@@ -165,26 +167,32 @@ class PublishedTable:
     plot: the figure that the publication makes of it, a key of PLOTS; gaps: between its columns.
     """
 
-    id: str
-    title: str
-    source: Source
-    where: str
-    kind: str
-    facts: Facts
-    rows: tuple[Heading, ...]
-    columns: tuple[Heading, ...]
-    cells: tuple[PublishedCell, ...]
-    study: str
-    notes: tuple[str, ...] = ()
-    decimals: int = 2
-    ranked: bool = False
-    leaves_out: tuple[LeftOut, ...] = ()
+    id: str = ""
+    title: str = ""
+    where: str = ""
+    kind: str = "printed"
+    study: str = ""
     method: str = ""
     settings: str = ""
     target: str = ""
     needs: str = ""
     plot: str = ""
     gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+    decimals: int = 2
+    ranked: bool = False
+    rows: tuple[Heading, ...] = ()
+    columns: tuple[Heading, ...] = ()
+    leaves_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTable(TableHead):
+    """A table with its source, its facts and its cells."""
+
+    source: Source
+    facts: Facts
+    cells: tuple[PublishedCell, ...]
 
     @cached_property
     def grid(self) -> dict[tuple[str, str], PublishedCell]:
@@ -200,6 +208,19 @@ class PublishedTable:
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The rows of each group that the table prints a mean of, in the order of the means.
+
+        The group "all" has every row that is not a mean itself.
+        """
+        tasks = [row for row in self.rows if not row.mean_of]
+        wanted = [row.mean_of for row in self.rows if row.mean_of]
+        return {
+            group: tuple(task.name for task in tasks if group in (ALL, *task.groups))
+            for group in wanted
+        }
 
     @property
     def empty(self) -> tuple[PublishedCell, ...]:

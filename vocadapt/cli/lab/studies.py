@@ -116,7 +116,7 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
     settings = read_settings(options, StudyStep)
     workers = count_workers(settings.workers, study)
     cost = estimate_grid(grid, folder, workers)
-    energy = estimate_energy(cost, grid, folder)
+    energy = estimate_energy(cost, study.threads, folder)
     answer = PlanAnswer(
         cells=len(grid.cells),
         models=len(grid.models),

@@ -263,6 +263,13 @@ def draw_progress(status: Status) -> None:
     )
 
 
+def draw_framed_job(job: queue.Job) -> None:
+    """Draw the progress of a running job in a frame, and the button that cancels it."""
+    status = job.status()
+    with st.container(border=True):
+        draw_running_job(job, status, f"{CHIPS[status.state]} {describe_pace(job, status)}")
+
+
 def draw_running_job(job: queue.Job, status: Status, line: str) -> None:
     """Draw a line of Markdown about a running job, its cancel button, and its progress bar."""
     words, button = st.columns([5, 1], vertical_alignment="center")

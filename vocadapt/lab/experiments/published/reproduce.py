@@ -24,7 +24,6 @@ from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
 from vocadapt.published.comparison import Comparison, Score, compare
-from vocadapt.published.means import list_groups
 from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.report.table import Column
 
@@ -186,7 +185,8 @@ def compare_cells(
 
     found: our scores, or why there is none. collapsed: number of collapsed runs.
     """
-    found, groups = {**found, **_average(table, found)}, list_groups(table)
+    found = {**found, **_average(table, found)}
+    groups = table.groups
     means = {row.name: groups[row.mean_of] for row in table.rows if row.mean_of}
     comparisons = {}
     for cell in table.cells:
@@ -218,7 +218,7 @@ def _average(table: PublishedTable, found: Mapping[Place, Score | str]) -> dict[
 
     A mean needs all tasks of its group.
     """
-    groups = list_groups(table)
+    groups = table.groups
     means: dict[Place, Score | str] = {}
     for row in table.rows:
         if not row.mean_of:

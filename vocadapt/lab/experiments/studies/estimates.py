@@ -97,9 +97,9 @@ def describe_basis(forecasts: Sequence[Forecast]) -> str:
     return "from earlier runs and default rates"
 
 
-def estimate_energy(cost: GridEstimate, grid: Grid, root: Path) -> Footprint:
-    """Estimate energy and CO2 of the remaining cells, with the rates of the workspace."""
-    return estimate_footprint(cost.seconds_alone, grid.study.threads, read_workspace_rates(root))
+def estimate_energy(cost: GridEstimate, threads: int, root: Path) -> Footprint:
+    """Estimate energy and CO2 of cells of some threads each, with the rates of the workspace at `root`."""
+    return estimate_footprint(cost.seconds_alone, threads, read_workspace_rates(root))
 
 
 def find_source(cell: Cell) -> Spec:

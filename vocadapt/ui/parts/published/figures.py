@@ -3,12 +3,11 @@
 Only values at hand, published or imported, are drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import streamlit as st
 
 from vocadapt.analysis.figures.published import (
-    Curve,
     DiscMark,
     GapMark,
     plot_discs,
@@ -17,22 +16,15 @@ from vocadapt.analysis.figures.published import (
     plot_score_curves,
 )
 from vocadapt.published.coverage import MeanCoverage, compute_gaps
-from vocadapt.published.model_sizes import (
-    Point,
-    list_discs,
-    list_epoch_points,
-    list_hour_points,
-    list_module_points,
-)
+from vocadapt.published.model_sizes import list_curves, list_discs
 from vocadapt.published.tables import PLOTS, PublishedTable
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
 from vocadapt.ui.text.number_formats import count, percent
 
-# Name of a plot → the points of its lines, and the title of its axis.
-LINES = {
-    "module sizes": (list_module_points, "size of the module, % of a layer"),
-    "hours": (list_hour_points, "hours of pretraining on four V100"),
-    "epochs": (list_epoch_points, "epochs"),
+LINES = {  # plot with lines → title of its axis
+    "module sizes": "size of the module, % of a layer",
+    "hours": "hours of pretraining on four V100",
+    "epochs": "epochs",
 }
 SEED = ", seed "  # between model and seed in the name of a line
 PERCENT = 100.0
@@ -127,8 +119,7 @@ def collect_group_means(table: PublishedTable) -> dict[str, dict[str, float]]:
 
 def _draw_lines(table: PublishedTable) -> None:
     """Draw a line for each model; of models with several seeds, those of one model."""
-    list_points, title = LINES[table.plot]
-    curves = group_points(list_points(table))
+    curves = list_curves(table)
     models = list(dict.fromkeys(name.partition(SEED)[0] for name in curves))
     if any(SEED in name for name in curves):
         chosen = st.selectbox(
@@ -143,15 +134,7 @@ def _draw_lines(table: PublishedTable) -> None:
             if name.partition(SEED)[0] == chosen
         }
     alt = f"{PLOTS[table.plot]}, from the values of the table."
-    draw_figure(plot_score_curves(curves, title), f"published_{table.id}-lines", alt)
-
-
-def group_points(points: Sequence[Point]) -> Mapping[str, Curve]:
-    """Return the points of each line."""
-    curves: dict[str, list[tuple[float, float]]] = {}
-    for point in points:
-        curves.setdefault(point.series, []).append((point.x, point.score))
-    return curves
+    draw_figure(plot_score_curves(curves, LINES[table.plot]), f"published_{table.id}-lines", alt)
 
 
 def _draw_discs(table: PublishedTable) -> None:

@@ -32,9 +32,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
-from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
-from vocadapt.system.footprint import estimate_footprint, format_basis, format_co2, format_energy
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.task import list_task_files
 from vocadapt.ui.components import blocks, pickers
@@ -44,8 +42,8 @@ from vocadapt.ui.components.setting_inputs import draw_setting, register_input
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.finetune.view import parse_seeds
+from vocadapt.ui.parts.studies.view import draw_energy
 from vocadapt.ui.state import paths
-from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, format_forecast
 
 SETTINGS, SEEDS = "Settings", "Seeds"
@@ -309,15 +307,10 @@ def draw_estimate(workspace: Workspace, request: SearchRequest, maker: TrialMake
         )
     on = f"{count(workers)} worker{'s' * (workers > 1)}"
     st.markdown(f"{runs} · at most about **{format_forecast(cost.forecast)}** on {on}")
-    rates = read_workspace_rates(workspace.root)
-    energy = estimate_footprint(cost.seconds_alone, maker.study.threads, rates)
     tried = ""
     if request.space is not None and request.space.combinations:
         tried = f" The space has {count(request.space.combinations)} combinations of settings."
-    draw_note(
-        f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
-        f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}.{tried}"
-    )
+    draw_energy(cost, maker.study.threads, workspace.root, tried)
     return cost
 
 

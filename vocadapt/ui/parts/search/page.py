@@ -6,6 +6,7 @@ from vocadapt.lab.experiments.search.saved import read_spec
 from vocadapt.lab.experiments.studies.saved import find_running_job
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.search import form, view
 from vocadapt.ui.state.pages import NextPart
 
@@ -48,7 +49,7 @@ def _draw_search(workspace: Workspace, search: Artifact, was_running: bool) -> N
     with mistakes.show_errors():
         spec = read_spec(search, workspace)
         if job is not None:
-            view.draw_progress(job)
+            panel.draw_framed_job(job)
         if spec.step == "seeds":
             view.draw_seeds(search, spec)
         else:

@@ -1,4 +1,4 @@
-"""Blocks about a search: its progress, the best settings, its figures and trials, and its seeds."""
+"""Blocks about a search: the best settings, its figures and trials, and its seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -34,14 +34,6 @@ from vocadapt.ui.text.number_formats import count, percent
 MORE_TRIALS = 10  # that a finished search is first offered
 CURVE_HEIGHT = 360  # pixels
 Row = Mapping[str, Any]  # a trial, as the numbers of a search have it
-
-
-def draw_progress(job: Job) -> None:
-    """Draw the progress of a running search, and the button that cancels it."""
-    status = job.status()
-    with st.container(border=True):
-        line = f"{panel.CHIPS[status.state]} {panel.describe_pace(job, status)}"
-        panel.draw_running_job(job, status, line)
 
 
 def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:

@@ -78,7 +78,8 @@ def describe_grid(found: OpenedStudy, n_tasks: int) -> str:
     shared = ""
     if grid.study.settings:
         declared = declare_training()
-        given = [f"{declared[key].noun} {value}" for key, value in grid.study.settings.items()]
+        nouns = {"settings": "preset", **{key: one.noun for key, one in declared.items()}}
+        given = [f"{nouns[key]} {value}" for key, value in grid.study.settings.items()]
         shared = f" Every cell: {plain(', '.join(given))}."
     return f"{' × '.join(parts)}, **{cells}**.{shared} {hint}"
 

@@ -5,6 +5,7 @@ import streamlit as st
 from vocadapt.lab.experiments.studies.saved import find_running_job
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.studies import cells, form, opened, view
 from vocadapt.ui.state.pages import NextPart
 
@@ -65,7 +66,7 @@ def _draw_study(workspace: Workspace, study: Artifact, was_running: bool) -> Non
             view.draw_without_grid(found, form.start_editing)
             return
         if job is not None:
-            view.draw_progress(job)
+            panel.draw_framed_job(job)
         cells.draw_grid(found)
         if job is None:
             view.draw_start(workspace, found)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -21,7 +22,6 @@ from vocadapt.lab.experiments.studies.table import (
     describe_collapsed,
     describe_rows,
 )
-from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
@@ -56,14 +56,6 @@ def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
     draw_details(found, edit)
 
 
-def draw_progress(job: Job) -> None:
-    """Draw the progress of a running study, and the button that cancels it."""
-    status = job.status()
-    with st.container(border=True):
-        line = f"{panel.CHIPS[status.state]} {panel.describe_pace(job, status)}"
-        panel.draw_running_job(job, status, line)
-
-
 def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     """Draw the estimate for the remaining cells of a study, and the button that starts it."""
     if not found.n_left or found.grid is None:
@@ -84,11 +76,7 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     else:
         is_long = cost.forecast.total_idle_seconds > LONG
         draw_estimate(cost, used, grid.study.threads)
-        energy = estimate_energy(cost, grid, found.root)
-        draw_note(
-            f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
-            f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}."
-        )
+        draw_energy(cost, grid.study.threads, found.root)
     # 2. What is known before it starts, and the button.
     spec = Spec(settings, {"file": (str(found.file),)})
     guards.draw_guards(workspace, spec)
@@ -119,6 +107,18 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
     st.markdown(
         f"**{count(cost.cells)}** cell{'s' * (cost.cells != 1)} left · about"
         f" **{format_forecast(cost.forecast)}** on {on} · {written}"
+    )
+
+
+def draw_energy(cost: GridEstimate, threads: int, root: Path, more: str = "") -> None:
+    """Draw energy and CO2 of the cells that are left, and where their time comes from.
+
+    root: of the workspace whose rates hold. more: a sentence that follows.
+    """
+    energy = estimate_energy(cost, threads, root)
+    draw_note(
+        f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
+        f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}.{more}"
     )
 
 
