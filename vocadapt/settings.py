@@ -406,6 +406,25 @@ def _require(value: Any, kinds: Any, expected: str, where: str) -> None:
         raise InputError(f"{where}: expected {expected}, got {show_value(value)}.")
 
 
+def check_known(value: object, known: Collection[object], what: str, setting: str = "") -> None:
+    """Raise InputError, with the nearest known name, for an unknown one.
+
+    what: it is, such as "row of table 1". setting: as of an InputError.
+    """
+    from difflib import get_close_matches
+
+    if type(value) in (str, int) and value in known:
+        return
+    by_lower = {str(name).lower(): name for name in known}
+    near = get_close_matches(str(value).lower(), by_lower, n=1, cutoff=0.5)
+    remedy = "There is none."
+    if near:
+        remedy = f"Did you mean {by_lower[near[0]]}?"
+    elif by_lower:
+        remedy = f"Choose one of: {', '.join(map(str, known)):.300}."
+    raise InputError(f"Unknown {what}: {show_value(value)}.", remedy, setting, "unknown-name")
+
+
 def show_value(value: object) -> str:
     """Format any value for a message, shortened."""
     if isinstance(value, int) and not isinstance(value, bool):

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from tests.material.apps import join_values, list_button_keys, list_texts, read_page
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL, TASK
 from vocadapt.lab.experiments.search.estimates import draw_settings, estimate_search
@@ -152,7 +153,7 @@ def test_seeds_are_compared_by_epoch(open_page, own):
 
 
 def test_a_taken_name_and_a_bad_space_leave_nothing(own):
-    with pytest.raises(InputError, match="Did you mean"):
+    with raises_input_error("unknown-name", "num_epochs?"):
         save_search(make_spec(own), "s", own, "num_epoch = [1]")
     assert not own.folder("searches", "s").exists()
     save_search(make_spec(own), "s", own)

@@ -12,14 +12,13 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.published.tables import TEXT, PublishedCell, PublishedTable, Value, check_name
-from vocadapt.settings import show_value
+from vocadapt.published.tables import TEXT, PublishedCell, PublishedTable, Value
+from vocadapt.settings import check_known, show_value
 from vocadapt.system.files import MEGABYTE, read_document, show_path
 from vocadapt.text.spreadsheet import unescape_cell
 
@@ -60,10 +59,6 @@ class ImportedValues:
         """The origin of the values, shown in a filled cell."""
         by = f" by {self.who}" if self.who else ""
         return f"imported{by} from {self.file}, {self.when}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(self)
 
 
 def read_csv(
@@ -148,7 +143,7 @@ def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
     """Return the position of each column of the file; raise InputError for missing or other ones."""
     names = [cell.strip().lower() for cell in cells]
     for name in names:
-        check_name(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")
+        check_known(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")
     missing = [name for name in NEEDED if name not in names]
     if missing:
         raise InputError(f"{place}: the column {missing[0]!r} is missing.", REMEDY)

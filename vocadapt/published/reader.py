@@ -36,9 +36,8 @@ from vocadapt.published.tables import (
     Source,
     TableHead,
     Value,
-    check_name,
 )
-from vocadapt.settings import build_settings, show_value
+from vocadapt.settings import build_settings, check_known, show_value
 from vocadapt.system.files import read_toml
 from vocadapt.training.tasks.benchmarks import cards
 
@@ -80,7 +79,7 @@ def load_tables() -> Mapping[str, PublishedTable]:
 
 def find_table(name: str) -> PublishedTable:
     """Return the table of an id; raises InputError, with the nearest id, if there is none."""
-    check_name(name, tuple(load_tables()), "published table")
+    check_known(name, tuple(load_tables()), "published table")
     return load_tables()[name]
 
 
@@ -120,7 +119,7 @@ def _build_table(
     place = f"{file}: {values.get('id', 'a table without id')}"
     rows = values.get("rows", [])
     if isinstance(rows, str):
-        check_name(rows, tuple(row_sets), f"row set in {place}")
+        check_known(rows, tuple(row_sets), f"row set in {place}")
         rows = row_sets[rows]
     headings = {
         "rows": _name_headings(rows, f"{place}: rows"),
@@ -258,8 +257,8 @@ def _check_declaration(declared: TableDeclaration, place: str) -> None:
     for key in ("id", "title", "where", "study", "rows", "columns"):
         if not getattr(declared, key):
             raise InputError(f"{place}: the key {key!r} is missing.")
-    check_name(declared.kind, tuple(KINDS), f"kind in {place}")
-    check_name(declared.plot, ("", *PLOTS), f"plot in {place}")
+    check_known(declared.kind, tuple(KINDS), f"kind in {place}")
+    check_known(declared.plot, ("", *PLOTS), f"plot in {place}")
     rows = tuple(row.name for row in declared.rows)
     columns = tuple(column.name for column in declared.columns)
     _check_unique(rows, f"{place}: rows")
@@ -283,13 +282,13 @@ def _check_declaration(declared: TableDeclaration, place: str) -> None:
     known = {"row": rows, "column": columns, "group": tuple(groups)}
     for kind, names in named.items():
         for name, key in filter(lambda pair: pair[0], names):
-            check_name(name, known[kind], f"{kind} in {place}: {key}")
+            check_known(name, known[kind], f"{kind} in {place}: {key}")
 
 
 def _check_values(declared: TableDeclaration, rows: Sequence[str], place: str) -> None:
     """Raise InputError unless there are values for exactly the rows; a frame needs none."""
     for name in declared.values:
-        check_name(name, rows, f"row in {place}: values")
+        check_known(name, rows, f"row in {place}: values")
     for name in rows:
         if name not in declared.values and declared.kind != "frame":
             raise InputError(f"{place}: values: the row {name!r} is missing.")
@@ -315,7 +314,7 @@ def _read_mapping(value: Any, place: str) -> Mapping[str, Any]:
 
 def _check_keys(values: Mapping[str, Any], known: Sequence[str], place: str) -> None:
     for key in values:
-        check_name(key, known, f"key in {place}")
+        check_known(key, known, f"key in {place}")
 
 
 def _check_unique(names: Sequence[str], place: str) -> None:

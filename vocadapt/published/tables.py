@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 
 from vocadapt.errors import InputError
+from vocadapt.settings import check_known
 
 Value = float | str
 
@@ -229,8 +229,8 @@ class PublishedTable(TableHead):
 
     def find_cell(self, row: str, column: str) -> PublishedCell:
         """Return a cell; raises InputError, with the nearest name, if there is none."""
-        check_name(row, self.row_names, f"row of {self.id}")
-        check_name(column, self.column_names, f"column of {self.id}")
+        check_known(row, self.row_names, f"row of {self.id}")
+        check_known(column, self.column_names, f"column of {self.id}")
         cell = self.grid.get((row, column))
         if cell is None:
             raise InputError(
@@ -245,15 +245,3 @@ class PublishedTable(TableHead):
         new = {(cell.row, cell.column): cell for cell in cells}
         kept = tuple(new.get((cell.row, cell.column), cell) for cell in self.cells)
         return replace(self, cells=kept)
-
-
-def check_name(name: str, known: Sequence[str], what: str) -> None:
-    """Raise InputError, with the nearest known name, if a name is unknown."""
-    if name in known:
-        return
-    by_lower = {one.lower(): one for one in known}
-    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    remedy = f"There are: {', '.join(known)}."
-    if near:
-        remedy = f"Did you mean {by_lower[near[0]]!r}?"
-    raise InputError(f"Unknown {what}: {name[:60]!r}.", remedy)

@@ -123,7 +123,7 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
         vectors=len(grid.vectors),
         whole=sum(cell.step.is_whole(folder) for cell in grid.cells),
         variants=len(grid.rows),
-        tasks=len({cell.task for cell in grid.cells}),
+        tasks=len(grid.tasks),
         seeds=len({cell.seed for cell in grid.cells}),
         seconds=cost.forecast.seconds,
         seconds_alone=cost.seconds_alone,

@@ -8,9 +8,10 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.published.csv_values import ImportedValue, ImportedValues, fill_table, read_csv
+from vocadapt.published.csv_values import ImportedValues, fill_table, read_csv
 from vocadapt.published.reader import find_table
 from vocadapt.published.tables import PublishedTable
+from vocadapt.settings import build_settings
 
 FOLDER = "published"  # in a workspace
 
@@ -24,11 +25,10 @@ def import_values(
     """
     values = read_csv(path, find_table(table), who, when)
     place = _find_file(table, workspace)
-    content = values.to_dict()
-    size = len(strict_json.format_file(content).encode())
+    size = len(strict_json.format_file(values).encode())
     with reserve_space(place, size), convert_write_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        strict_json.write(place, content)
+        strict_json.write(place, values)
     return values
 
 
@@ -40,27 +40,22 @@ def read_imported(table: str, workspace: Workspace) -> ImportedValues | None:
     place = _find_file(table, workspace)
     if not os.path.isfile(place):
         return None
-    content = strict_json.read(place)
     try:
-        values = tuple(ImportedValue(**one) for one in content.pop("values"))
-        imported = ImportedValues(**content, values=values)
-        _check_types(imported)
-        return imported
-    except (AttributeError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{place} does not hold imported values: {error}.", "Remove it, and import them again."
-        ) from error
-
-
-def _check_types(imported: ImportedValues) -> None:
-    """Raise TypeError for a field of another type: the file may come from elsewhere."""
-    texts: list[object] = [imported.table, imported.file, imported.who, imported.when]
-    for one in imported.values:
-        texts += [one.row, one.column, one.note]
+        imported = build_settings(ImportedValues, strict_json.read(place), place.name)
+    except InputError as error:
+        raise _build_error(place, error.problem) from error
+    for one in imported.values:  # the file may come from elsewhere
         if isinstance(one.value, bool) or not isinstance(one.value, str | int | float):
-            raise TypeError(f"a value of the type {type(one.value).__name__}")
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text of another type")
+            raise _build_error(place, f"a value of the type {type(one.value).__name__}")
+    return imported
+
+
+def _build_error(place: Path, problem: str) -> InputError:
+    return InputError(
+        f"{place} does not hold imported values: {problem}",
+        "Remove it, and import them again.",
+        code="no-imported-values",
+    )
 
 
 def fill_imported(table: PublishedTable, workspace: Workspace | None) -> PublishedTable:

@@ -154,6 +154,7 @@ def convert_journal_errors(root: Path) -> Iterator[None]:
         raise InputError(
             f"{JOURNAL} of the search {root.name} cannot be read: it is damaged.",
             "Start a new search; finished cells of this one stay in its folder.",
+            code="damaged-journal",
         ) from error
 
 

@@ -9,9 +9,8 @@ of Fast 2023, table 5.1.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, convert_value, declare_keys, read_settings
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.published.reader import find_table
-from vocadapt.settings import Setting, get_settings, show_value
+from vocadapt.settings import Setting, check_known, get_settings, show_value
 from vocadapt.system.files import parse_toml, read_toml, show_path
 from vocadapt.training.finetune.settings import FinetuneSettings
 
@@ -65,12 +64,13 @@ class Space:
         Raises InputError, with the nearest one, for a key that is no setting, and if none is left.
         """
         for key in keys:
-            _check_key(key, list(declare_searched()), "fixed settings")
+            _check_key(key, declare_searched(), "fixed settings")
         axes = {key: values for key, values in self.axes.items() if key not in keys}
         if not axes:
             raise InputError(
                 "No setting is left to search: all settings of the space are fixed.",
                 "Fix fewer settings, or give another space.",
+                code="nothing-to-search",
             )
         return replace(self, axes=axes)
 
@@ -130,16 +130,19 @@ def build_space(table: Mapping[str, Any], where: str) -> Space:
     declared = declare_searched()
     axes: dict[str, tuple[Any, ...] | Range] = {}
     for key, values in table.items():
-        _check_key(key, list(declared), where)
+        _check_key(key, declared, where)
         try:
             axes[key] = _read_axis(declared[key], values)
             _check_values(key, axes[key])
         except InputError as error:
-            raise InputError(f"{where}: {key}: {error.problem}", error.remedy) from error
+            problem = f"{where}: {key}: {error.problem}"
+            raise InputError(problem, error.remedy, code=error.code) from error
     seeds: Any = axes.pop(SEEDS, DEFAULT_SEEDS)
     if not axes:
         raise InputError(
-            f"{where}: there is no setting to search.", "Add one, such as batch_size = [8, 16]."
+            f"{where}: there is no setting to search.",
+            "Add one, such as batch_size = [8, 16].",
+            code="nothing-to-search",
         )
     return Space(axes, seeds, where)
 
@@ -165,16 +168,15 @@ def find_thesis_choices() -> dict[str, str]:
     return {ROWS[cell.row]: str(cell.value) for cell in find_table(CHOSEN_TABLE).cells}
 
 
-def _check_key(key: str, known: Sequence[str], where: str) -> None:
-    """Raise InputError, with the nearest known key, for an unknown one."""
-    if key in known:
-        return
-    remedy = f"Choose of: {', '.join(known)}."
-    if near := get_close_matches(key, known, n=1, cutoff=0.5):
-        remedy = f"Did you mean {near[0]}?"
+def _check_key(key: str, known: Collection[str], where: str) -> None:
+    """Raise InputError, with the nearest known key, for one that is no setting to search."""
     if key in NOT_SEARCHED:
-        remedy = "A search compares scores on the dev split, so it cannot be trained on."
-    raise InputError(f"{where}: {show_value(key)} cannot be searched.", remedy)
+        raise InputError(
+            f"{where}: {key} cannot be searched.",
+            "A search compares scores on the dev split, so it cannot be trained on.",
+            code="not-searched",
+        )
+    check_known(key, known, f"setting in {where}")
 
 
 def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
@@ -184,38 +186,44 @@ def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
         raise InputError(
             f"expected a list of values or a range, got {show_value(values)}.",
             "Write [1, 2, 3] or { low = 1, high = 3 }.",
+            code="not-an-axis",
         )
     if len(values) > MAX_VALUES:
         raise InputError(
             f"{len(values):,} values are more than the {MAX_VALUES:,} of a list.",
             "Give fewer, or a range: { low = 1, high = 3 }.",
+            code="too-many-values",
         )
     chosen = tuple(_read_value(declared, value) for value in values)
     if len({json.dumps(value) for value in chosen}) < len(chosen):
-        raise InputError("a value is given twice.", "Give each value once.")
+        raise InputError("a value is given twice.", "Give each value once.", code="repeated")
     return chosen
 
 
 def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
     """Read a range; raise InputError for an invalid one."""
     if not declared.is_number:
-        raise InputError("only numbers have a range.", "Give a list of values.")
+        raise InputError("only numbers have a range.", "Give a list of values.", code="bad-range")
     for key in values:
-        _check_key(key, RANGE_KEYS, "range")
+        check_known(key, RANGE_KEYS, "key of a range")
     for key in ("low", "high"):
         if key not in values:
-            raise InputError(f"the range has no {key}.", "Write { low = 1, high = 3 }.")
+            problem = f"the range has no {key}."
+            raise InputError(problem, "Write { low = 1, high = 3 }.", code="bad-range")
     log = values.get("log", False)
     if not isinstance(log, bool):
-        raise InputError(f"log: expected true or false, got {show_value(log)}.")
+        problem = f"log: expected true or false, got {show_value(log)}."
+        raise InputError(problem, code="wrong-type")
     numbers = {key: _read_value(declared, values[key]) for key in values if key != "log"}
     found = Range(log=log, **numbers)
     if found.low >= found.high:
-        raise InputError("low is not below high.", "Swap them, or give a list of values.")
+        problem = "low is not below high."
+        raise InputError(problem, "Swap them, or give a list of values.", code="bad-range")
     if found.step < 0 or (found.log and (found.step or found.low <= 0)):
         raise InputError(
             "a step must be positive, and a logarithmic range has no step and begins above 0.",
             "Leave log or step out.",
+            code="bad-range",
         )
     return found
 
@@ -226,14 +234,16 @@ def _read_value(declared: Setting, value: Any) -> Any:
         return value
     if declared.kind is float and type(value) is int and abs(value) < 2**53:
         return float(value)
-    raise InputError(f"expected values of type {declared.kind.__name__}, got {show_value(value)}.")
+    problem = f"expected values of type {declared.kind.__name__}, got {show_value(value)}."
+    raise InputError(problem, code="wrong-type")
 
 
 def _check_values(key: str, values: tuple[Any, ...] | Range) -> None:
     """Check all values of a setting by its own declaration."""
     if key == SEEDS:
         if isinstance(values, Range):
-            raise InputError("expected a list, got a range.", "List the seeds to average over.")
+            problem = "expected a list, got a range."
+            raise InputError(problem, "List the seeds to average over.", code="not-a-list")
         FinetuneStep(seeds=values)
         return
     ends = (values.low, values.high) if isinstance(values, Range) else values

@@ -75,6 +75,7 @@ def prepare_trials(
             "A search compares scores on the dev split, so it cannot be trained on.",
             "Search without training on dev.",
             "with_dev",
+            "not-searched",
         )
     if base.fold == ALL_FOLDS:
         raise InputError("A search runs on one fold.", "Choose one, such as 1.", "fold")
@@ -87,6 +88,7 @@ def prepare_trials(
             "Give dev examples, for example some of the training examples, which are then not trained"
             " on. Do not use test examples.",
             "dev",
+            "no-dev-split",
         )
     return TrialMaker(spec, seeds, task.name, task.scorer.headline, Stamps(None, offline or None))
 

@@ -81,6 +81,11 @@ class Grid:
         """Names of the rows, in the order of the file."""
         return tuple(dict.fromkeys(cell.row for cell in self.cells))
 
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks, in the order of the file."""
+        return tuple(dict.fromkeys(cell.task for cell in self.cells))
+
     @property
     def baseline(self) -> str:
         """The row that others are compared with: the first, or the one that the file names."""

@@ -1,9 +1,7 @@
 """Where the cells of a study run: opens the pool for the setting `on`."""
 
-from difflib import get_close_matches
 from pathlib import Path
 
-from vocadapt.errors import InputError
 from vocadapt.lab.cluster.ray_cluster import CLIENT
 from vocadapt.lab.experiments.studies.estimates import estimate_grid
 from vocadapt.lab.experiments.studies.grid import Grid
@@ -17,7 +15,7 @@ from vocadapt.lab.experiments.studies.pools import (
 from vocadapt.lab.experiments.studies.slurm import Allocation, write_script
 from vocadapt.lab.experiments.studies.study_file import Study
 from vocadapt.lab.workspace.disk_space import measure_weights
-from vocadapt.settings import show_value
+from vocadapt.settings import check_known
 
 PLACES = {  # value of `on` → what it means
     "local": "worker processes on this machine",
@@ -28,13 +26,9 @@ PLACES = {  # value of `on` → what it means
 
 def check_place(on: str) -> str:
     """Return `on` if it is a key of PLACES or ray://HOST:PORT; raise InputError for anything else."""
-    if on in PLACES or on.startswith(CLIENT):
-        return on
-    near = get_close_matches(on, PLACES, n=1)
-    remedy = f"Choose one of: {', '.join(PLACES)}, {CLIENT}HOST:PORT."
-    if near:
-        remedy = f"Did you mean {near[0]}?"
-    raise InputError(f"Unknown place to run a study: {show_value(on)}.", remedy, "on")
+    if not on.startswith(CLIENT):
+        check_known(on, (*PLACES, f"{CLIENT}HOST:PORT"), "place to run a study", "on")
+    return on
 
 
 def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> Pool:

@@ -24,7 +24,12 @@ from vocadapt.lab.experiments.studies.labelled_settings import (
     list_training,
     shorten_paths,
 )
-from vocadapt.lab.experiments.studies.states import count_states, find_states, find_step_state
+from vocadapt.lab.experiments.studies.states import (
+    FINISHED,
+    count_states,
+    find_states,
+    find_step_state,
+)
 from vocadapt.lab.experiments.studies.table import (
     COLUMNS,
     build_boards,
@@ -55,7 +60,6 @@ def format_study_csv(report: StudyReport) -> str:
     return write_csv([report.table, others])
 
 
-FINISHED = ("done", "collapsed")
 SEEDS = "Seeds"  # a setting of a cell that is an axis of the study
 FORMATS: Mapping[str, Callable[[StudyReport], str]] = {  # name → how it is rendered
     "html": render_study_page,
@@ -156,7 +160,7 @@ def _collect_settings(grid: Grid) -> dict[str, Labelled]:
     """Return column → label of a setting → value: of the training of each variant on each task, and
     of the adaptation of its model.
     """
-    several = len({cell.task for cell in grid.cells}) > 1
+    several = len(grid.tasks) > 1
     found: dict[str, Labelled] = {}
     for cell in grid.cells:
         column = cell.row

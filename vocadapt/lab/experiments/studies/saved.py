@@ -77,8 +77,9 @@ def save_study(
     is not a study, and if another study has its name, has its file elsewhere, or is running.
     """
     # 1. Its name.
-    table = _parse(text)
-    named = table.get("name", "")
+    if len(text.encode()) > MAX_BYTES:
+        raise InputError("The file is larger than 1 MB: this is not the file of a study.")
+    named = parse_toml(text, "The file").get("name", "")
     if not isinstance(named, str) or not named:
         raise InputError("The study has no name.", 'Add name = "…".')
     name = check_name(named)
@@ -162,22 +163,14 @@ def list_paths(study: Study) -> list[str]:
     """Return what a study reads: models, sources of adaptations, texts, and files of tasks."""
     found = [variant.model for variant in study.variants]
     for variant in study.variants:
-        for key, value in variant.adapting.items():
-            if key in ("recipe", "target", "vectors"):
-                found.append(str(value))
-            elif key in ("corpus", "glossary"):
-                found += value
+        values = [variant.adapting[key] for key in STUDY_PATHS if key in variant.adapting]
+        for value in values:
+            found += [value] if isinstance(value, str) else value
     for files in study.corpora.values():
         found += files
     for task in study.tasks:
         found += task.inputs.values()
     return found
-
-
-def _parse(text: str) -> dict[str, Any]:
-    if len(text.encode()) > MAX_BYTES:
-        raise InputError("The file is larger than 1 MB: this is not the file of a study.")
-    return parse_toml(text, "The file")
 
 
 def _read(text: str, folder: Path, check: Callable[[str], None]) -> None:

@@ -17,6 +17,7 @@ STATES = {  # state → what it means
     "interrupted": "stopped; continues from its checkpoint when the study runs again",
     "waiting": "not started",
 }
+FINISHED = ("done", "collapsed")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class CellState:
     state: str
     fraction: float | None = None
     problem: str = ""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has a result."""
+        return self.state in FINISHED
 
 
 def find_states(grid: Grid, root: Path) -> tuple[CellState, ...]:

@@ -121,7 +121,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     reader.check_keys(
         table, (*(one.name for one in fields(Study) if one.name != "files"), "extends")
     )
-    name = check_name(reader.read_string(table, "name", default=files[0].stem))
+    name = check_name(reader.read(table, "name", files[0].stem))
 
     # 2. Its parts.
     corpora = {
@@ -141,19 +141,20 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
 
     # 3. Its rules and numbers.
     seeds = _read_seeds(reader, table)
-    known: dict[str, Sequence[Any]] = {
+    known: dict[str, list[Any]] = {
         "variant": [one.name for one in variants],
         "task": [one.name for one in tasks],
         "seed": list(seeds),
         "corpus": list(corpora),
     }
-    baseline = reader.read_string(table, "baseline")
+    baseline = reader.read(table, "baseline", "")
     if baseline:
         reader.check_known(baseline, known["variant"], "variant")
     numbers = {key: table[key] for key in ("retries", "threads") if key in table}
-    settings = reader.read_given(
-        reader.read_table(table, "settings"), declare_training(), "settings"
-    )
+    settings = reader.read_given(reader.read(table, "settings", {}), declare_training(), "settings")
+    include = _read_rules(reader, table, "include", known)
+    exclude = _read_rules(reader, table, "exclude", known)
+    keep_weights = reader.read(table, "keep_weights", False)
     try:
         return Study(
             name,
@@ -162,16 +163,14 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
             seeds,
             settings,
             corpora,
-            _read_rules(reader, table, "include", known),
-            _read_rules(reader, table, "exclude", known),
+            include,
+            exclude,
             baseline,
-            keep_weights=reader.read_switch(table, "keep_weights"),
+            keep_weights=keep_weights,
             files=files,
             **numbers,
         )
     except InputError as error:
-        if error.problem.startswith(reader.where):
-            raise
         raise InputError(f"{reader.where}: {error.problem}", error.remedy) from error
 
 
@@ -181,7 +180,7 @@ def _read_seeds(reader: TableReader, table: Mapping[str, Any]) -> tuple[Any, ...
     """
     if "seeds" not in table:
         return (1,)
-    seeds = tuple(reader.read_list(table, "seeds"))
+    seeds = tuple(reader.read(table, "seeds", []))
     if not seeds:
         raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
     if len(set(map(repr, seeds))) < len(seeds):
@@ -211,7 +210,7 @@ def _read_variant(
 ) -> Variant:
     """Read a variant; a key that adapt does not know is one of finetune."""
     where = f"variant {name}"
-    model = reader.read_string(entry, "model")
+    model = reader.read(entry, "model", "")
     if not model:
         raise InputError(f"{reader.where}: {where} has no model.", 'Add model = "…".')
     declared, training = declare_adapting(), declare_training()
@@ -233,7 +232,7 @@ def _read_variant(
     # 3. How it is fine-tuned, and how a bare vocabulary is read.
     tuned = {key: entry[key] for key in entry if key in training and key not in adapting}
     tuned |= reader.read_settings_table(entry)
-    if casing := reader.read_string(entry, "casing"):
+    if casing := reader.read(entry, "casing", ""):
         reader.check_known(casing, CASINGS, "casing")
         if not given:
             raise reader.build_error(
@@ -272,9 +271,9 @@ def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, An
         if key in ("corpus", "glossary") and key in entry:
             given[key] = reader.read_paths(entry, key)
         elif key == "preset" and key in entry:
-            given[key] = reader.read_string(entry, key)
+            given[key] = reader.read(entry, key, "")
         elif key in entry:
-            given[key] = reader.read_path(reader.read_string(entry, key), missing=key == "target")
+            given[key] = reader.read_path(reader.read(entry, key, ""), missing=key == "target")
     return given
 
 
@@ -288,7 +287,7 @@ def _choose_corpora(
     """Return the texts of the study that a variant is adapted to: those that it names, or all if it
     needs a text and has none of its own.
     """
-    named = reader.read_list(entry, "corpora")
+    named: list[str] = reader.read(entry, "corpora", [])
     for one in named:
         reader.check_known(one, corpora, "text", where)
     if len(set(named)) < len(named):
@@ -320,7 +319,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
     tuned = {key: entry[key] for key in entry if key in training}
     tuned |= reader.read_settings_table(entry)
     given = reader.read_given(tuned, training, where)
-    kind = reader.read_string(entry, "kind")
+    kind = reader.read(entry, "kind", "")
     if not kind:
         for split in SPLITS:
             if split in entry:
@@ -328,7 +327,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
                     f"{where} has a {split} file, but no kind.",
                     f"Add kind, one of: {', '.join(TASK_KINDS)}.",
                 )
-        place = reader.read_string(entry, "task", default=name)
+        place = reader.read(entry, "task", name)
         return StudyTask(name, {"task": reader.read_path(place, missing=True)}, "", given)
     reader.check_known(kind, list(TASK_KINDS), "kind of task", where)
     if "task" in entry:
@@ -336,9 +335,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
             f"{where} names a task file, and a kind.", "Leave out one of them."
         )
     files = {
-        split: reader.read_path(reader.read_string(entry, split))
-        for split in SPLITS
-        if split in entry
+        split: reader.read_path(reader.read(entry, split, "")) for split in SPLITS if split in entry
     }
     for split in ("train", "test"):
         if split not in files:

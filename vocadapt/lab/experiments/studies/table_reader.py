@@ -1,15 +1,14 @@
 """Reading checked values from a study's file: errors name the file and the nearest known name."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given, convert_value
-from vocadapt.settings import Setting, show_value
+from vocadapt.settings import Setting, check_known, show_value
 from vocadapt.system.files import expand_path, show_path
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 
@@ -18,7 +17,10 @@ KINDS: Mapping[type, str] = {
     float: "a number",
     bool: "true or false",
     str: "a text",
+    list: "a list",
+    dict: "a table",
 }
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,62 +43,33 @@ class TableReader:
         """Return the error for a problem in the file."""
         return InputError(f"{self.where}: {problem}", remedy)
 
-    def check_keys(self, table: Mapping[str, Any], known: Sequence[str], where: str = "") -> None:
+    def check_keys(self, table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
         """Raise InputError, with the nearest known key, for an unknown one."""
         for key in table:
             self.check_known(key, known, "key", where)
 
-    def check_known(self, value: Any, known: Sequence[Any], what: str, where: str = "") -> None:
+    def check_known(self, value: Any, known: Collection[Any], what: str, where: str = "") -> None:
         """Raise InputError, with the nearest known name, for an unknown one."""
-        if type(value) in (str, int) and value in known:
-            return
-        near = get_close_matches(str(value), map(str, known), n=1, cutoff=0.5)
-        remedy = f"Choose one of: {', '.join(map(str, known)):.300}."
-        if near:
-            remedy = f"Did you mean {near[0]}?"
-        elif not known:
-            remedy = "The study declares none."
-        place = f"{where}: " if where else ""
-        raise self.build_error(f"{place}unknown {what} {show_value(value)}.", remedy)
+        place = f"{self.where}, {where}" if where else self.where
+        check_known(value, known, f"{what} in {place}")
 
-    def read_string(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
-        """Return a text."""
+    def read(self, table: Mapping[str, Any], key: str, default: T) -> T:
+        """Return a value of the type of its default."""
         value = table.get(key, default)
-        if not isinstance(value, str):
-            raise self.build_error(f"{key}: expected a text, got {show_value(value)}.")
-        return value
-
-    def read_switch(self, table: Mapping[str, Any], key: str) -> bool:
-        """Return true or false."""
-        value = table.get(key, False)
-        if not isinstance(value, bool):
-            raise self.build_error(f"{key}: expected true or false, got {show_value(value)}.")
-        return value
-
-    def read_list(self, table: Mapping[str, Any], key: str) -> list[Any]:
-        """Return a list; empty if there is none."""
-        value = table.get(key, [])
-        if not isinstance(value, list):
-            raise self.build_error(f"{key}: expected a list, got {show_value(value)}.")
-        return value
-
-    def read_table(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        """Return a table; empty if there is none."""
-        value = table.get(key, {})
-        if not isinstance(value, dict):
-            raise self.build_error(f"{key}: expected a table, got {show_value(value)}.")
+        if not isinstance(value, type(default)):
+            expected = KINDS[type(default)]
+            raise self.build_error(f"{key}: expected {expected}, got {show_value(value)}.")
         return value
 
     def read_settings_table(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the settings of a variant or a task: a table, or the name of a preset."""
-        value = table.get("settings", {})
-        if isinstance(value, str):
-            return {"settings": value}
-        return self.read_table(table, "settings")
+        if isinstance(table.get("settings"), str):
+            return {"settings": table["settings"]}
+        return self.read(table, "settings", {})
 
     def read_tables(self, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         """Return a list of tables; empty if there is none."""
-        entries = self.read_list(table, key)
+        entries: list[Mapping[str, Any]] = self.read(table, key, [])
         for entry in entries:
             if not isinstance(entry, dict):
                 raise self.build_error(f"{key}: expected tables, got {show_value(entry)}.")
@@ -106,7 +79,7 @@ class TableReader:
         """Return name → table of a list of tables; raise InputError for a name given twice."""
         found: dict[str, Mapping[str, Any]] = {}
         for entry in self.read_tables(table, key):
-            name = self.read_string(entry, "name")
+            name = self.read(entry, "name", "")
             if not name.strip():
                 raise self.build_error(f"{key}: one of them has no name.", 'Add name = "…".')
             if len(name) > 60 or not name.isprintable():
@@ -155,7 +128,7 @@ class TableReader:
         found: dict[str, Any] = {}
         for key, value in table.items():
             if key == "settings":  # a named preset of fine-tuning
-                self.check_known(value, list(FINETUNING_PRESETS), "fine-tuning preset", where)
+                self.check_known(value, FINETUNING_PRESETS, "fine-tuning preset", where)
                 found[key] = value
                 continue
             self.check_known(key, [*declared, "settings"], "key", where)

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from vocadapt.lab.experiments.studies.grid import Cell
 from vocadapt.lab.experiments.studies.states import STATES, CellState, count_states
 from vocadapt.lab.experiments.studies.study_file import declare_training
 from vocadapt.lab.workspace.manifest import read_manifest
@@ -13,7 +12,7 @@ from vocadapt.training.finetune.run_files import load_runs
 from vocadapt.ui.components.blocks import draw_heading
 from vocadapt.ui.components.word_links import listen
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.parts.studies.opened import OpenedStudy, list_tasks
+from vocadapt.ui.parts.studies.opened import OpenedStudy
 from vocadapt.ui.state import address
 from vocadapt.ui.state.pages import PAGE_OF_PART, QueryValue, find_link
 from vocadapt.ui.text import markup
@@ -29,7 +28,6 @@ SYMBOLS = {
     "interrupted": "‖",
     "waiting": "·",
 }
-FINISHED = ("done", "collapsed")
 
 
 def draw_grid(found: OpenedStudy) -> None:
@@ -38,9 +36,9 @@ def draw_grid(found: OpenedStudy) -> None:
     """
     grid = found.grid
     assert grid is not None
-    tasks, counts = list_tasks(grid), count_states(found.states)
+    counts = count_states(found.states)
     draw_heading("Grid")
-    st.markdown(describe_grid(found, len(tasks)))
+    st.markdown(describe_grid(found))
     # 1. The marks of each row and task, in the order of the file.
     name = address.name_study(found.artifact.name)
     marks: dict[tuple[str, str], list[SeedMark]] = {}
@@ -48,9 +46,11 @@ def draw_grid(found: OpenedStudy) -> None:
         marks.setdefault((one.cell.row, one.cell.task), []).append(
             build_mark(one, name, found.names)
         )
-    rows = [(found.names[row], [marks.get((row, task), []) for task in tasks]) for row in grid.rows]
+    rows = [
+        (found.names[row], [marks.get((row, task), []) for task in grid.tasks]) for row in grid.rows
+    ]
     label = f"Cells of the study by variant and task: {describe_counts(counts)}"
-    markup.draw_seed_grid(tasks, rows, label, CLICKED)
+    markup.draw_seed_grid(grid.tasks, rows, label, CLICKED)
     # 2. The legend.
     markup.draw_seed_legend(
         [
@@ -61,14 +61,14 @@ def draw_grid(found: OpenedStudy) -> None:
     _open_clicked(found)
 
 
-def describe_grid(found: OpenedStudy, n_tasks: int) -> str:
+def describe_grid(found: OpenedStudy) -> str:
     """Describe the size of a study in one line (Markdown)."""
     grid = found.grid
     assert grid is not None
     n_seeds = len({cell.seed for cell in grid.cells})
     parts = (
         count_noun(len(grid.rows), "variant"),
-        count_noun(n_tasks, "task"),
+        count_noun(len(grid.tasks), "task"),
         count_noun(n_seeds, "seed"),
     )
     cells = count_noun(len(grid.cells), "cell")
@@ -101,18 +101,18 @@ def build_mark(one: CellState, workspace: str, names: Mapping[str, str]) -> Seed
         title += f": {one.problem}"
     if one.state == "waiting":
         return SeedMark(one.state, SYMBOLS[one.state], title)
-    part, query = _find_target(one.state, cell)
+    part, query = _find_target(one)
     _, parameters = find_link(part, **query)
     page = PAGE_OF_PART[part].name
     link = urlencode({**parameters, address.WORKSPACE: workspace}, doseq=True)
     return SeedMark(one.state, SYMBOLS[one.state], title, cell.step.name, f"{page}?{link}")
 
 
-def _find_target(state: str, cell: Cell) -> tuple[str, dict[str, QueryValue]]:
+def _find_target(one: CellState) -> tuple[str, dict[str, QueryValue]]:
     """Return the part that shows a cell, Results or Jobs, and its query parameters."""
-    if state in FINISHED:
+    if one.is_finished:
         return "results", {}
-    return "jobs", {panel.JOB: cell.step.name}
+    return "jobs", {panel.JOB: one.cell.step.name}
 
 
 def _open_clicked(found: OpenedStudy) -> None:
@@ -123,13 +123,13 @@ def _open_clicked(found: OpenedStudy) -> None:
         if one.cell.step.name == clicked and one.state != "waiting":
             workspace = address.name_study(found.artifact.name)
             query = find_query(one, found)
-            part, _ = _find_target(one.state, one.cell)
+            part, _ = _find_target(one)
             address.go_to(part, **{address.WORKSPACE: workspace, **query})
 
 
 def find_query(one: CellState, found: OpenedStudy) -> dict[str, str]:
     """Return the query parameters that select a cell on its part."""
-    if one.state not in FINISHED:
+    if not one.is_finished:
         return {panel.JOB: one.cell.step.name}
     folder = one.cell.step.find_folder(found.root)
     numbers = read_manifest(folder).numbers

@@ -1,7 +1,6 @@
 """A study as the page shows it: its artifact, file, grid, and the states of its cells."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -71,7 +70,7 @@ class OpenedStudy:
     @property
     def n_left(self) -> int:
         """Number of cells without a result."""
-        return sum(one.state not in ("done", "collapsed") for one in self.states)
+        return sum(not one.is_finished for one in self.states)
 
     @property
     def stamp(self) -> str:
@@ -105,8 +104,3 @@ def _expand(file: str, stamp: str, root: str, workspace: str) -> Grid:
     """
     study, opened = read_study(Path(file)), Workspace(Path(workspace))
     return expand(study, Path(root), workspace=opened, offline=True)
-
-
-def list_tasks(grid: Grid) -> Sequence[str]:
-    """Return the tasks of a grid, in the order of the file."""
-    return tuple(dict.fromkeys(cell.task for cell in grid.cells))

@@ -198,7 +198,7 @@ def _is_current(rows: Sequence[Mapping[str, Any]], found: OpenedStudy) -> bool:
     n_seeds: dict[tuple[str, str], int] = {}
     for one in found.states:
         place = (one.cell.row, one.cell.task)
-        n_seeds[place] = n_seeds.get(place, 0) + (one.state in ("done", "collapsed"))
+        n_seeds[place] = n_seeds.get(place, 0) + one.is_finished
     return n_seeds == {(row["variant"], row["task"]): row["n"] for row in rows}
 
 
