@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,7 @@ from vocadapt.lab.experiments.studies.runner import is_collapsed, summarize_grid
 from vocadapt.lab.experiments.studies.saved import FILE, KIND, format_study
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
+from vocadapt.lab.experiments.studies.table import group_cells
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Numbers, Spec
 from vocadapt.lab.workspace.drafts import convert_write_errors, open_growing
@@ -42,8 +43,10 @@ from vocadapt.published.tables import PublishedCell, PublishedTable
 from vocadapt.recipe import Recipe
 from vocadapt.system.files import expand_path
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
+from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.tasks.benchmarks import cards
 
+Runs = dict[tuple[str, str], list[Numbers]]  # variant and task → numbers of its finished runs
 METHOD = "fine-tuning"  # of a table in its file
 STUDY = "published-tables"  # name of the study that all tables share
 MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at a scale
@@ -120,7 +123,8 @@ def plan_honest_trainings(
 
     root: folder of the study. The first variant is not replaced: the others are judged by it.
     """
-    plan, skipped = plan_trainings(table, materials, scale), dict[str, str]()
+    plan = plan_trainings(table, materials, scale)
+    skipped: dict[str, str] = {}
     while scale.larger and plan.study is not None:
         grid = expand(plan.study, root, workspace=materials.workspace)
         found = {}
@@ -158,33 +162,26 @@ def plan_trainings(
     """
     # 1. What is there.
     trained = [cell for cell in table.cells if cell.row in _list_task_rows(table)]
-    models: dict[tuple[str, str], NamedVariant | str] = {}
-    tasks: dict[str, NamedTask | str] = {}
-    first = trained[0].facts.base_model if trained else ""
-    for cell in trained:
-        key = cell.facts.base_model, cell.facts.recipe
-        if key not in models:
-            models[key] = _find_variant(cell, table, materials, cell.facts.base_model == first)
-        if cell.facts.data not in tasks:
-            found = materials.find_task(cell.facts.data)
-            tasks[cell.facts.data] = found or advise_task(cell.facts.data)
+    models = _find_variants(trained, table, materials)
+    tasks = {
+        data: materials.find_task(data) or advise_task(data)
+        for data in dict.fromkeys(cell.facts.data for cell in trained)
+    }
 
-    # 2. What is chosen.
+    # 2. What is chosen. Files of a known version first: their scores can be compared.
     there = [one for one in tasks.values() if isinstance(one, NamedTask)]
-    # Files of a known version first: their scores can be compared.
     there.sort(key=lambda one: (one.data not in cards(), one.bytes, one.name))
     chosen_tasks = {one.name: one for one in there[: scale.tasks or None]}
-    known = [
-        one
-        for one in models.values()
-        if isinstance(one, NamedVariant) and one.variant.name not in skipped
-    ]
-    chosen = {one.variant.name: one for one in known[: scale.variants or None]}
-    cells, missing = {}, {}
+    known = [one for one in models.values() if isinstance(one, NamedVariant)]
+    left = [one for one in known if one.variant.name not in skipped]
+    chosen = {one.variant.name: one for one in left[: scale.variants or None]}
+    cells = {}
+    missing = {}
     for cell in trained:
-        model, task = models[cell.facts.base_model, cell.facts.recipe], tasks[cell.facts.data]
-        lacking = [one for one in (model, task) if isinstance(one, str)]
+        model = models[cell.facts.base_model, cell.facts.recipe]
+        task = tasks[cell.facts.data]
         if isinstance(model, str) or isinstance(task, str):
+            lacking = [one for one in (model, task) if isinstance(one, str)]
             missing[cell.row, cell.column] = "; ".join(lacking)
         elif model.variant.name not in chosen or task.name not in chosen_tasks:
             reason = skipped.get(model.variant.name, "not trained")
@@ -195,18 +192,30 @@ def plan_trainings(
         return TrainingPlan(None, {}, missing, {}, {})
 
     # 3. The study. At full scale settings and seeds are those of the publication.
-    settings, seeds = scale.settings, scale.seeds
-    if not seeds:
-        settings = {"settings": table.settings}
-        seeds = FINETUNING_PRESETS[table.settings].seeds or (1,)
+    settings = scale.settings if scale.seeds else {"settings": table.settings}
     study = Study(
         STUDY,
         tuple(one.variant for one in chosen.values()),
         tuple(StudyTask(one.name, one.inputs, one.kind) for one in chosen_tasks.values()),
-        seeds,
+        scale.seeds or FINETUNING_PRESETS[table.settings].seeds or (1,),
         settings,
     )
     return TrainingPlan(study, cells, missing, chosen, chosen_tasks)
+
+
+def _find_variants(
+    trained: Sequence[PublishedCell], table: PublishedTable, materials: Materials
+) -> dict[tuple[str, str], NamedVariant | str]:
+    """Return base model and recipe → variant, or what it lacks. Only the first model may be another
+    one.
+    """
+    found: dict[tuple[str, str], NamedVariant | str] = {}
+    for cell in trained:
+        key = (cell.facts.base_model, cell.facts.recipe)
+        if key not in found:
+            is_first = cell.facts.base_model == trained[0].facts.base_model
+            found[key] = _find_variant(cell, table, materials, is_first)
+    return found
 
 
 def list_stages(study: Study) -> list[Study]:
@@ -260,60 +269,61 @@ def score_trainings(
 
     failures: what failed when the study ran last.
     """
+    runs: Runs = {
+        place: [read_manifest(cell.step.find_folder(root)).numbers for cell in cells]
+        for place, cells in group_cells(grid, root).items()
+    }
     found: dict[Place, Score | str] = dict(plan.missing)
     collapsed: dict[Place, int] = {}
-    for place in plan.cells:
-        found[place], failed = _score_cell(table.grid[place], plan, grid, root, failures)
+    for place, own in plan.cells.items():
+        if not runs[own]:
+            found[place] = f"its training: {_find_problem(grid, *own, failures)}"
+            continue
+        found[place], failed = _score_cell(table.grid[place], plan, grid.study, runs)
         if failed:
             collapsed[place] = failed
     return found, collapsed
 
 
 def _score_cell(
-    cell: PublishedCell,
-    plan: TrainingPlan,
-    grid: Grid,
-    root: Path,
-    failures: Sequence[Mapping[str, Any]],
+    cell: PublishedCell, plan: TrainingPlan, study: Study, runs: Runs
 ) -> tuple[Score | str, int]:
     """Return the score of a cell, or why there is none, and the number of its collapsed runs; of a
     change, those of the model that it is a change from are among them.
     """
     # 1. The runs of the cell, and of the model that it is a change from.
     variant, task = plan.cells[cell.row, cell.column]
-    runs = _read_runs(grid, root, variant, task)
-    if not runs:
-        return f"its training: {_find_problem(grid, variant, task, failures)}", 0
-    base_runs: list[Mapping[str, Any]] = []
+    own = runs[variant, task]
+    base: list[Numbers] = []
     if cell.facts.change_from:
-        base = plan.cells.get((cell.row, cell.facts.change_from))
-        base_runs = _read_runs(grid, root, *base) if base else []
-        if not base_runs:
+        place = plan.cells.get((cell.row, cell.facts.change_from))
+        base = runs[place] if place else []
+        if not base:
             return f"the score of {cell.facts.change_from}, which it is a change from", 0
 
     # 2. Their scores. A task of the workspace may have the name of a benchmark, and other scores.
     figure = cell.facts.figure or "f1"
-    if any(figure not in run["mean"] for run in (*runs, *base_runs)):
+    if any(figure not in run["mean"] for run in (*own, *base)):
         return f"its task is not scored by {figure}", 0
-    values = [float(run["mean"][figure]) for run in runs]
-    value, sd = mean(values), stdev(values) if len(values) > 1 else None
-    if base_runs:
-        value -= mean(float(run["mean"][figure]) for run in base_runs)
+    summary = summarize_seeds([run["mean"][figure] for run in own])
+    value, sd = summary.mean, summary.sd
+    if base:
+        value -= mean(run["mean"][figure] for run in base)
         sd = None
-    limit = grid.study.settings.get("limit")
+    limit = study.settings.get("limit")
     score = Score(
         value,
-        len(runs),
+        len(own),
         plan.tasks[task].data,
         f"test, at most {limit:,} examples" if limit else "test",
-        str(runs[0]["scorer"]),
+        str(own[0]["scorer"]),
         plan.variants[variant].base_model,
         sd,
         figure,
-        bool(base_runs),
+        bool(base),
         plan.variants[variant].remark,
     )
-    return score, sum(bool(run["collapsed"]) for run in (*runs, *base_runs))
+    return score, sum(bool(run["collapsed"]) for run in (*own, *base))
 
 
 def _find_problem(
@@ -326,15 +336,6 @@ def _find_problem(
             own |= {step.name for step in cell.step.chain}
     problems = (str(one["problem"]) for one in failures if one["name"] in own)
     return next(problems, "it has no result yet")
-
-
-def _read_runs(grid: Grid, root: Path, variant: str, task: str) -> list[Mapping[str, Any]]:
-    """Return the numbers of the finished seeds of a variant on a task."""
-    return [
-        read_manifest(cell.step.find_folder(root)).numbers
-        for cell in grid.cells
-        if (cell.variant, cell.task) == (variant, task) and cell.step.is_whole(root)
-    ]
 
 
 def _list_task_rows(table: PublishedTable) -> set[str]:

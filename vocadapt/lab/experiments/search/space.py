@@ -64,7 +64,7 @@ class Space:
         Raises InputError, with the nearest one, for a key that is no setting, and if none is left.
         """
         for key in keys:
-            _check_key(key, declare_searched(), "fixed settings")
+            _check_key(key, declare_searched(), "the fixed settings")
         axes = {key: values for key, values in self.axes.items() if key not in keys}
         if not axes:
             raise InputError(
