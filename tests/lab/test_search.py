@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 import time
@@ -279,6 +280,21 @@ def test_a_failed_cell_fails_its_trial_alone(maker, tmp_path):
     assert result.best.settings["learning_rate"] == 1e-4
     none = search(maker, tmp_path / "none", FakePool(lambda *_: None), trials=3)
     assert none.best is None and none.importance == {} and none.count("failed") == 3
+
+
+def test_a_task_that_changes_while_a_search_runs_fails_its_trials(files, tmp_path):
+    own = tmp_path / "files"
+    shutil.copytree(files, own)
+    maker = prepare_trials(inputs(own), FinetuneStep(kind="ner"), SEEDS)
+
+    def change(settings, seed):
+        write_conll(own / "train.txt", sentences(7, 1))
+        return 0.5
+
+    result = search(maker, tmp_path / "s", FakePool(change), trials=2)
+    assert result.count("failed") == 2
+    assert all("train was changed" in trial.problem for trial in result.trials)
+    assert not list((tmp_path / "s" / "runs").iterdir())
 
 
 def test_a_search_whose_every_trial_failed_ends_with_1(files, tmp_path, capsys, monkeypatch):

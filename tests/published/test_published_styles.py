@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.published.reader import find_table
-from vocadapt.published.styles import GREEN, RED, CellStyle, find_largest_change, style_cells
+from vocadapt.published.styles import GREEN, RED, CellStyle, style_cells
 
 # Where the text at hand underlines other cells than the second best of a row.
 MISPRINTS = {
@@ -50,17 +50,11 @@ def test_equal_scores_share_a_rank() -> None:
 def test_colors_by_depth() -> None:
     table = find_table("fast-6.6")
     styles = style_cells(table)
-    assert find_largest_change(table) == 93.66
     deepest = styles["LINNAEUS", "+ semantic WE"]
     assert (deepest.color, deepest.depth) == (RED, 1.0)
     rise = styles["EU-ADR", "+ semantic WE"]
     assert (rise.color, rise.depth) == (GREEN, pytest.approx(1.26 / 93.66))
     assert styles["HOC", "BERT"].color == ""
-    both = find_largest_change(find_table("fast-6.4"), find_table("fast-6.5"))
-    assert both == 59.04
-    assert style_cells(find_table("fast-6.4"), both)["HOC", "longest 75 %"].depth == pytest.approx(
-        29.96 / 59.04
-    )
 
 
 def test_a_change_of_zero_has_no_color() -> None:

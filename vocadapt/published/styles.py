@@ -19,15 +19,12 @@ class CellStyle:
     depth: float = 0.0
 
 
-def style_cells(
-    table: PublishedTable, largest: float | None = None
-) -> dict[tuple[str, str], CellStyle]:
-    """Return the style of each cell at hand, by row and column; plain for a table without ranks.
-
-    largest: the change with the deepest color; by default the largest of the table. Give that of
-    several tables to color them alike.
+def style_cells(table: PublishedTable) -> dict[tuple[str, str], CellStyle]:
+    """Return the style of each cell at hand, by row and column; plain for a table without ranks. The
+    largest change of the table has the deepest color.
     """
-    deepest = largest or find_largest_change(table)
+    changes = [abs(cell.number or 0.0) for cell in table.cells if cell.facts.change_from]
+    deepest = max(changes, default=0.0)
     styles = {}
     for row in table.row_names:
         cells = [cell for cell in table.cells if cell.row == row and cell.number is not None]
@@ -37,17 +34,6 @@ def style_cells(
             rank = ranks.get(cell.column)
             styles[row, cell.column] = CellStyle(rank == 0, rank == 1, color, depth)
     return styles
-
-
-def find_largest_change(*tables: PublishedTable) -> float:
-    """Return the largest absolute change in the cells of tables; 0 if there is none."""
-    changes = [
-        abs(cell.number)
-        for table in tables
-        for cell in table.cells
-        if cell.facts.change_from and cell.number is not None
-    ]
-    return max(changes, default=0.0)
 
 
 def _rank(cells: list[PublishedCell]) -> dict[str, int]:

@@ -81,18 +81,15 @@ def _reproduce(
     root = Path(options.out).absolute() if options.out else workspace.folder("studies", STUDY)
     if not options.tables:
         return _list(materials, root, options)
-    return _run(_find_tables(options.tables), materials, root, options)
+    tables = [find_table(name) for name in dict.fromkeys(options.tables) if name != ALL]
+    if ALL in options.tables:
+        tables = list(load_tables().values())
+    return _run(tables, materials, root, options)
 
 
 def _read_place(options: Options) -> StudyStep:
     place = read_settings(options, StudyStep)
     return replace(place, on=check_place(place.on))
-
-
-def _find_tables(names: Sequence[str]) -> tuple[PublishedTable, ...]:
-    if ALL in names:
-        return tuple(load_tables().values())
-    return tuple(find_table(name) for name in dict.fromkeys(names))
 
 
 def _read_models(given: Sequence[str]) -> tuple[dict[str, str], str]:
@@ -128,7 +125,11 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAns
         plan_table(table, materials, SCALES[options.scale], root, place.workers)
         for table in load_tables().values()
     )
-    missing = [f"{plan.table}: {plan.needs[0]}{_count_more(plan)}" for plan in plans if plan.needs]
+    missing = []
+    for plan in plans:
+        if plan.needs:
+            more = f"; and {len(plan.needs) - 1:,} more" if plan.needs[1:] else ""
+            missing.append(f"{plan.table}: {plan.needs[0]}{more}")
     text = "\n\n".join(
         [
             write_terminal(Table("", PLAN_COLUMNS, plans)),
@@ -139,11 +140,6 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAns
         ]
     )
     return Answer(PlansAnswer(plans), text)
-
-
-def _count_more(plan: PlannedTable) -> str:
-    more = len(plan.needs) - 1
-    return f"; and {more:,} more" if more else ""
 
 
 def _run(

@@ -136,8 +136,8 @@ def open_pair_cosines(table: PublishedTable, materials: Materials) -> ScoreCell:
     from vocadapt.spaces.diagnostics.word_lists import Relation
 
     models, spaces = _open_spaces(table, materials)
-    pairs = tuple(_split_pair(row) for row in table.row_names)
-    relation = Relation(table.id, "pairs", pairs)
+    named = [row.partition(", ") for row in table.row_names]
+    relation = Relation(table.id, "pairs", tuple((first, second) for first, _, second in named))
     cosines = {
         column: compute_pair_cosines(opened.space, relation, opened.splitter)
         for column, opened in spaces.items()
@@ -337,11 +337,6 @@ def _find_vocabularies(table: PublishedTable, materials: Materials) -> dict[str,
 
 def _find_base_model(table: PublishedTable, column: str) -> str:
     return next(one.base_model for one in table.columns if one.name == column)
-
-
-def _split_pair(row: str) -> tuple[str, str]:
-    first, _, second = row.partition(", ")
-    return first, second
 
 
 def _build_score(cell: PublishedCell, value: Value, model: NamedModel | NamedVocabulary) -> Score:

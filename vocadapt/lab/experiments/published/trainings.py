@@ -161,7 +161,8 @@ def plan_trainings(
     3. Build the study.
     """
     # 1. What is there.
-    trained = [cell for cell in table.cells if cell.row in _list_task_rows(table)]
+    rows = {row.name for row in table.rows if not row.mean_of and row.data in cards()}
+    trained = [cell for cell in table.cells if cell.row in rows]
     models = _find_variants(trained, table, materials)
     tasks = {
         data: materials.find_task(data) or advise_task(data)
@@ -336,11 +337,6 @@ def _find_problem(
             own |= {step.name for step in cell.step.chain}
     problems = (str(one["problem"]) for one in failures if one["name"] in own)
     return next(problems, "it has no result yet")
-
-
-def _list_task_rows(table: PublishedTable) -> set[str]:
-    """Return the rows that are tasks, not means of them."""
-    return {row.name for row in table.rows if not row.mean_of and row.data in cards()}
 
 
 def _find_variant(

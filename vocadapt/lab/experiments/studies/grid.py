@@ -35,7 +35,7 @@ MANY_CELLS = 10_000  # more must be confirmed
 
 @dataclass(frozen=True)
 class Cell:
-    """One fine-tuning: a variant (and its text) on a task with a seed."""
+    """One fine-tuning: a variant on a task with a seed. corpus: its text, if its variant has several."""
 
     variant: str
     corpus: str
@@ -45,8 +45,8 @@ class Cell:
 
     @property
     def row(self) -> str:
-        """Name of its row in the table: the variant, and its text if there are several."""
-        return name_row(self.variant, self.corpus)
+        """Name of its row in the table: green, or green · pubmed with one of several texts."""
+        return f"{self.variant} · {self.corpus}" if self.corpus else self.variant
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,6 @@ class Grid:
         return next((c.row for c in self.cells if wanted in ("", c.variant)), "")
 
 
-def name_row(variant: str, corpus: str) -> str:
-    """Return the name of a row: green, or green · pubmed with one of several texts."""
-    if not corpus:
-        return variant
-    return f"{variant} · {corpus}"
-
-
 def expand(
     study: Study,
     root: Path,
@@ -137,16 +130,10 @@ def expand(
             model = models[variant.name, corpus]
             trainings[key] = _build_training(study, variant, task, model, root, stamps)
         step = trainings[key].build_step(seed, names)
-        cells.append(
-            Cell(variant.name, _choose_shown_corpus(variant, corpus), task.name, seed, step)
-        )
+        shown = corpus if len(variant.corpora) > 1 else ""
+        cells.append(Cell(variant.name, shown, task.name, seed, step))
     made = {step.name: step for step in models.values() if step is not None}
     return Grid(study, made, tuple(cells))
-
-
-def _choose_shown_corpus(variant: Variant, corpus: str) -> str:
-    """Return the text that names a row: "" unless the variant is adapted to several texts."""
-    return corpus if len(variant.corpora) > 1 else ""
 
 
 def count_most(study: Study) -> int:

@@ -13,7 +13,7 @@ from vocadapt.analysis.results.setting_differences import (
 from vocadapt.analysis.results.study_report import StudyReport, Unfinished, render_study_page
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.cell_step import CellStep
-from vocadapt.lab.experiments.studies.grid import Cell, Grid
+from vocadapt.lab.experiments.studies.grid import Grid
 from vocadapt.lab.experiments.studies.labelled_settings import (
     MODEL,
     NO_RECIPE,
@@ -148,12 +148,9 @@ def _list_unfinished(grid: Grid, root: Path) -> tuple[Unfinished, ...]:
         for name, step in steps.items()
         if name in missing
     ]
-    found += [find(_name_cell(cell), cell.step) for cell in grid.cells]
+    for cell in grid.cells:
+        found.append(find(f"{cell.row} · {cell.task} · seed {cell.seed}", cell.step))
     return tuple(one for one in found if one.state not in FINISHED)
-
-
-def _name_cell(cell: Cell) -> str:
-    return f"{cell.row} · {cell.task} · seed {cell.seed}"
 
 
 def _collect_settings(grid: Grid) -> dict[str, Labelled]:

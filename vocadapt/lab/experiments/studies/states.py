@@ -37,7 +37,13 @@ class CellState:
 
 def find_states(grid: Grid, root: Path) -> tuple[CellState, ...]:
     """Return the state of every cell, in the order of the file."""
-    return tuple(_find_state(cell, root) for cell in grid.cells)
+    found = []
+    for cell in grid.cells:
+        state, fraction, problem = find_step_state(cell.step, root)
+        if state == "done" and is_collapsed(cell.step, root):
+            state = "collapsed"
+        found.append(CellState(cell, state, fraction, problem))
+    return tuple(found)
 
 
 def find_step_state(step: CellStep, root: Path) -> tuple[str, float | None, str]:
@@ -51,13 +57,6 @@ def find_step_state(step: CellStep, root: Path) -> tuple[str, float | None, str]
     if status.state in ("canceled", "interrupted"):
         return "interrupted", status.fraction, ""
     return status.state, status.fraction, status.error
-
-
-def _find_state(cell: Cell, root: Path) -> CellState:
-    state, fraction, problem = find_step_state(cell.step, root)
-    if state == "done" and is_collapsed(cell.step, root):
-        state = "collapsed"
-    return CellState(cell, state, fraction, problem)
 
 
 def count_states(states: tuple[CellState, ...]) -> dict[str, int]:

@@ -59,7 +59,9 @@ def build_boards(
 
 def build_rows(grid: Grid, root: Path, boards: Sequence[TaskLeaderboard]) -> list[dict[str, Any]]:
     """Return a row for each variant and task, in the order of the file, also without finished runs."""
-    standings = {(one.run, board.task): one for board in boards for one in list_main(board)}
+    standings = {
+        (one.run, board.task): one for board in boards for one in board.standings if one.counts
+    }
     rows = []
     for (variant, task), cells in group_cells(grid, root).items():
         row: dict[str, Any] = {"variant": variant, "task": task, "n": len(cells), "collapsed": 0}
@@ -78,11 +80,6 @@ def build_other_rows(boards: Sequence[TaskLeaderboard]) -> list[dict[str, Any]]:
 
 def _build_row(one: RunStanding, task: str) -> dict[str, Any]:
     return {"variant": one.run, "task": task, "metric": one.metric, **one.build_row()}
-
-
-def list_main(board: TaskLeaderboard) -> list[RunStanding]:
-    """Return the standings of a leaderboard under the main tokenizations."""
-    return [one for one in board.standings if one.counts]
 
 
 def build_table(grid: Grid, root: Path, draws: Draws = DEFAULT_DRAWS) -> Table:
