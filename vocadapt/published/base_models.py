@@ -1,7 +1,8 @@
 """Published base models, by content: whether a folder or a vocabulary can be what its name says.
 
-A vocabulary is identified by its digest. Weights cannot be identified, because a model after continued
-pretraining has the same vocabulary and configuration. Their content can only contradict the name.
+A vocabulary is identified by its digest. Weights cannot be identified, because a model after
+continued pretraining has the same vocabulary and configuration. Their content can only contradict
+the name.
 """
 
 import hashlib

@@ -28,7 +28,8 @@ COMPARED = {  # what must match → its name in a sentence
 
 @dataclass(frozen=True)
 class Score:
-    """A score of ours. value: between 0 and 1 for scores and their changes; else as the cell's unit.
+    """A score of ours. value: between 0 and 1 for scores and their changes; else as the cell's
+    unit.
 
     sd: over n seeds, None for one. data: a benchmark card or another version of data, as in
     `Facts`. scorer: a name such as "entity-strict"; figure: which of its figures.

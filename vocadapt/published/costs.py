@@ -1,5 +1,5 @@
-"""CO2 of published computations by Strubell's formula, next to the printed values (Poerner et al. 2020,
-table of costs).
+"""CO2 of published computations by Strubell's formula, next to the printed values (Poerner et al.
+2020, table of costs).
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ NOT_AT_HAND = "power and time are not at hand"
 
 @dataclass(frozen=True)
 class FormulaRow:
-    """A row of a table of costs: kWh and lbs of CO2 by the formula, and the printed or imported lbs.
+    """A row of a table of costs: kWh and lbs of CO2 by the formula, and the printed or imported
+    lbs.
 
-    computed values are None, with the reason, if power or time is not at hand; lbs_published is None
-    if no value is at hand. fraction: lbs in proportion to those of the first row that has them.
+    computed values are None, with the reason, if power or time is not at hand; lbs_published is
+    None if no value is at hand. fraction: lbs in proportion to those of the first row that has
+    them.
     """
 
     row: str
@@ -35,7 +37,8 @@ def has_costs(table: PublishedTable) -> bool:
 def apply_strubell(table: PublishedTable) -> tuple[FormulaRow, ...]:
     """Return the rows of a table of costs, such as poerner-cost, with the formula applied.
 
-    Example: 1505 W for 240 hours are 571 kWh and 544 lbs; 1560 W for 12 hours are 28 lbs, 5 % of it.
+    Example: 1505 W for 240 hours are 571 kWh and 544 lbs; 1560 W for 12 hours are 28 lbs, 5 % of
+    it.
     """
     rows: list[FormulaRow] = []
     first: float | None = None

@@ -146,7 +146,8 @@ def _list_means(table: PublishedTable) -> set[str]:
 def compute_gaps(
     table: PublishedTable, compared: Mapping[tuple[str, str], Comparison] | None = None
 ) -> dict[str, MeanCoverage]:
-    """Compute the fractions of the gaps that a table declares, by name: of its own scores, or of ours.
+    """Compute the fractions of the gaps that a table declares, by name: of its own scores, or of
+    ours.
 
     compared: by row and column. A gap without a task that has all three scores is left out.
     """

@@ -140,7 +140,7 @@ def _parse(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
-    """Return the position of each column of the file; raise InputError for missing or other ones."""
+    """Return the position of each column; raise InputError for missing or other columns."""
     names = [cell.strip().lower() for cell in cells]
     for name in names:
         check_known(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")

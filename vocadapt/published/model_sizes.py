@@ -1,5 +1,5 @@
-"""Scores by the size of exBERT's module and by hours of pretraining (Tai et al. 2020, figures 2 and 3),
-and by number of epochs (Fast 2023, figure 6.1), as values for a figure.
+"""Scores by the size of exBERT's module and by hours of pretraining (Tai et al. 2020, figures 2 and
+3), and by number of epochs (Fast 2023, figure 6.1), as values for a figure.
 """
 
 import math
@@ -31,8 +31,9 @@ class Disc:
 
 
 def list_curves(table: PublishedTable) -> dict[str, list[tuple[float, float]]]:
-    """Return the values at hand of a table with one of the plots of NUMBERS: row → number of the column
-    and score, for each column. The number is 0 for a column without one, such as that without a module.
+    """Return the values at hand of a table with one of the plots of NUMBERS: row → number of the
+    column and score, for each column. The number is 0 for a column without one, such as that
+    without a module.
     """
     curves: dict[str, list[tuple[float, float]]] = {}
     for cell in table.cells:

@@ -10,10 +10,10 @@ A file has a [source], [common] facts of all its tables, named sets of rows unde
     values."BC5CDR-chem" = [88.85, -16.10]     # one value for each column
 
 A value is a number (a whole one is printed without decimals) or text; "-" means that no cell is
-printed there, and { empty = "…" } a cell that is not at hand, with its reason. A frame has no values,
-or only "-" and "". A fact of a cell is declared by the cell ([[tables.cells]]), else its column, its
-row, the benchmark card of its data (definition only), its table or its file: the first of them that
-declares it.
+printed there, and { empty = "…" } a cell that is not at hand, with its reason. A frame has no
+values, or only "-" and "". A fact of a cell is declared by the cell ([[tables.cells]]), else its
+column, its row, the benchmark card of its data (definition only), its table or its file: the first
+of them that declares it.
 """
 
 import math
@@ -241,7 +241,7 @@ def _get_row_values(declared: TableDeclaration, row: str, place: str) -> Sequenc
 
 
 def _check_value(value: Any, unit: str, place: str) -> Value:
-    """Return the value of a cell; raise InputError unless it is a finite number, or text for TEXT."""
+    """Return the value of a cell; raise InputError unless it is a finite number, or a text."""
     if unit == TEXT:
         if isinstance(value, str) and value.strip():
             return value

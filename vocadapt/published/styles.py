@@ -20,8 +20,8 @@ class CellStyle:
 
 
 def style_cells(table: PublishedTable) -> dict[tuple[str, str], CellStyle]:
-    """Return the style of each cell at hand, by row and column; plain for a table without ranks. The
-    largest change of the table has the deepest color.
+    """Return the style of each cell at hand, by row and column; plain for a table without ranks.
+    The largest change of the table has the deepest color.
     """
     changes = [abs(cell.number or 0.0) for cell in table.cells if cell.facts.change_from]
     deepest = max(changes, default=0.0)

@@ -143,7 +143,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Gap:
-    """Three columns: the gap from the scores of `low` to `high`, and `ours`, which covers a fraction."""
+    """Three columns: the gap is from `low` to `high`, and `ours` covers a fraction of it."""
 
     name: str
     low: str
@@ -153,15 +153,15 @@ class Gap:
 
 @dataclass(frozen=True)
 class TableHead:
-    """What a file states about a table, or about the numbers of a figure or a section, in addition to
-    facts and values.
+    """What a file states about a table, or about the numbers of a figure or a section, in addition
+    to facts and values.
 
     where: its number, such as "table 6.6". kind: a key of KINDS. decimals: as printed.
     study: the computation that produces it. ranked: whether the best cells are marked, as in
     `styles`. notes: what a reader may misread.
 
-    method: how its cells are computed, a key of MEASURES or "fine-tuning"; "" for a table
-    that is not computed, for which `needs` says what is missing. settings: fine-tuning preset of the
+    method: how its cells are computed, a key of MEASURES or "fine-tuning"; "" for a table that is
+    not computed, for which `needs` says what is missing. settings: fine-tuning preset of the
     publication. target: model whose vocabulary is transferred.
 
     plot: the figure that the publication makes of it, a key of PLOTS; gaps: between its columns.

@@ -1,5 +1,5 @@
-"""Figures of publications, drawn from values: covered fractions of a gap, scores by module size, hours,
-or seed and number of epochs, and means over groups of tasks.
+"""Figures of publications, drawn from values: covered fractions of a gap, scores by module size,
+hours, or seed and number of epochs, and means over groups of tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ Curve = Sequence[tuple[float, float]]  # (x, score) of each point
 
 @dataclass(frozen=True)
 class GapMark:
-    """A covered fraction of a gap, and its confidence interval. fraction: None if it is not defined;
-    low, high: None if the noise is not known.
+    """A covered fraction of a gap, and its confidence interval. fraction: None if it is not
+    defined; low, high: None if the noise is not known.
     """
 
     name: str

@@ -61,8 +61,8 @@ def plot_importance(importance: Mapping[str, float]) -> go.Figure:
 
 
 def plot_trials(trials: Sequence[TrialMark], metric: str) -> go.Figure:
-    """Plot the mean dev score of each trial with its standard deviation over seeds, and the best mean
-    so far as a line. Trials without a score are left out.
+    """Plot the mean dev score of each trial with its standard deviation over seeds, and the best
+    mean so far as a line. Trials without a score are left out.
     """
     # 1. The trials, by state.
     figure = build_figure("trial", f"{metric} on dev, mean over seeds", 320)

@@ -34,9 +34,10 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """The content of a report. table: a row for each variant and task; boards: a leaderboard for each
-    task, under every tokenization. planned: number of cells; states: state → number of cells;
-    differing, common: setting → its value in each column; environment, footprint: name → value, as text.
+    """The content of a report. table: a row for each variant and task; boards: a leaderboard for
+    each task, under every tokenization. planned: number of cells; states: state → number of cells;
+    differing, common: setting → its value in each column; environment, footprint: name → value, as
+    text.
     """
 
     table: Table
@@ -75,7 +76,7 @@ def render_study_page(report: StudyReport) -> str:
 
 
 def render_figures(boards: Sequence[TaskLeaderboard]) -> str:
-    """Render a figure for each task: a dot per seed and a bar at the mean, a line for each variant."""
+    """Render a figure for each task: a line per variant, with a dot per seed and the mean."""
     if not boards:
         return "<p>There is no finished run with a score.</p>"
     return "\n".join(

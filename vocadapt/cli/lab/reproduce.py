@@ -173,7 +173,7 @@ def _render(one: ReproducedTable, table: PublishedTable) -> str:
         return "\n\n".join([head, _format_published(table), reason, format_facts(facts)])
     if one.script:
         facts["script"] = one.script
-    # Of a long table, show only the cells with a value of ours, and count the reasons of the others.
+    # Of a long table, show only the cells with a value of ours, and count why others have none.
     shown = one.rows
     others = Counter[str]()
     if one.cells > MANY_CELLS:
@@ -192,7 +192,7 @@ def _render(one: ReproducedTable, table: PublishedTable) -> str:
 
 
 def _format_gaps(one: ReproducedTable, table: PublishedTable) -> list[str]:
-    """Format the fractions of the gaps that our scores cover, with their intervals and their mean."""
+    """Format the fractions of the gaps that our scores cover, with intervals and mean."""
     lines = []
     for name, found in compute_gaps(table, one.comparisons).items():
         mean = "not defined" if found.fraction is None else f"{found.fraction:.0%}"

@@ -164,7 +164,7 @@ def _count_seeds(best: Mapping[str, Any]) -> str:
 
 
 def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
-    """Declare the options of both commands: inputs, their own settings, those of the fine-tuning."""
+    """Declare the options of both commands: inputs, own settings, those of the fine-tuning."""
     return (
         *model_options(help=WITH_WEIGHTS),
         option(

@@ -37,8 +37,8 @@ OUTCOME = ("cells", "done", "failed", "collapsed", "skipped")
 
 @dataclass(frozen=True)
 class PlanAnswer:
-    """Size of a study, `whole` of whose cells are finished, and what its remaining cells take; `load`:
-    how many times longer than when this machine is idle.
+    """Size of a study, `whole` of whose cells are finished, and what its remaining cells take;
+    `load`: how many times longer than when this machine is idle.
     """
 
     cells: int
@@ -163,7 +163,7 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
 
 
 def _format_adaptations(study: Study) -> str:
-    """Return a line for each variant: what it is adapted by, and the settings of its own fine-tuning."""
+    """Return a line for each variant: its adaptation, and the settings of its fine-tuning."""
     lines = []
     for one in study.variants:
         parts = [f"{one.name}: the model as it is"]

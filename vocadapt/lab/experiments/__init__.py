@@ -1,8 +1,9 @@
 """Experiments: many trainings that are compared.
 
-Read in this order: `studies` (grids of fine-tunings, described by one file), `search` (hyperparameters
-by their dev score), `published` (published tables, reproduced). Their steps are registered here, because
-they run other steps: code that reads the jobs or artifacts of any step imports STEPS from here.
+Read in this order: `studies` (grids of fine-tunings, described by one file), `search`
+(hyperparameters by their dev score), `published` (published tables, reproduced). Their steps are
+registered here, because they run other steps: code that reads the jobs or artifacts of any step
+imports STEPS from here.
 """
 
 from vocadapt.lab.experiments.search import step as search

@@ -1,4 +1,5 @@
-"""Materials that the user has to reproduce tables: vocabularies, texts, tasks, models, word vectors.
+"""Materials that the user has to reproduce tables: vocabularies, texts, tasks, models, word
+vectors.
 
 A folder of data is searched by name:
 
@@ -37,8 +38,8 @@ SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "devel"), "test": ("test",)}
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model folder. name: the name that its scores are reported under, the published name only if it
-    is compared with that model; remark: why it has that name, "" if its content shows it.
+    """A model folder. name: the name that its scores are reported under, the published name only if
+    it is compared with that model; remark: why it has that name, "" if its content shows it.
     """
 
     name: str
@@ -108,8 +109,8 @@ class Materials:
                 )
 
     def find_vocabulary(self, name: str) -> NamedVocabulary | None:
-        """Return the vocabulary of a model: that of its folder if there is one, else a bare file that is
-        named after it and whose content does not contradict the name.
+        """Return the vocabulary of a model: that of its folder if there is one, else a bare file
+        that is named after it and whose content does not contradict the name.
         """
         model = self.find_model(name)
         if model is not None:
@@ -241,8 +242,8 @@ def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:
 
 
 def _choose_name(name: str, model: LanguageModel, place: str) -> str:
-    """Return the name to report a model under: the published one if its content fits it, its place if
-    nothing is known of the published one, "" if its content contradicts it.
+    """Return the name to report a model under: the published one if its content fits it, its place
+    if nothing is known of the published one, "" if its content contradicts it.
     """
     contradiction = find_contradiction(name, model)
     if contradiction is None:

@@ -1,8 +1,8 @@
 """Values of tables that are computed without training, from vocabularies, weights and texts.
 
-A measure opens what the cells of a table need, and returns the function that scores a cell. It measures
-with the data and scorer that the table declares, so the score has these; a text or model that is not
-the published one has its own name, so it is not compared.
+A measure opens what the cells of a table need, and returns the function that scores a cell. It
+measures with the data and scorer that the table declares, so the score has these; a text or model
+that is not the published one has its own name, so it is not compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,8 +51,8 @@ PERCENT = "percent"  # unit of a cell that compares the first two columns
 
 @dataclass(frozen=True)
 class Measure:
-    """How the cells of a table are computed without training. needs: "vocabulary", "weights", "text"
-    (and a vocabulary), "benchmark", or "" for nothing.
+    """How the cells of a table are computed without training. needs: "vocabulary", "weights",
+    "text" (and a vocabulary), "benchmark", or "" for nothing.
     """
 
     about: str
@@ -268,7 +268,7 @@ def _simplify(name: str) -> str:
 
 
 def open_entity_words(table: PublishedTable, materials: Materials) -> ScoreCell:
-    """Compute the fraction of the words with an ending that are inside an entity, over all splits."""
+    """Compute the fraction of the words with an ending that are inside an entity, in all splits."""
 
     def score_cell(cell: PublishedCell) -> Score:
         task = materials.find_task(DISEASES)
@@ -318,7 +318,7 @@ class NamedReducer:
 
 
 def _open_reducer(name: str, materials: Materials) -> NamedReducer:
-    """Return a reducer of a vocabulary on the text of abstracts; raise InputError if there is none."""
+    """Return a reducer of a vocabulary on the text of abstracts; raise InputError without one."""
     opened = materials.find_vocabulary(name)
     text = materials.find_text(ABSTRACTS)
     if opened is None or text is None:

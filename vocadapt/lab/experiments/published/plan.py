@@ -35,11 +35,13 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """Which cells of a table can be computed here, and how long their training takes on an idle machine.
+    """Which cells of a table can be computed here, and how long their training takes on an idle
+    machine.
 
-    published: cells whose published value is at hand; computable: cells that this machine can compute;
-    method: how; study: what produces the published values; trainings: number that remains; refusal: why
-    nothing is computed, "" if something is; needs: what the other cells lack, and how to get it.
+    published: cells whose published value is at hand; computable: cells that this machine can
+    compute; method: how; study: what produces the published values; trainings: number that remains;
+    refusal: why nothing is computed, "" if something is; needs: what the other cells lack, and how
+    to get it.
     """
 
     table: str
@@ -112,8 +114,8 @@ def _build_plan(
 def _plan_trained(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
 ) -> PlannedTable:
-    """Plan the trainings of a table. It is not started if it takes too long, or if its first variant
-    or all others collapse: then the smallest honest version is that of a larger scale.
+    """Plan the trainings of a table. It is not started if it takes too long, or if its first
+    variant or all others collapse: then the smallest honest version is that of a larger scale.
     """
     # 1. The trainings at this scale.
     plan = plan_honest_trainings(table, materials, scale, root)

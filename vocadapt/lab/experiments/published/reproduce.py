@@ -1,4 +1,4 @@
-"""Reproduce a table: plan, compute the cells that can be, and compare each with the published one."""
+"""Reproduce a table: plan, compute the cells that can be, compare each with the published one."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -50,10 +50,10 @@ class ReproducedCell(Comparison):
 class ReproducedTable(PlannedTable):
     """A table with our values beside the published ones.
 
-    state: "computed", or why nothing was; computed: number of cells with a value of ours; comparable:
-    of those that are comparable with the published one. failed: number of trainings without a result;
-    collapsed: number of cells some of whose runs never left the majority baseline. script: written for
-    SLURM instead of training; "" otherwise.
+    state: "computed", or why nothing was; computed: number of cells with a value of ours;
+    comparable: of those that are comparable with the published one. failed: number of trainings
+    without a result; collapsed: number of cells some of whose runs never left the majority
+    baseline. script: written for SLURM instead of training; "" otherwise.
     """
 
     state: str
@@ -207,7 +207,7 @@ def compare_cells(
 def _count_runs(
     cell: PublishedCell, tasks: Sequence[str], found: Mapping[Place, Score | str]
 ) -> int:
-    """Return how many runs a cell is made of: those of its tasks, and of what it is a change from."""
+    """Return the number of runs of a cell: of its tasks, and of what it is a change from."""
     columns = filter(None, (cell.column, cell.facts.change_from))
     scores = [found.get((task, column)) for column in columns for task in tasks]
     return sum(one.n for one in scores if isinstance(one, Score))

@@ -1,4 +1,5 @@
-"""The cells of a table that are trained: its models and tasks as a study, and the scores of its runs.
+"""The cells of a table that are trained: its models and tasks as a study, and the scores of its
+runs.
 
 Each row of such a table is a task, and each column a model: a base model, as it is or adapted by a
 recipe. All tables of a scale run in one folder with the same settings, so a training that several
@@ -54,9 +55,9 @@ MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at
 
 @dataclass(frozen=True)
 class Scale:
-    """The amount of training for a table. tasks, variants: maximum numbers, 0 for all; seeds: () for
-    those of the publication, and its settings; seconds: a table that takes longer is not started,
-    0 for no limit; larger: the next scale, for tables whose runs collapse at this one.
+    """The amount of training for a table. tasks, variants: maximum numbers, 0 for all; seeds: ()
+    for those of the publication, and its settings; seconds: a table that takes longer is not
+    started, 0 for no limit; larger: the next scale, for tables whose runs collapse at this one.
     """
 
     about: str
@@ -362,8 +363,8 @@ def _find_variant(
 
 
 def _find_other_width(recipe: Recipe, model: NamedModel, vectors: str) -> str:
-    """Return the word vectors that a recipe without an alignment lacks, "" if it has them: they must
-    have as many dimensions as the embeddings of the model.
+    """Return the word vectors that a recipe without an alignment lacks, "" if it has them: they
+    must have as many dimensions as the embeddings of the model.
     """
     if recipe.initializer.method != "identity" or not vectors:
         return ""

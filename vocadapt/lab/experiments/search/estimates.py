@@ -29,8 +29,8 @@ def estimate_search(
 ) -> GridEstimate:
     """Forecast a search without pruning, which makes it shorter.
 
-    A trial costs as much as the mean of settings drawn at random from the space; space: None for one
-    trial with the settings of `maker`. root: of the workspace whose earlier runs show the rate.
+    A trial costs as much as the mean of settings drawn at random from the space; space: None for
+    one trial with the settings of `maker`. root: of the workspace whose earlier runs show the rate.
     """
     drawn: list[Given] = [{}]
     if space is not None:

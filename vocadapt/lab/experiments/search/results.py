@@ -32,8 +32,8 @@ class Trial:
 
 
 class SearchNumbers(TypedDict):
-    """Trials, their best settings (null if no trial is done), the importance of each setting, and the
-    command that trains the best settings.
+    """Trials, their best settings (null if no trial is done), the importance of each setting, and
+    the command that trains the best settings.
     """
 
     task: str

@@ -1,5 +1,5 @@
-"""Searches of a workspace that the lab started: the space lies in the folder of its search, so it is
-renamed, copied, shared and deleted with it.
+"""Searches of a workspace that the lab started: the space lies in the folder of its search, so it
+is renamed, copied, shared and deleted with it.
 """
 
 from dataclasses import asdict, replace
@@ -15,8 +15,8 @@ SPACE = "search_space"  # the input that names it
 
 
 def save_search(spec: Spec, name: str, workspace: Workspace, space: str = "") -> Spec:
-    """Save a search, or a comparison of seeds, in the workspace: it is listed before it runs. Return
-    its spec, which reads the space from the folder of the search.
+    """Save a search, or a comparison of seeds, in the workspace: it is listed before it runs.
+    Return its spec, which reads the space from the folder of the search.
 
     space: the text of a space file; "" for a spec that names its space itself, or needs none.
     Raises InputError if the name is taken, and for a text that is no space.

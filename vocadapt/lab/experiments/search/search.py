@@ -1,7 +1,7 @@
 """The search: Optuna proposes settings, cells of a study compute their dev scores.
 
-The folder of a search is like that of a study, so its cells resume and equal cells are trained once. It
-also has Optuna's journal, so the same command continues where it stopped.
+The folder of a search is like that of a study, so its cells resume and equal cells are trained
+once. It also has Optuna's journal, so the same command continues where it stopped.
 """
 
 import json
@@ -36,7 +36,7 @@ FIRST_TRIALS = 5  # completed trials before others are compared with their media
 FIRST_SEEDS = 2  # seeds of a trial before it may be pruned
 MIN_TRIALS_FOR_IMPORTANCE = 4  # completed trials
 IMPORTANCE_BY = "fANOVA"
-# Attributes in the journal; INTERRUPTED: numbers of trials whose process was killed, which others replace.
+# Attributes in the journal; INTERRUPTED: numbers of killed trials, which others replace.
 SEEDS, INTERRUPTED = "seeds", "interrupted"
 VALUES, COLLAPSED, PROBLEM = "values", "collapsed", "problem"
 JOURNAL_STATES = {"RUNNING": "running", "COMPLETE": "done", "PRUNED": "pruned", "FAIL": "failed"}
@@ -108,8 +108,8 @@ def run_search(
     Canceled if the progress is canceled; the pool is closed in any case.
 
     1. Open the journal; enqueue the trials again that were running when an earlier run was killed.
-    2. Run cells as those of a study. Whenever some have ended, each trial gets its next seed, or ends,
-       and new trials are proposed while there is room.
+    2. Run cells as those of a study. Whenever some have ended, each trial gets its next seed, or
+       ends, and new trials are proposed while there is room.
     """
     # 1. The journal. Its trials are those of this model, task, space and seeds.
     remove_remains(Workspace(root))
@@ -161,8 +161,8 @@ def convert_journal_errors(root: Path) -> Iterator[None]:
 def open_journal(maker: TrialMaker, space: Space, root: Path, seed: int, prunes: bool) -> "Study":
     """Open the journal of a search in its folder.
 
-    The name of its study in the journal is a digest of model, task, space and seeds: after a change of
-    these the trials start again, and reuse the cells that are the same.
+    The name of its study in the journal is a digest of model, task, space and seeds: after a change
+    of these the trials start again, and reuse the cells that are the same.
     """
     optuna = import_optuna()
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
@@ -276,7 +276,7 @@ def _enqueue_interrupted(study: "Study") -> None:
 
 
 def _list_trials(study: "Study") -> list[Any]:
-    """Return the trials that were proposed, in order; those that another one replaces are left out."""
+    """Return the proposed trials in order, without those that another one replaces."""
     replaced = study.user_attrs.get(INTERRUPTED, [])
     return [
         trial

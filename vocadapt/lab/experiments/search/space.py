@@ -4,8 +4,8 @@
     batch_size = [8, 16, 32]                                     # one of a list
     learning_rate = { low = 1e-5, high = 1e-3, log = true }      # any number of a range
 
-Keys have the names of the flags of the command finetune, with _ for -. Without a file the space is that
-of Fast 2023, table 5.1.
+Keys have the names of the flags of the command finetune, with _ for -. Without a file the space is
+that of Fast 2023, table 5.1.
 """
 
 import json
@@ -52,7 +52,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Space:
-    """The settings to search by key, each with its values, and the seeds that a trial averages over."""
+    """The settings to search by key, each with its values, and the seeds of each trial."""
 
     axes: Mapping[str, tuple[Any, ...] | Range]
     seeds: tuple[int, ...]
@@ -98,8 +98,8 @@ def declare_searched() -> dict[str, Setting]:
 
 
 def apply_settings(base: FinetuneStep, given: Given) -> FinetuneStep:
-    """Return the settings of a fine-tuning with some of them changed; raises InputError if a value is
-    not allowed.
+    """Return the settings of a fine-tuning with some of them changed; raises InputError if a value
+    is not allowed.
     """
     declared = declare_searched()
     return read_settings(
@@ -121,7 +121,7 @@ def read_space(path: Path) -> Space:
 
 
 def parse_space(text: str, where: str = "the space") -> Space:
-    """Read the text of a space file; raises InputError as `read_space` does. where: its name there."""
+    """Read the text of a space file, named `where`; raises InputError as `read_space` does."""
     return build_space(parse_toml(text, where), where)
 
 

@@ -1,5 +1,5 @@
-"""The steps that search hyperparameters of fine-tuning and that compare seeds: both fill a folder of
-cells over several runs, as a study does, and read dev scores only.
+"""The steps that search hyperparameters of fine-tuning and that compare seeds: both fill a folder
+of cells over several runs, as a study does, and read dev scores only.
 """
 
 import html
@@ -37,8 +37,8 @@ OPTIMISTIC = (
 class SearchStep(CheckedSettings):
     """Settings of a search: number of trials, their seeds, and where they run.
 
-    `training`: values of the settings that are not searched. `fixed`: settings of the space that are
-    not searched.
+    `training`: values of the settings that are not searched. `fixed`: settings of the space that
+    are not searched.
     """
 
     trials: int = setting(6, "number of trials, each with different settings", low=1, high=100_000)

@@ -1,7 +1,7 @@
 """Trials of a search, the importance of settings and the scores of seeds as tables.
 
-A trial is a mapping, as the numbers of a search have it (`results.Trial`); so are the scores of an epoch
-(`results.EpochScores`).
+A trial is a mapping, as the numbers of a search have it (`results.Trial`); so are the scores of an
+epoch (`results.EpochScores`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,5 @@
-"""A worker of a study: a process that runs cells, one after the other, in a fixed number of threads.
+"""A worker of a study: a process that runs cells, one after the other, in a fixed number of
+threads.
 
 Libraries are imported once per worker. A cell runs as a job does, in its own folder, and does not
 wait for other jobs: the study holds the lock of the workspace.
@@ -68,8 +69,8 @@ def run_cell(
     """Run the job of a cell and return its exit code; its log is the file in its folder.
 
     Two processes never write one cell: the second one waits for the lock of its folder, for
-    `patience` seconds, and does nothing if the first has finished it. prepare: called before the job
-    runs, with the lock held.
+    `patience` seconds, and does nothing if the first has finished it. prepare: called before the
+    job runs, with the lock held.
     """
     lock = acquire_lock(folder, patience)
     if lock is None:

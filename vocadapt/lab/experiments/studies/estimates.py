@@ -20,8 +20,8 @@ Limited = tuple[str, int, int]  # task, limit of its examples, fold
 
 @dataclass(frozen=True)
 class GridEstimate:
-    """Forecast of the remaining cells of a study or search. seconds_alone: one cell after the other,
-    on an idle machine; forecast: on all workers; bytes: to write.
+    """Forecast of the remaining cells of a study or search. seconds_alone: one cell after the
+    other, on an idle machine; forecast: on all workers; bytes: to write.
     """
 
     cells: int
@@ -98,7 +98,7 @@ def describe_basis(forecasts: Sequence[Forecast]) -> str:
 
 
 def estimate_energy(cost: GridEstimate, threads: int, root: Path) -> Footprint:
-    """Estimate energy and CO2 of cells of some threads each, with the rates of the workspace at `root`."""
+    """Estimate energy and CO2 of cells of some threads, with the rates of a workspace."""
     return estimate_footprint(cost.seconds_alone, threads, read_workspace_rates(root))
 
 

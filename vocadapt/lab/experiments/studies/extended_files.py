@@ -68,7 +68,7 @@ def _make_entry_absolute(entry: Any, folder: Path, part: str) -> Any:
 
 
 def _find_beside(value: Any, folder: Path) -> Any:
-    """Return the absolute path of a file in a folder; other values, such as hub names, unchanged."""
+    """Return the absolute path of a file in a folder; others, such as hub names, unchanged."""
     if isinstance(value, str) and value:
         place = folder / expand_path(value)
         if os.path.exists(place):

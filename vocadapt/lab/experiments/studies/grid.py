@@ -35,7 +35,7 @@ MANY_CELLS = 10_000  # more must be confirmed
 
 @dataclass(frozen=True)
 class Cell:
-    """One fine-tuning: a variant on a task with a seed. corpus: its text, if its variant has several."""
+    """One fine-tuning: a variant on a task with a seed. corpus: one of its variant's texts."""
 
     variant: str
     corpus: str
@@ -103,8 +103,8 @@ def expand(
     """Expand a study into its steps, with the artifacts of a study's folder at `root`.
 
     confirmed: number of cells that the user has agreed to. workspace: where tasks are looked up by
-    name. offline: as in `open_model`. Raises InputError for a grid of no cells, for one of more than
-    MANY_CELLS that was not confirmed, and for settings that do not fit.
+    name. offline: as in `open_model`. Raises InputError for a grid of no cells, for one of more
+    than MANY_CELLS that was not confirmed, and for settings that do not fit.
 
     1. List the cells.
     2. Build the adapted model of each variant and text, once, with its word vectors.

@@ -31,8 +31,8 @@ Labelled = dict[str, Any]  # label → value
 def list_training(settings: Any, prefix: str = "") -> Labelled:
     """Return the settings of a fine-tuning, or of a stage of an adaptation, by their labels.
 
-    A label that several settings have is followed by the key of each in the file of a study. prefix:
-    the name of the stage.
+    A label that several settings have is followed by the key of each in the file of a study.
+    prefix: the name of the stage.
     """
     labels = [declared.label for declared, _ in _walk(settings, with_unused=True)]
     found: Labelled = {}

@@ -1,4 +1,4 @@
-"""The runs of a study's cells as one set for all seeds: in its folder each seed is a run of its own."""
+"""The runs of a study's cells as one set for all seeds: in its folder each seed is a run."""
 
 import json
 import re

@@ -25,7 +25,7 @@ PLACES = {  # value of `on` → what it means
 
 
 def check_place(on: str) -> str:
-    """Return `on` if it is a key of PLACES or ray://HOST:PORT; raise InputError for anything else."""
+    """Return `on` if it is a key of PLACES or ray://HOST:PORT; else raise InputError."""
     if not on.startswith(CLIENT):
         check_known(on, (*PLACES, f"{CLIENT}HOST:PORT"), "place to run a study", "on")
     return on
@@ -35,8 +35,8 @@ def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> P
     """Open the pool that runs the cells of a study, whose folder is `root`.
 
     on: a key of PLACES, or ray://HOST:PORT. workers: cells that run at once, 0 for as many as fit.
-    gpus: of each cell, on Ray. Raises InputError for any other value of `on`, and for a cluster that
-    cannot be used.
+    gpus: of each cell, on Ray. Raises InputError for any other value of `on`, and for a cluster
+    that cannot be used.
     """
     if not check_place(on).startswith("ray"):
         return LocalPool(count_workers(workers, study), study.threads)

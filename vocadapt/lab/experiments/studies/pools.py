@@ -1,4 +1,4 @@
-"""Pools, which run the cells of a study: one takes folders of cells and returns those that ended."""
+"""Pools run the cells of a study: one takes folders of cells and returns those that ended."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -176,8 +176,8 @@ def _collect_settings(grid: Grid) -> dict[str, Labelled]:
 
 
 def _find_differences(settings: SettingTable) -> SettingTable:
-    """Return the settings that differ. One that only some models have is compared between those: the
-    recipe tells which models are not adapted.
+    """Return the settings that differ. One that only some models have is compared between those:
+    the recipe tells which models are not adapted.
     """
     differing = keep_differences(settings)
     return {name: own for name, own in differing.items() if len({*own} - {NO_VALUE}) > 1}
@@ -227,7 +227,8 @@ def _describe_footprint(grid: Grid, root: Path, manifests: list[Manifest]) -> di
     rates = read_workspace_rates(root)
     low, high = compute_cost(total, rates)
     return {
-        "measured steps": f"{measured} (word vectors, adapted models and cells; failed attempts are not measured)",
+        "measured steps": f"{measured} (word vectors, adapted models and cells; failed attempts are"
+        " not measured)",
         "time": f"{total.seconds / 3600:.2f} h one after the other",
         "energy": f"an estimated {format_energy(total.kwh)}",
         "CO2": f"an estimated {format_co2(total.kg_co2)}",

@@ -113,9 +113,10 @@ def run_steps(
 ) -> None:
     """Run the steps that wait, each once its inputs exist, until none is left.
 
-    A failed step does not stop the others, and is retried `retries` times. root: folder of the study.
-    report: reports the progress. propose: called whenever steps have ended; it may add others to those
-    that wait. Raises Canceled if the progress is canceled; the pool is closed in any case.
+    A failed step does not stop the others, and is retried `retries` times. root: folder of the
+    study. report: reports the progress. propose: called whenever steps have ended; it may add
+    others to those that wait. Raises Canceled if the progress is canceled; the pool is closed in
+    any case.
     """
     workspace = Workspace(root)
     try:

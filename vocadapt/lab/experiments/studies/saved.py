@@ -55,8 +55,8 @@ def format_study(study: Study, name_path: Callable[[str], str]) -> str:
 
 
 def point_to(place: str, workspace: Workspace) -> str:
-    """Return a path as it is written in the file of a study: relative to the study's folder if it lies
-    in the workspace; unchanged if it lies elsewhere, or is a hub name.
+    """Return a path as it is written in the file of a study: relative to the study's folder if it
+    lies in the workspace; unchanged if it lies elsewhere, or is a hub name.
     """
     path = Path(place)
     if path.is_absolute() and path.is_relative_to(workspace.root):
@@ -73,8 +73,8 @@ def save_study(
     """Save the file of a study in the workspace, where it can be run; return the study.
 
     replaced: name of the study whose file is replaced, if it has this name: only what changed runs
-    again. check: raises InputError for a path that may not be read. Raises InputError for a file that
-    is not a study, and if another study has its name, has its file elsewhere, or is running.
+    again. check: raises InputError for a path that may not be read. Raises InputError for a file
+    that is not a study, and if another study has its name, has its file elsewhere, or is running.
     """
     # 1. Its name.
     if len(text.encode()) > MAX_BYTES:

@@ -44,7 +44,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class ArrayTaskOutcome:
-    """What a task of the array did: number of its cells, and of those that are done; out: the folder."""
+    """What a task of the array did: numbers of its cells, and of those done; out: the folder."""
 
     cells: int
     done: int

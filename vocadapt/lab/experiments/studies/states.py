@@ -22,7 +22,7 @@ FINISHED = ("done", "collapsed")
 
 @dataclass(frozen=True)
 class CellState:
-    """A cell, its state (a key of STATES), the fraction that is done if it runs, and its problem."""
+    """A cell, its state (a key of STATES), the fraction that is done if it runs, its problem."""
 
     cell: Cell
     state: str

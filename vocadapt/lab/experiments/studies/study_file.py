@@ -17,8 +17,8 @@
 
 Keys have the names of the flags of the commands adapt (variants) and finetune (tasks and settings),
 with _ for -. Paths are relative to the file. Settings of a task override those of the study, and
-those of a variant override both; `settings` of a variant or a task is a table of keys of finetune, or
-the name of a preset of fine-tuning.
+those of a variant override both; `settings` of a variant or a task is a table of keys of finetune,
+or the name of a preset of fine-tuning.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -246,8 +246,8 @@ def _read_variant(
 def _check_pretraining(
     reader: TableReader, given: Mapping[str, Any], shared: Collection[str], where: str
 ) -> None:
-    """Raise InputError for a key of both commands, such as num_epochs, in a variant whose recipe has
-    no continued pretraining: it is meant for the fine-tuning.
+    """Raise InputError for a key of both commands, such as num_epochs, in a variant whose recipe
+    has no continued pretraining: it is meant for the fine-tuning.
     """
     if not shared:
         return
@@ -363,7 +363,7 @@ def _read_rules(
 
 
 def matches_rule(rule: Mapping[str, Sequence[Any]], cell: Mapping[str, Any]) -> bool:
-    """Return whether a cell (axis → name) matches a rule (axis → allowed names) on each of its axes."""
+    """Return whether a cell (axis → name) matches a rule (axis → names) on each of its axes."""
     return all(cell[axis] in names for axis, names in rule.items())
 
 

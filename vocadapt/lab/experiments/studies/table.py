@@ -58,7 +58,7 @@ def build_boards(
 
 
 def build_rows(grid: Grid, root: Path, boards: Sequence[TaskLeaderboard]) -> list[dict[str, Any]]:
-    """Return a row for each variant and task, in the order of the file, also without finished runs."""
+    """Return a row for each variant and task, in the order of the file, also without runs."""
     standings = {
         (one.run, board.task): one for board in boards for one in board.standings if one.counts
     }
@@ -100,7 +100,7 @@ def describe_rows(
 
 
 def group_cells(grid: Grid, root: Path) -> dict[tuple[str, str], list[Cell]]:
-    """Return (variant, task) → its finished cells, in the order of the file: variants, then tasks."""
+    """Return (variant, task) → its finished cells, in the order of the file."""
     grouped: dict[tuple[str, str], list[Cell]] = {}
     for cell in grid.cells:
         finished = grouped.setdefault((cell.row, cell.task), [])
@@ -120,7 +120,7 @@ def open_cells(cells: Sequence[Cell], root: Path) -> RunSet | None:
 
 
 def describe_collapsed(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the rows whose seeds have all collapsed, and what to change; "" if there are none."""
+    """Describe the rows whose seeds have all collapsed, and what to change; "" without any."""
     names = [
         f"{row['variant']} on {row['task']}"
         for row in rows

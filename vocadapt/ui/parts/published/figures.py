@@ -102,7 +102,7 @@ def draw_group_means(table: PublishedTable) -> None:
 
 
 def collect_group_means(table: PublishedTable) -> dict[str, dict[str, float]]:
-    """Return row of a mean → column → value. If columns are changes, their base column is left out."""
+    """Return row of a mean → column → value; without the base column if columns are changes."""
     changes = {cell.column for cell in table.cells if cell.facts.change_from}
     groups: dict[str, dict[str, float]] = {}
     for row in table.rows:

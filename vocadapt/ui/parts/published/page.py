@@ -49,7 +49,7 @@ def _draw_table(workspace: Workspace, name: str) -> None:
 
 
 def _draw_computing(table: PublishedTable, workspace: Workspace) -> None:
-    """Draw the form that computes the cells of a table, in an expander, or what is missing for it."""
+    """Draw the form that computes the cells of a table, in an expander, or what it lacks."""
     if not table.method:
         draw_note(f"The values cannot be computed here. That needs {plain(table.needs)}.")
         return

@@ -42,7 +42,7 @@ def draw_source(table: PublishedTable) -> None:
 
 
 def draw_values(table: PublishedTable) -> None:
-    """Draw the values as published: best bold, second underlined, decreases red, increases green."""
+    """Draw the values as published: best bold, second underlined, changes red or green."""
     styles = style_cells(table)
     rows = []
     for row in table.row_names:

@@ -1,4 +1,4 @@
-"""Form of a new search: what is compared, model, task, space, trials, seeds, estimate, and Start."""
+"""Form of a new search: what is compared, model, task, space, trials, seeds, estimate, Start."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -89,8 +89,8 @@ class SearchRequest:
 
     @property
     def spec_of_guards(self) -> Spec:
-        """The step whose guards are drawn: for a space that is not saved yet, and so cannot be read,
-        a comparison of seeds, which has the same training settings.
+        """The step whose guards are drawn: for a space that is not saved yet, and so cannot be
+        read, a comparison of seeds, which has the same training settings.
         """
         if not self.text:
             return self.spec

@@ -69,8 +69,8 @@ def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
 
 
 def read_rows(search: Artifact, job: Job | None) -> list[Row]:
-    """Return the trials of a search: those of the last run, or those in the journal if it is running
-    or was stopped.
+    """Return the trials of a search: those of the last run, or those in the journal if it is
+    running or was stopped.
     """
     rows = search.manifest.numbers.get("rows")
     if rows and job is None:

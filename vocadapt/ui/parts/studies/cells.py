@@ -90,8 +90,8 @@ def describe_counts(counts: Mapping[str, int]) -> str:
 
 
 def build_mark(one: CellState, workspace: str, names: Mapping[str, str]) -> SeedMark:
-    """Build the mark of a cell. workspace: the name of the study as a workspace. names: display names
-    of the rows.
+    """Build the mark of a cell. workspace: the name of the study as a workspace. names: display
+    names of the rows.
     """
     cell = one.cell
     title = f"{names[cell.row]} · {cell.task} · seed {cell.seed}: {one.state}"

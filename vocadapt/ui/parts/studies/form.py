@@ -1,4 +1,4 @@
-"""Form of a new study: models, adaptations, tasks, seeds and a few settings; or its file as text."""
+"""Form of a new study: models, adaptations, tasks, seeds, a few settings; or its file as text."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

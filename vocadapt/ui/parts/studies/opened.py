@@ -19,8 +19,8 @@ from vocadapt.ui.state.names import name_adaptation
 
 @dataclass(frozen=True)
 class OpenedStudy:
-    """A study of the workspace. file: None if it does not exist. grid: None if there is no file or it
-    cannot be read; `problem` says why.
+    """A study of the workspace. file: None if it does not exist. grid: None if there is no file or
+    it cannot be read; `problem` says why.
     """
 
     artifact: Artifact

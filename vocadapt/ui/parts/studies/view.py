@@ -42,8 +42,8 @@ MAX_COMPUTED = 100  # finished cells whose table is computed without a click
 
 
 def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
-    """Draw a study whose file is gone or cannot be read: why, the rows of its last run, and the file
-    to correct. edit: as in `draw_details`.
+    """Draw a study whose file is gone or cannot be read: why, the rows of its last run, and the
+    file to correct. edit: as in `draw_details`.
     """
     message = mistakes.format_message(" ".join(filter(None, (found.problem, found.remedy))))
     st.warning(plain(message), icon=":material/warning:")
@@ -194,7 +194,7 @@ def read_rows(found: OpenedStudy) -> list[dict[str, Any]]:
 
 
 def _is_current(rows: Sequence[Mapping[str, Any]], found: OpenedStudy) -> bool:
-    """Return whether rows are up to date: the same variants, tasks and numbers of finished seeds."""
+    """Return whether rows are up to date: same variants, tasks and numbers of finished seeds."""
     n_seeds: dict[tuple[str, str], int] = {}
     for one in found.states:
         place = (one.cell.row, one.cell.task)
