@@ -91,7 +91,8 @@ def compare(cell: PublishedCell, ours: Score | None, unavailable: str = "") -> C
     if why:
         why = f"not comparable: {why}"
         return Comparison(cell.value, value, sd=sd, n=ours.n, why=why, imported=cell.imported)
-    difference, equal = None, None
+    difference = None
+    equal = None
     if isinstance(value, str) or isinstance(cell.value, str):
         equal = value == cell.value
     elif cell.value is not None:

@@ -72,7 +72,8 @@ def compute_coverage(
     Source: Fieller 1954, with the smallest number of seeds for the degrees of freedom.
     """
     # 1. The gap must be positive, and larger than its noise.
-    gap, covered = high.mean - low.mean, ours.mean - low.mean
+    gap = high.mean - low.mean
+    covered = ours.mean - low.mean
     variances = low.variance, high.variance, ours.variance
     if not gap > 0:
         return Coverage(gap, None, why="not defined: there is no gap")
@@ -128,7 +129,8 @@ def list_own_scores(
     """Return our scores of a column by row, between 0 and 1, with their noise over seeds. Means are
     left out.
     """
-    scores, means = {}, _list_means(table)
+    scores = {}
+    means = _list_means(table)
     for (row, name), one in compared.items():
         if name != column or row in means or one.ours is None or isinstance(one.ours, str):
             continue

@@ -88,10 +88,12 @@ def render_figures(boards: Sequence[TaskLeaderboard]) -> str:
 def _render_figure(task: str, standings: Sequence[RunStanding]) -> str:
     """Render the scores of one task as SVG; the axis spans the scores."""
     scores = [score for one in standings for score in one.headline.values]
-    low, high = min(scores), max(scores)
+    low = min(scores)
+    high = max(scores)
     margin = 0.05 * (high - low) or 0.01
     least = 0.0 if low >= 0 else -1.0  # a correlation may be negative
-    low, high = max(least, low - margin), min(1.0, high + margin)
+    low = max(least, low - margin)
+    high = min(1.0, high + margin)
 
     def place(score: float) -> float:
         return NAME_WIDTH + (WIDTH - NAME_WIDTH - 20) * (score - low) / (high - low or 1.0)

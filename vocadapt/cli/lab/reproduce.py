@@ -147,7 +147,8 @@ def _run(
 ) -> Answer[ReproduceAnswer]:
     """Reproduce tables one after the other."""
     done = list[ReproducedTable]()
-    place, scale = _read_place(options), SCALES[options.scale]
+    place = _read_place(options)
+    scale = SCALES[options.scale]
     filled = [fill_imported(table, materials.workspace) for table in tables]
     for number, table in enumerate(filled):
         progress = part(

@@ -88,7 +88,8 @@ def _search(options: Options) -> Answer[SearchAnswer]:
     numbers = answer.json["numbers"]
 
     # 3. Its answer.
-    best, lines = numbers["best"], []
+    best = numbers["best"]
+    lines = []
     if best is None:
         lines.append("No trial is done, so there are no best settings.")
     else:

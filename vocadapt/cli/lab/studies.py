@@ -199,7 +199,8 @@ def _format_value(value: object) -> str:
 
 def _run(options: Options) -> Answer[RunAnswer]:
     study = read_study(Path(options.file))
-    settings, folder = read_settings(options, StudyStep), _find_folder(study, options)
+    settings = read_settings(options, StudyStep)
+    folder = _find_folder(study, options)
     spec = Spec(settings, {"file": options.file}).absolute()
     made = run_and_report(spec, folder, options)
     numbers = made.manifest.numbers

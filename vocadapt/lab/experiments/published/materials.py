@@ -257,7 +257,8 @@ def is_name_of(short: str, name: str) -> bool:
     Its last word must be that of the model, and so must be the order of its words. Example:
     pubmedbert-abstract-fulltext for …/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext.
     """
-    own, full = _split_name(short), _split_name(shorten_name(name))
+    own = _split_name(short)
+    full = _split_name(shorten_name(name))
     if own == full or (len(full) == 1 and own[:1] == full):
         return True
     if len(own) < 2 or own[-1] != full[-1]:

@@ -308,7 +308,8 @@ def _score_cell(
     if any(figure not in run["mean"] for run in (*own, *base)):
         return f"its task is not scored by {figure}", 0
     summary = summarize_seeds([run["mean"][figure] for run in own])
-    value, sd = summary.mean, summary.sd
+    value = summary.mean
+    sd = summary.sd
     if base:
         value -= mean(run["mean"][figure] for run in base)
         sd = None
@@ -348,7 +349,8 @@ def _find_variant(
     if model is None:
         return advise_model(cell.facts.base_model)
     given: dict[str, Any] = {}
-    name, recipe = model.name, cell.facts.recipe
+    name = model.name
+    recipe = cell.facts.recipe
     if recipe:
         try:
             given, remarks = _find_sources(get_preset(recipe), table, materials)

@@ -104,7 +104,8 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     )
 
     # 3. The summary.
-    best, command = result.best, ""
+    best = result.best
+    command = ""
     if best is not None:
         cell = maker.make_cells(best.settings)[0].spec
         chosen = replace(cell.settings, seeds=seeds, weights=True)
@@ -164,11 +165,15 @@ def find_search_guards(planned: PlannedStep) -> Iterator[Guard]:
     from vocadapt.lab.experiments.studies.places import count_workers
 
     # 1. The guards of one training.
-    settings, space = planned.spec.settings, None
-    seeds, trials, fewest = settings.seeds, 1, 1
+    settings = planned.spec.settings
+    space = None
+    seeds = settings.seeds
+    trials = 1
+    fewest = 1
     if isinstance(settings, SearchStep):
         space = read_searched_space(planned.spec, settings)
-        seeds, trials = choose_seeds(planned.spec, settings, space), settings.trials
+        seeds = choose_seeds(planned.spec, settings, space)
+        trials = settings.trials
         fewest = SearchStep().trials
     inputs = list_task_inputs(planned.spec.inputs)
     maker = prepare_trials(inputs, settings.training, seeds, planned.spec.offline)

@@ -90,7 +90,8 @@ def _record_loss(folder: Path) -> None:
     """Record that an earlier process of a cell, whose lock is held now, was lost while it ran."""
     status = read_status(folder)
     if status.state == "running":
-        now, past = time.time(), (*status.past, ("interrupted", status.updated))
+        now = time.time()
+        past = (*status.past, ("interrupted", status.updated))
         write_status(folder, Status(queued=status.queued, updated=now, past=past))
 
 

@@ -113,7 +113,8 @@ def expand(
     """
     # 1. The cells.
     chosen = _list_chosen(study, confirmed)
-    stamps, names = Stamps(workspace, offline), Names(root)
+    stamps = Stamps(workspace, offline)
+    names = Names(root)
 
     # 2. The models.
     models: dict[tuple[str, str], CellStep | None] = {}

@@ -82,7 +82,8 @@ def _walk(settings: Any, with_unused: bool = False) -> Iterator[tuple[Setting, A
 
     with_unused: also those that the instance does not use.
     """
-    declared, groups = get_settings(settings), get_setting_groups(settings)
+    declared = get_settings(settings)
+    groups = get_setting_groups(settings)
     unused = () if with_unused else getattr(settings, "unused_settings", ())
     for one in fields(settings):
         value = getattr(settings, one.name)

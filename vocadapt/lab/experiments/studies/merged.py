@@ -40,7 +40,8 @@ def merge_seeds(runs: Sequence[RunSet]) -> list[RunSet]:
         groups.setdefault(_identify(one), []).append(one)
 
     # 2. One set each. The same name twice is that of an earlier form of the study's file.
-    merged, taken = list[RunSet](), set[str]()
+    merged = list[RunSet]()
+    taken = set[str]()
     for (name, _), own in groups.items():
         if not name:
             merged += own

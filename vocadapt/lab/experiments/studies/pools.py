@@ -52,7 +52,8 @@ class _Worker:
 
     def send_cell(self, folder: Path) -> None:
         """Send a cell to the process."""
-        self.folder, self.has_begun = folder, False
+        self.folder = folder
+        self.has_begun = False
         with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
             self.connection.send(str(folder))
 
@@ -105,7 +106,8 @@ class LocalPool:
             try:
                 if worker.has_ended_cell():
                     ended.append(folder)
-                    worker.folder, worker.is_new = None, False
+                    worker.folder = None
+                    worker.is_new = False
             except EOFError:
                 self._workers.remove(worker)
                 worker.process.join()

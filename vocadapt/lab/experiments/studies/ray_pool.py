@@ -67,7 +67,8 @@ class RayPool:
     def __post_init__(self) -> None:
         self._connected = ray_cluster.connect(self.place)
         try:
-            self._nodes, self._last_check = ray_cluster.list_nodes(), time.monotonic()
+            self._nodes = ray_cluster.list_nodes()
+            self._last_check = time.monotonic()
             if not self._count_fitting():
                 raise InputError(
                     f"No node of the Ray cluster can run a cell: it takes {self.demand.threads} CPUs"
@@ -85,7 +86,8 @@ class RayPool:
         if self.workers:
             return self.workers
         if time.monotonic() - self._last_check > CHECK_NODES_EVERY:
-            self._nodes, self._last_check = ray_cluster.list_nodes(), time.monotonic()
+            self._nodes = ray_cluster.list_nodes()
+            self._last_check = time.monotonic()
         return max(1, self._count_fitting())
 
     def submit(self, folder: Path) -> None:

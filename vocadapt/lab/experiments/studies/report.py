@@ -167,7 +167,8 @@ def _collect_settings(grid: Grid) -> dict[str, Labelled]:
             continue
         training = list_training(cell.step.spec.settings)
         training.pop(SEEDS)
-        source, adaptation = cell.step.spec, {RECIPE: NO_RECIPE}
+        source = cell.step.spec
+        adaptation = {RECIPE: NO_RECIPE}
         if cell.step.needs:
             source = cell.step.needs.given_spec
             adaptation = list_adaptation(source)

@@ -213,7 +213,8 @@ def _read_variant(
     model = reader.read(entry, "model", "")
     if not model:
         raise InputError(f"{reader.where}: {where} has no model.", 'Add model = "…".')
-    declared, training = declare_adapting(), declare_training()
+    declared = declare_adapting()
+    training = declare_training()
     own = ("name", "model", "settings", "corpora", "casing", *SOURCES)
     reader.check_keys(entry, (*own, *declared, *training), where)
 

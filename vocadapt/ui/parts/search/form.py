@@ -237,7 +237,8 @@ def _draw_space() -> tuple[Space, str]:
             200,
         )
         return parse_space(text), text
-    space, chosen = build_thesis_space(), find_thesis_choices()
+    space = build_thesis_space()
+    chosen = find_thesis_choices()
     declared = declare_searched()
     values = {key: space.axes.get(key, space.seeds) for key in chosen}
     blocks.draw_table(

@@ -41,7 +41,8 @@ def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
     so far.
     """
     # 1. The trials that have ended.
-    numbers, rows = search.manifest.numbers, read_rows(search, job)
+    numbers = search.manifest.numbers
+    rows = read_rows(search, job)
     wanted = (job.spec if job else spec).settings.trials
     ended = [row for row in rows if row["state"] in STATES]
     text = f"**{count(len(ended))} of {count(max(wanted, len(ended)))} trials** have ended"
@@ -109,7 +110,8 @@ def _draw_best(rows: Sequence[Row], metric: str) -> None:
         draw_metrics((f"{metric} on dev", format_fraction(best["mean"]), spread, None))
         draw_note(f"Trial {count(best['trial'])}, the best of {count(len(done))} done.")
     with settings:
-        declared, chosen = declare_searched(), find_thesis_choices()
+        declared = declare_searched()
+        chosen = find_thesis_choices()
         columns = {
             "setting": [declared[key].label for key in best["settings"]],
             "best": [format_value(value) for value in best["settings"].values()],
@@ -157,7 +159,8 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
 def draw_seeds(search: Artifact, spec: Spec) -> None:
     """Draw the dev score after each epoch, for each seed, as a figure and a table."""
     numbers = search.manifest.numbers
-    rows, seeds = numbers.get("rows") or [], numbers.get("seeds") or []
+    rows = numbers.get("rows") or []
+    seeds = numbers.get("seeds") or []
     st.markdown(f"{describe_inputs(spec)} · **{count(len(spec.settings.seeds))} seeds**.")
     if not rows:
         draw_note("The scores are shown when all seeds are trained.")

@@ -102,5 +102,6 @@ def _expand(file: str, stamp: str, root: str, workspace: str) -> Grid:
 
     Nothing is downloaded, because the file may name any model.
     """
-    study, opened = read_study(Path(file)), Workspace(Path(workspace))
+    study = read_study(Path(file))
+    opened = Workspace(Path(workspace))
     return expand(study, Path(root), workspace=opened, offline=True)

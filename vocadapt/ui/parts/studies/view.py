@@ -150,7 +150,9 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
     assert found.grid is not None
     draw_heading("Table")
     # A large table takes long: for a running study, or many cells, the last table is drawn.
-    grid, rows, is_old = found.grid, read_rows(found), False
+    grid = found.grid
+    rows = read_rows(found)
+    is_old = False
     boards: tuple[TaskLeaderboard, ...] = ()
     if is_running:
         draw_note("The table is computed at the end of the study.")
@@ -171,7 +173,8 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
         st.warning(plain(collapsed), icon=":material/warning:")
     for note in table.notes:
         draw_note(plain(note))
-    root, name = found.root, found.artifact.name
+    root = found.root
+    name = found.artifact.name
     files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": write_csv([table])}
     # Reports are created on click.
     for form in ("html", "latex"):
