@@ -118,15 +118,26 @@ def reproduce(
         comparisons = {(one.row, one.column): compare(one, None, why) for one in table.cells}
     else:
         comparisons = compare_cells(table, found, collapsed)
+    return _describe(plan, comparisons, numbers, len(collapsed), time.perf_counter() - start)
+
+
+def _describe(
+    plan: PlannedTable,
+    comparisons: Mapping[Place, Comparison],
+    numbers: Mapping[str, Any],
+    collapsed: int,
+    seconds: float,
+) -> ReproducedTable:
+    """Return a table with its compared cells. numbers: of its study, empty without trainings."""
     return ReproducedTable(
         **vars(plan),
         state=plan.refusal or "computed",
         computed=sum(one.ours is not None for one in comparisons.values()),
         comparable=sum(one.is_comparable for one in comparisons.values()),
         failed=numbers.get("failed", 0),
-        collapsed=len(collapsed),
+        collapsed=collapsed,
         script=numbers.get("script") or "",
-        seconds=time.perf_counter() - start,
+        seconds=seconds,
         rows=tuple(
             ReproducedCell(**vars(one), row=row, column=column, comparable=one.is_comparable)
             for (row, column), one in comparisons.items()

@@ -193,16 +193,26 @@ def plan_trainings(
     if not cells:
         return TrainingPlan(None, {}, missing, {}, {})
 
-    # 3. The study. At full scale settings and seeds are those of the publication.
+    # 3. The study.
+    study = _build_study(table, scale, chosen, chosen_tasks)
+    return TrainingPlan(study, cells, missing, chosen, chosen_tasks)
+
+
+def _build_study(
+    table: PublishedTable,
+    scale: Scale,
+    variants: Mapping[str, NamedVariant],
+    tasks: Mapping[str, NamedTask],
+) -> Study:
+    """Build the study of a table. At full scale settings and seeds are those of the publication."""
     settings = scale.settings if scale.seeds else {"settings": table.settings}
-    study = Study(
+    return Study(
         STUDY,
-        tuple(one.variant for one in chosen.values()),
-        tuple(StudyTask(one.name, one.inputs, one.kind) for one in chosen_tasks.values()),
+        tuple(one.variant for one in variants.values()),
+        tuple(StudyTask(one.name, one.inputs, one.kind) for one in tasks.values()),
         scale.seeds or FINETUNING_PRESETS[table.settings].seeds or (1,),
         settings,
     )
-    return TrainingPlan(study, cells, missing, chosen, chosen_tasks)
 
 
 def _find_variants(

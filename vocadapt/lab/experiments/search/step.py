@@ -19,6 +19,7 @@ from vocadapt.lab.steps.step import MODEL, PlannedStep, Role, Spec, Step, StepCo
 from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
 
 if TYPE_CHECKING:
+    from vocadapt.lab.experiments.search.search import SearchResult
     from vocadapt.lab.experiments.search.space import Space
     from vocadapt.lab.experiments.search.trials import TrialMaker
     from vocadapt.lab.experiments.studies.pools import Pool
@@ -78,8 +79,7 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     3. Summarize: all trials, the best, the importance of each setting; figures beside them.
     """
     from vocadapt.analysis.figures.search import plot_importance, plot_trials
-    from vocadapt.lab.experiments.search.search import IMPORTANCE_BY, import_optuna, run_search
-    from vocadapt.lab.experiments.search.space import find_thesis_seed
+    from vocadapt.lab.experiments.search.search import import_optuna, run_search
     from vocadapt.lab.experiments.search.tables import build_marks
     from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
 
@@ -104,17 +104,26 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     )
 
     # 3. The summary.
-    best = result.best
-    command = ""
-    if best is not None:
-        cell = maker.make_cells(best.settings)[0].spec
-        chosen = replace(cell.settings, seeds=seeds, weights=True)
-        command = build_command(replace(cell, settings=chosen), context.draft / "runs" / "best")
     marks = build_marks([asdict(one) for one in result.trials])
     figures = [("Score by trial", plot_trials(marks, maker.metric))]
     if result.importance:
         figures.insert(0, ("Importance of each setting", plot_importance(result.importance)))
     write_figures(context.draft / FIGURES, f"Search on {maker.task_name}", figures)
+    return summarize_search(result, maker, space, context.draft)
+
+
+def summarize_search(
+    result: "SearchResult", maker: "TrialMaker", space: "Space", root: Path
+) -> SearchNumbers:
+    """Return what a search answers; `root` is its folder."""
+    from vocadapt.lab.experiments.search.search import IMPORTANCE_BY
+    from vocadapt.lab.experiments.search.space import find_thesis_seed
+
+    command = ""
+    if result.best is not None:
+        best = maker.make_cells(result.best.settings)[0].spec
+        chosen = replace(best.settings, seeds=maker.seeds, weights=True)
+        command = build_command(replace(best, settings=chosen), root / "runs" / "best")
     return {
         "task": maker.task_name,
         "metric": maker.metric,
@@ -126,13 +135,14 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
         "combinations": space.combinations,
         "space": space.to_dict(),
         "space_source": space.source,
-        "seeds": list(seeds),
-        "best": best,
+        "seeds": list(maker.seeds),
+        "best": result.best,
         "importance": result.importance,
         "importance_by": IMPORTANCE_BY,
         "command": command,
-        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table 6.1);"
-        f" here every trial is averaged over its seeds ({len(seeds)}), and none is chosen.",
+        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table"
+        f" 6.1); here every trial is averaged over its seeds ({len(maker.seeds)}), and none is"
+        " chosen.",
         "note": OPTIMISTIC,
         "rows": list(result.trials),
     }
