@@ -270,11 +270,12 @@ def test_a_training_that_failed_says_why(data: Path, tiny_bert: Path, tmp_path: 
     plan = plan_trainings(table, given, TINY)
     assert plan.study is not None
     grid = expand(plan.study, tmp_path / "s")
+    plan = replace(plan, grid=grid)
     place = ("NCBI-disease", "BERT")
     own = next(cell.step.name for cell in grid.cells if cell.variant == plan.cells[place][0])
     for name, why in ((own, "the disk is full"), ("another", "it has no result yet")):
         failures = [{"name": name, "problem": "the disk is full"}]
-        found, _ = score_trainings(table, plan, grid, tmp_path / "s", failures)
+        found, _ = score_trainings(table, plan, tmp_path / "s", failures)
         assert found[place] == f"its training: {why}"
 
 

@@ -25,7 +25,7 @@ from vocadapt.cli.options import (
 )
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
-from vocadapt.lab.experiments.search.results import SearchNumbers, SeedsNumbers
+from vocadapt.lab.experiments.search.results import STATES, SearchNumbers, SeedsNumbers
 from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
 from vocadapt.lab.experiments.search.step import FIGURES, PLACE, SearchStep, SeedsStep
 from vocadapt.lab.experiments.search.tables import (
@@ -83,40 +83,48 @@ def _search(options: Options) -> Answer[SearchAnswer]:
         place=read_settings(options, StudyStep, names=PLACE),
     )
 
-    # 2. The search.
+    # 2. The search, and its answer.
     answer = _run(settings, inputs | {"search_space": options.space}, options)
     numbers = answer.json["numbers"]
+    # As for a study with failed cells; a search that found nothing has no verdict to give.
+    is_failed = bool(numbers["failed"]) and not numbers["done"]
+    text = "\n\n".join([*_write_search(numbers), answer.text])
+    return replace(answer, text=text, exit=int(is_failed))
 
-    # 3. Its answer.
+
+def _write_search(numbers: Mapping[str, Any]) -> list[str]:
+    """Return the paragraphs about a search: best settings, importance, trials, notes, command."""
+    # 1. The best settings, and the number of trials.
     best = numbers["best"]
-    lines = []
-    if best is None:
-        lines.append("No trial is done, so there are no best settings.")
-    else:
-        lines.append(f"Best settings: {format_settings(best['settings'])}")
+    lines = ["No trial is done, so there are no best settings."]
+    if best is not None:
         mean = build_mean_column("").write(best)
-        lines.append(f"{numbers['metric']} on dev: {mean}, {_count_seeds(best)}")
-    counts = ", ".join(f"{numbers[state]:,} {state}" for state in ("done", "pruned", "failed"))
+        seeds = f"n = {best['n']} seeds"
+        if best["collapsed"]:
+            seeds += f", {best['collapsed']} of them collapsed"
+        lines = [
+            f"Best settings: {format_settings(best['settings'])}",
+            f"{numbers['metric']} on dev: {mean}, {seeds}",
+        ]
+    counts = ", ".join(f"{numbers[state]:,} {state}" for state in STATES)
     of = f" of {numbers['combinations']:,} combinations" if numbers["combinations"] else ""
     lines.append(
         f"{numbers['trials']:,} trials: {counts}; {numbers['settings']:,}{of} tried;"
         f" space: {numbers['space_source']}"
     )
+
+    # 2. The importance of the settings, and the trials.
     rows = [{"setting": key, "importance": value} for key, value in numbers["importance"].items()]
     importance = "Importance of each setting: too few trials are done."
     if rows:
         importance = write_terminal(Table("", IMPORTANCE, rows, (ABOUT_IMPORTANCE,)))
     trials = build_trial_table(numbers["rows"], numbers["metric"])
-    note = ""
-    if len(trials.rows) > SHOWN_TRIALS:
-        note = f"The {SHOWN_TRIALS} best of {len(trials.rows):,} trials; --json lists all.\n\n"
     shown = write_terminal(trials.take(SHOWN_TRIALS))
-    parts = ["\n".join(lines), importance, f"{note}{shown}", numbers["thesis"], numbers["note"]]
-    if numbers["command"]:
-        parts.append(numbers["command"])
-    # As for a study with failed cells; a search that found nothing has no verdict to give.
-    is_failed = bool(numbers["failed"]) and not numbers["done"]
-    return replace(answer, text="\n\n".join([*parts, answer.text]), exit=int(is_failed))
+    if len(trials.rows) > SHOWN_TRIALS:
+        count = f"The {SHOWN_TRIALS} best of {len(trials.rows):,} trials; --json lists all."
+        shown = f"{count}\n\n{shown}"
+    parts = ["\n".join(lines), importance, shown, numbers["thesis"], numbers["note"]]
+    return [*parts, *filter(None, [numbers["command"]])]
 
 
 def _compare_seeds(options: Options) -> Answer[SeedsAnswer]:
@@ -155,13 +163,6 @@ def _read_training(options: Options) -> tuple[FinetuneStep, dict[str, Any]]:
         inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
     given.pop("seeds", None)
     return FinetuneStep(tuning, **given), inputs
-
-
-def _count_seeds(best: Mapping[str, Any]) -> str:
-    text = f"n = {best['n']} seeds"
-    if best["collapsed"]:
-        text += f", {best['collapsed']} of them collapsed"
-    return text
 
 
 def _declare_options(own: AddOption) -> tuple[AddOption, ...]:

@@ -120,13 +120,12 @@ def _plan_trained(
     # 1. The trainings at this scale.
     plan = plan_honest_trainings(table, materials, scale, root)
     needs = list_needs(plan.missing.values())
-    if plan.study is None:
+    if plan.study is None or plan.grid is None:
         return _build_plan(table, "fine-tune its models on its tasks", 0, needs)
     models = f"{len(plan.variants)} model{'s' * (len(plan.variants) > 1)}"
     tasks = f"{len(plan.tasks)} task{'s' * (len(plan.tasks) > 1)}"
     about = f"fine-tune {models} on {tasks}"
-    grid = expand(plan.study, root, workspace=materials.workspace)
-    cost = estimate_grid(grid, root, count_workers(workers, plan.study))
+    cost = estimate_grid(plan.grid, root, count_workers(workers, plan.study))
     found = replace(
         _build_plan(table, about, len(plan.cells), needs),
         hours=cost.forecast.total_idle_seconds / HOUR,
@@ -134,7 +133,7 @@ def _plan_trained(
     )
 
     # 2. Refuse them if they collapsed, or if they take too long.
-    collapsed, finished = count_collapsed(grid.cells, root)
+    collapsed, finished = count_collapsed(plan.grid.cells, root)
     if scale.larger and collapsed:
         hours = _estimate_hours(table, materials, scale, root, workers)
         refusal = (

@@ -19,7 +19,6 @@ from vocadapt.lab.experiments.published.trainings import (
     run_trainings,
     score_trainings,
 )
-from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.step import Numbers
 from vocadapt.progress import Progress, part, silent
@@ -104,9 +103,7 @@ def reproduce(
             trainings = plan_honest_trainings(table, materials, scale, root)
             numbers = _train(trainings, materials, scale, root, place, progress)
             if numbers.get("script") or not scale.larger or not numbers["collapsed"]:
-                found, collapsed = _read_scores(
-                    table, trainings, materials, root, numbers["failures"]
-                )
+                found, collapsed = score_trainings(table, trainings, root, numbers["failures"])
                 break
             plan = plan_table(table, materials, scale, root, place.workers)
     elif not plan.refusal:
@@ -152,7 +149,7 @@ def read_trained(
     trainings = plan_honest_trainings(table, materials, scale, root)
     if trainings.study is None:
         return {}
-    return compare_cells(table, *_read_scores(table, trainings, materials, root))
+    return compare_cells(table, *score_trainings(table, trainings, root))
 
 
 def _train(
@@ -175,18 +172,6 @@ def _train(
         if scale.larger and numbers["collapsed"]:
             break
     return numbers
-
-
-def _read_scores(
-    table: PublishedTable,
-    trainings: TrainingPlan,
-    materials: Materials,
-    root: Path,
-    failures: Sequence[Mapping[str, Any]] = (),
-) -> tuple[dict[Place, Score | str], dict[Place, int]]:
-    assert trainings.study is not None
-    grid = expand(trainings.study, root, workspace=materials.workspace)
-    return score_trainings(table, trainings, grid, root, failures)
 
 
 def compare_cells(

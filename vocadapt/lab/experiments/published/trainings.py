@@ -106,7 +106,8 @@ class NamedVariant:
 @dataclass(frozen=True)
 class TrainingPlan:
     """What is trained for a table. study: None if nothing can be; cells: row and column → names of
-    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark.
+    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark; grid:
+    of the study, once it is expanded.
     """
 
     study: Study | None
@@ -114,6 +115,7 @@ class TrainingPlan:
     missing: Mapping[Place, str]
     variants: Mapping[str, NamedVariant]
     tasks: Mapping[str, NamedTask]
+    grid: Grid | None = None
 
 
 def plan_honest_trainings(
@@ -126,8 +128,11 @@ def plan_honest_trainings(
     """
     plan = plan_trainings(table, materials, scale)
     skipped: dict[str, str] = {}
-    while scale.larger and plan.study is not None:
+    while plan.study is not None:
         grid = expand(plan.study, root, workspace=materials.workspace)
+        plan = replace(plan, grid=grid)
+        if not scale.larger:
+            break
         found = {}
         for variant in plan.study.variants:
             own = [cell for cell in grid.cells if cell.variant == variant.name]
@@ -272,7 +277,6 @@ def count_collapsed(cells: Sequence[Cell], root: Path) -> tuple[int, int]:
 def score_trainings(
     table: PublishedTable,
     plan: TrainingPlan,
-    grid: Grid,
     root: Path,
     failures: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[dict[Place, Score | str], dict[Place, int]]:
@@ -281,6 +285,8 @@ def score_trainings(
 
     failures: what failed when the study ran last.
     """
+    grid = plan.grid
+    assert grid is not None
     runs: Runs = {
         place: [read_manifest(cell.step.find_folder(root)).numbers for cell in cells]
         for place, cells in group_cells(grid, root).items()
