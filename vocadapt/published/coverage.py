@@ -111,26 +111,22 @@ def compute_mean_coverage(
     return MeanCoverage(mean, len(fractions), len(tasks), tasks)
 
 
-def list_scores(table: PublishedTable, column: str) -> dict[str, SeedScore]:
-    """Return the published scores of a column by row, between 0 and 1, without their noise: none of
-    the tables prints it. Empty cells and means are left out.
-    """
-    means = _list_means(table)
-    return {
-        cell.row: SeedScore(cell.number / cell.scale)
-        for cell in table.cells
-        if cell.column == column and cell.number is not None and cell.row not in means
-    }
-
-
-def list_own_scores(
-    table: PublishedTable, column: str, compared: Mapping[tuple[str, str], Comparison]
+def list_scores(
+    table: PublishedTable,
+    column: str,
+    compared: Mapping[tuple[str, str], Comparison] | None = None,
 ) -> dict[str, SeedScore]:
-    """Return our scores of a column by row, between 0 and 1, with their noise over seeds. Means are
-    left out.
+    """Return the scores of a column by row, between 0 and 1, without empty cells and means.
+
+    compared: of our scores, which have their noise over seeds. None: the published scores, whose
+    noise no table prints.
     """
+    if compared is None:
+        compared = {
+            place: Comparison(cell.value, cell.value, n=1) for place, cell in table.grid.items()
+        }
+    means = {row.name for row in table.rows if row.mean_of}
     scores = {}
-    means = _list_means(table)
     for (row, name), one in compared.items():
         if name != column or row in means or one.ours is None or isinstance(one.ours, str):
             continue
@@ -138,11 +134,6 @@ def list_own_scores(
         sd = None if one.sd is None else one.sd / scale
         scores[row] = SeedScore(one.ours / scale, sd, one.n)
     return scores
-
-
-def _list_means(table: PublishedTable) -> set[str]:
-    """Return the rows that are means of others."""
-    return {row.name for row in table.rows if row.mean_of}
 
 
 def compute_gaps(
@@ -156,10 +147,7 @@ def compute_gaps(
     found = {}
     for gap in table.gaps:
         columns = (gap.low, gap.high, gap.ours)
-        if compared is None:
-            low, high, ours = (list_scores(table, column) for column in columns)
-        else:
-            low, high, ours = (list_own_scores(table, column, compared) for column in columns)
+        low, high, ours = (list_scores(table, column, compared) for column in columns)
         mean = compute_mean_coverage(low, high, ours)
         if mean.tasks:
             found[gap.name] = mean

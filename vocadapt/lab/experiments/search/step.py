@@ -81,14 +81,14 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
     from vocadapt.analysis.figures.search import plot_importance, plot_trials
     from vocadapt.lab.experiments.search.search import import_optuna, run_search
     from vocadapt.lab.experiments.search.tables import build_marks
-    from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.experiments.search.trials import prepare_trials
 
     # 1. What is searched.
     import_optuna()
     context.progress(0.0, "reading the space and the task")
     space = read_searched_space(context.spec, settings)
     seeds = choose_seeds(context.spec, settings, space)
-    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+    maker = prepare_trials(context.spec.inputs, settings.training, seeds)
 
     # 2. The trials.
     pool = open_search_pool(settings.place, maker, context.draft)
@@ -153,10 +153,10 @@ def compare_seeds(context: StepContext, settings: SeedsStep) -> SeedsNumbers:
     from vocadapt.analysis.figures.training import plot_dev_scores
     from vocadapt.lab.experiments.search.seed_study import run_seed_study
     from vocadapt.lab.experiments.search.tables import list_curves
-    from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.experiments.search.trials import prepare_trials
 
     seeds = tuple(dict.fromkeys(settings.seeds))
-    maker = prepare_trials(list_task_inputs(context.spec.inputs), settings.training, seeds)
+    maker = prepare_trials(context.spec.inputs, settings.training, seeds)
     pool = open_search_pool(settings.place, maker, context.draft)
     numbers = run_seed_study(maker, context.draft, pool, context.progress)
     figures = []
@@ -171,7 +171,7 @@ def find_search_guards(planned: PlannedStep) -> Iterator[Guard]:
     trainings, and the time of all.
     """
     from vocadapt.lab.experiments.search.estimates import estimate_search, find_quick_search
-    from vocadapt.lab.experiments.search.trials import list_task_inputs, prepare_trials
+    from vocadapt.lab.experiments.search.trials import prepare_trials
     from vocadapt.lab.experiments.studies.places import count_workers
 
     # 1. The guards of one training.
@@ -185,7 +185,7 @@ def find_search_guards(planned: PlannedStep) -> Iterator[Guard]:
         seeds = choose_seeds(planned.spec, settings, space)
         trials = settings.trials
         fewest = SearchStep().trials
-    inputs = list_task_inputs(planned.spec.inputs)
+    inputs = planned.spec.inputs
     maker = prepare_trials(inputs, settings.training, seeds, planned.spec.offline)
     for guard in find_finetune_guards(maker.spec.plan(planned.root)):
         if guard.code != "minutes":

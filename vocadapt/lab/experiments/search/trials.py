@@ -67,7 +67,7 @@ def prepare_trials(
 ) -> TrialMaker:
     """Check model and task, and return the maker of trials.
 
-    inputs: of the step finetune. offline: whether nothing may be downloaded. Raises InputError if
+    inputs: of the search. offline: whether nothing may be downloaded. Raises InputError if
     the task has no dev split with labels, because test scores are never used.
     """
     if base.finetune.with_dev:
@@ -79,7 +79,8 @@ def prepare_trials(
         )
     if base.fold == ALL_FOLDS:
         raise InputError("A search runs on one fold.", "Choose one, such as 1.", "fold")
-    spec = Spec(replace(base, weights=False), dict(inputs), offline=offline).absolute()
+    own = {role: inputs[role] for role in ("model", "task", *SPLITS) if role in inputs}
+    spec = Spec(replace(base, weights=False), own, offline=offline).absolute()
     task = limit_task(load_task(spec, spec.settings), spec.settings.limit)[0]
     dev = task.splits.get("dev")
     if dev is None or not dev.labeled:
@@ -102,8 +103,3 @@ def read_dev_scores(step: CellStep, root: Path) -> tuple[float, ...]:
 def read_dev_score(step: CellStep, root: Path) -> float:
     """Return the dev score of a finished cell: that of its best epoch, whose weights are kept."""
     return max(read_dev_scores(step, root))
-
-
-def list_task_inputs(inputs: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the inputs of a search that are those of its cells."""
-    return {role: paths for role, paths in inputs.items() if role in ("model", "task", *SPLITS)}
