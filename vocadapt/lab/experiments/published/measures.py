@@ -57,13 +57,13 @@ class Measure:
 
     about: str
     needs: str
-    open: Callable[[PublishedTable, Materials], ScoreCell]
+    prepare: Callable[[PublishedTable, Materials], ScoreCell]
 
 
 def measure_cells(table: PublishedTable, materials: Materials, progress: Progress) -> Found:
     """Score the cells of a table without training, or state what is missing for it."""
     found: Found = dict(find_missing(table, materials))
-    score_cell = MEASURES[table.method].open(table, materials)
+    score_cell = MEASURES[table.method].prepare(table, materials)
     for number, cell in enumerate(table.cells):
         progress(number / len(table.cells), f"{cell.row}, {cell.column}")
         place = cell.row, cell.column
