@@ -47,7 +47,9 @@ from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.tasks.benchmarks import cards
 
-Runs = dict[tuple[str, str], list[Numbers]]  # variant and task → numbers of its finished runs
+Runs = dict[
+    tuple[str, str], list[Mapping[str, Any]]
+]  # variant and task → numbers of its finished runs
 METHOD = "fine-tuning"  # of a table in its file
 STUDY = "published-tables"  # name of the study that all tables share
 MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at a scale
@@ -312,7 +314,7 @@ def _score_cell(
     # 1. The runs of the cell, and of the model that it is a change from.
     variant, task = plan.cells[cell.row, cell.column]
     own = runs[variant, task]
-    base: list[Numbers] = []
+    base: list[Mapping[str, Any]] = []
     if cell.facts.change_from:
         place = plan.cells.get((cell.row, cell.facts.change_from))
         base = runs[place] if place else []

@@ -180,7 +180,8 @@ def _read_seeds(reader: TableReader, table: Mapping[str, Any]) -> tuple[Any, ...
     """
     if "seeds" not in table:
         return (1,)
-    seeds = tuple(reader.read(table, "seeds", []))
+    given: list[Any] = reader.read(table, "seeds", [])
+    seeds = tuple(given)
     if not seeds:
         raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
     if len(set(map(repr, seeds))) < len(seeds):
