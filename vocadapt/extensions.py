@@ -77,9 +77,14 @@ def register(registry: dict[str, T], kind: str, name: str, entry: T) -> None:
         raise InputError(
             f"{name!r} is not a name for {kind}.",
             "Use lowercase letters and digits, with single hyphens between words.",
+            code="invalid-name",
         )
     if name in registry:
-        raise InputError(f"There is already {kind} with the name {name!r}.", "Choose another name.")
+        raise InputError(
+            f"There is already {kind} with the name {name!r}.",
+            "Choose another name.",
+            code="taken-name",
+        )
     registry[name] = entry
 
 

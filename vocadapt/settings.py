@@ -139,7 +139,9 @@ class Setting:
         least = int(bool(self.default))  # a list may be empty only if its default is
         if not isinstance(value, tuple) or not least <= len(value) <= MAX_VALUES:
             found = f"{len(value):,}" if isinstance(value, tuple) else show_value(value)
-            raise self._error(f"expected {least} to {MAX_VALUES:,} values, got {found}")
+            raise self._error(
+                f"expected {least} to {MAX_VALUES:,} values, got {found}", code="number-of-values"
+            )
         for one in value:
             self._check_one(one)
         return None
@@ -147,17 +149,20 @@ class Setting:
     def _check_one(self, value: object) -> None:
         if self.is_number and not self.bounds.accepts(value):
             remedy = "" if self.several else f"The default is {show_value(self.default)}."
-            raise self._error(f"expected {self.bounds}, got {show_value(value)}", remedy)
+            raise self._error(
+                f"expected {self.bounds}, got {show_value(value)}", remedy, "out-of-range"
+            )
         choices = tuple(self.choices)
         if choices and value not in choices and not (self.empty and value == ""):
             raise InputError(
                 f"Unknown {self.noun} {show_value(value)}.",
                 f"Choose one of: {', '.join(choices)}.",
                 self.name,
+                code="unknown-choice",
             )
 
-    def _error(self, problem: str, remedy: str = "") -> InputError:
-        return InputError(f"{self.label} ({self.name}): {problem}.", remedy, self.name)
+    def _error(self, problem: str, remedy: str = "", code: str = "") -> InputError:
+        return InputError(f"{self.label} ({self.name}): {problem}.", remedy, self.name, code)
 
 
 def setting(
@@ -309,6 +314,7 @@ class MethodSettings(CheckedSettings):
                 f" with the {noun} {method}.",
                 f"Leave it at its default, or choose the {noun} {' or '.join(users)}.",
                 name,
+                code="setting-without-effect",
             )
 
     @property
@@ -360,7 +366,9 @@ def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "setti
     unknown = [name for name in values if name not in known]
     if unknown:
         raise InputError(
-            f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}."
+            f"{where}: there is no setting {unknown[0]!r}.",
+            f"Settings here: {', '.join(known)}.",
+            code="unknown-setting",
         )
     # 2. Convert the values; every setting without a default must be among them.
     given = {name: _value(hints[name], value, f"{where}: {name}") for name, value in values.items()}
@@ -370,12 +378,12 @@ def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "setti
         if n not in given and f.default is MISSING and f.default_factory is MISSING
     ]
     if lacking:
-        raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
+        raise InputError(f"{where}: the setting {lacking[0]!r} is missing.", code="missing-setting")
     # 3. The constructor checks the bounds; add the place to its message.
     try:
         return kind(**given)
     except InputError as error:
-        raise InputError(f"{where}: {error.problem}", error.remedy) from error
+        raise InputError(f"{where}: {error.problem}", error.remedy, code=error.code) from error
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:

@@ -65,12 +65,13 @@ def test_a_fault_is_seen(tmp_path):
     """The judge of the attacks, judged: each kind of bad ending has its name."""
     from tests.hostile.attacks import Attempt, Outcome, find_fault
 
-    assert Outcome(2, "out.txt: no such file.\nCheck the spelling.\n", (), 1.0).fault == ""
+    sentence, traceback = "out.txt: missing.\nCheck it.\n", "Traceback (most recent call last)"
+    assert Outcome(2, sentence, (), 1.0).fault == ""
     assert "60 s" in Outcome(None, "", (), 60.0).fault
     assert "-6" in Outcome(-6, "", (), 1.0).fault
-    assert Outcome(1, "Traceback (most recent call last)", (), 1.0).fault
+    assert Outcome(1, traceback, (), 1.0).fault
     assert Outcome(2, "", (), 1.0).fault
-    assert Outcome(2, "a\nb\nc\nd", (), 1.0).fault
+    assert Outcome(2, "a\n" * 4, (), 1.0).fault
     assert Outcome(2, "a" * 5000, (), 1.0).fault
     assert Outcome(2, "\u202ea", (), 1.0).fault
     assert "out" in Outcome(2, "refused", ("out",), 1.0).fault

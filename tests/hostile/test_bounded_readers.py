@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.analysis.token_columns import read_token_table
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
@@ -182,8 +183,9 @@ def test_the_real_limits_hold_within_two_gigabytes(name):
 )
 def test_a_settings_file_that_would_take_hours_is_refused_at_once(text):
     """The parser needs the square of the number of dots in a key."""
+    code = "file-too-large" if len(text) > files.MAX_TOML_BYTES else "nested-too-deep"
     began = time.process_time()
-    with pytest.raises(InputError, match=r"nested more than|larger than 1 MB"):
+    with raises_input_error(code):
         parse_toml(text, "The file")
     assert time.process_time() - began < 2
 
@@ -192,15 +194,19 @@ def test_usual_settings_have_as_many_dots_as_they_like():
     lines = [
         f"a{i} = [0.1, 0.25, 1.5e-3]  # see www.example.org, or section 1.2.3" for i in range(3_000)
     ]
-    assert len(parse_toml("\n".join([*lines, "[b.c.d]", 'e = "a. b. c."']), "x")) == 3_001
+    text = "\n".join([*lines, "[b.c.d]", 'e = "a. b. c."'])
+    assert len(parse_toml(text, "x")) == 3_001
 
 
 def test_commas_in_strings_are_no_values(monkeypatch):
     monkeypatch.setattr(files, "MAX_JSON_VALUES", 100)
     text = json.dumps({"text": 'one, "two", [three], {four}, \\' * 100, "b": [1] * 90})
     assert len(parse_json(text, "x")["b"]) == 90
-    for content in ("[" + "1," * 101 + "1]", '["' + ',"' * 200 + "]"):
-        with pytest.raises(InputError, match=r"more than 100 values|not valid JSON"):
+    for content, code in (
+        ("[" + "1," * 101 + "1]", "too-many-values"),
+        ('["' + ',"' * 200 + "]", "invalid-json"),
+    ):
+        with raises_input_error(code):
             parse_json(content, "x")
 
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.system import files
 
@@ -29,14 +30,14 @@ def special(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket"])
 def test_a_path_that_is_not_a_regular_file_is_refused_immediately(special, opens, name):
     began = time.monotonic()
-    with pytest.raises(InputError, match=special[name]):
+    with raises_input_error("special-file", special[name]):
         opens(name)
     assert time.monotonic() - began < 1
 
 
 def test_a_link_to_a_device_is_a_device(tmp_path):
     (tmp_path / "link").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match="a device"):
+    with raises_input_error("special-file", "a device"):
         files.open_file(tmp_path / "link")
 
 
@@ -49,11 +50,11 @@ def test_a_link_to_a_file_is_that_file(tmp_path):
 def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     assert files.check_folder(tmp_path) == tmp_path
-    with pytest.raises(InputError, match="found a folder"):
+    with raises_input_error("not-a-file"):
         files.open_file(tmp_path)
-    with pytest.raises(InputError, match="found a folder"):
+    with raises_input_error("not-a-file"):
         files.check_file(tmp_path)
-    with pytest.raises(InputError, match="found a file"):
+    with raises_input_error("not-a-folder"):
         files.check_folder(tmp_path / "a.txt")
 
 
@@ -70,14 +71,14 @@ def test_a_missing_file_gives_a_short_message(tmp_path, name):
 def test_an_unreadable_file_is_reported(tmp_path):
     (tmp_path / "secret").write_text("x")
     (tmp_path / "secret").chmod(0)
-    with pytest.raises(InputError, match="permission"):
+    with raises_input_error("no-read-permission"):
         files.open_file(tmp_path / "secret")
 
 
 def test_a_document_has_a_limit(tmp_path):
     (tmp_path / "a.txt").write_text("heart")
     assert files.read_document(tmp_path / "a.txt", max_bytes=5) == "heart"
-    with pytest.raises(InputError, match="larger than"):
+    with raises_input_error("file-too-large"):
         files.read_document(tmp_path / "a.txt", max_bytes=4)
 
 
@@ -87,7 +88,7 @@ def test_json_has_a_depth(tmp_path):
     assert isinstance(files.read_json(path), list)
     for depth in (files.MAX_JSON_DEPTH + 1, 100_000):
         path.write_text("[" * depth + "1" + "]" * depth)
-        with pytest.raises(InputError, match="levels deep"):
+        with raises_input_error("nested-too-deep", str(files.MAX_JSON_DEPTH)):
             files.read_json(path)
 
 
@@ -95,10 +96,10 @@ def test_json_objects_only(tmp_path):
     (tmp_path / "a.json").write_text('\ufeff{"a": 1}')
     assert files.read_json_object(tmp_path / "a.json") == {"a": 1}
     (tmp_path / "b.json").write_text("[1]")
-    with pytest.raises(InputError, match="expected a JSON object, found list"):
+    with raises_input_error("not-a-json-object", "list"):
         files.read_json_object(tmp_path / "b.json")
     (tmp_path / "c.json").write_text("{")
-    with pytest.raises(InputError, match="not valid JSON"):
+    with raises_input_error("invalid-json"):
         files.read_json_object(tmp_path / "c.json")
 
 

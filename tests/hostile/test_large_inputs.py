@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.material.commands import run_line
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import list_numbers
 from vocadapt.analysis.errors.confusion import build_confusion_matrix
-from vocadapt.errors import InputError
 from vocadapt.training.examples import context_windows
 from vocadapt.training.examples.context_windows import find_best_spans, find_word_bounds
 from vocadapt.training.examples.examples import Sentence, Text
@@ -25,7 +26,7 @@ def sentences(types):
 def test_entity_types_are_bounded():
     most = TASK_KINDS["ner"].max_labels
     assert len(Outputs.of(TASK_KINDS["ner"], sentences(most)).names) == 2 * most + 1
-    with pytest.raises(InputError, match=r"have 1,001 entity types; at most 1,000 can be trained"):
+    with raises_input_error("too-many-labels", "1,001", "1,000"):
         Outputs.of(TASK_KINDS["ner"], sentences(most + 1))
 
 
@@ -33,7 +34,7 @@ def test_entity_types_are_bounded():
 def test_classes_are_bounded(kind):
     most = TASK_KINDS[kind].max_labels
     texts = [Text(str(number), "a", (f"L{number}",)) for number in range(most + 1)]
-    with pytest.raises(InputError, match=r"10,001 labels; at most 10,000"):
+    with raises_input_error("too-many-labels", "10,001", "10,000"):
         Outputs.of(TASK_KINDS[kind], texts)
 
 
@@ -46,18 +47,18 @@ def test_ten_thousand_entity_types_are_refused_before_any_training(tiny_bert, tm
     begin = time.process_time()
     code = run_line(f"finetune --model {tiny_bert} --task ner", *given, "--out", tmp_path / "out")
     assert code == 2 and time.process_time() - begin < 30 and not (tmp_path / "out").exists()
-    assert "10,000 entity types; at most 1,000" in capsys.readouterr().err
+    assert list_numbers(capsys.readouterr().err)[:2] == ["10,000", "1,000"]
 
 
 def test_what_cannot_be_counted_or_held_is_refused():
     check_cells(10_000, 5_000)
-    with pytest.raises(InputError, match=r"at most 50,000,000 can be scored"):
+    with raises_input_error("too-many-counts", "50,000,000"):
         check_cells(MAX_CELLS, 2)
     items = [frozenset({(f"L{number}", 0)}) for number in range(8_000)]
-    with pytest.raises(InputError, match="Merge rare labels"):
+    with raises_input_error("too-many-counts"):
         count_items(items, items)
     check_logits_size("test", 100_000, 133, 2)
-    with pytest.raises(InputError, match="test: 10,000,000 words or texts × 2,001 outputs"):
+    with raises_input_error("too-many-outputs", "test:", "10,000,000", "2,001"):
         check_logits_size("test", 10_000_000, 2001, 1)
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.lab.workspace.manifest import MANIFEST, Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -49,7 +49,7 @@ def test_a_value_of_another_type_hides_only_its_own_artifact(field, tmp_path):
 def test_an_input_of_another_type_is_refused(value, tmp_path):
     workspace = Workspace(tmp_path)
     save(workspace, "wrong", inputs={"text": value})
-    with pytest.raises(InputError, match="not a manifest of vocadapt"):
+    with raises_input_error("invalid-manifest"):
         Manifest.load(workspace.folder("models", "wrong"))
 
 
@@ -57,5 +57,5 @@ def test_a_lone_surrogate_in_a_manifest_is_refused(tmp_path):
     """It could not be sent to a page."""
     workspace = Workspace(tmp_path)
     save(workspace, "wrong", command="\ud800")
-    with pytest.raises(InputError, match="half of a character"):
+    with raises_input_error("half-character"):
         Manifest.load(workspace.folder("models", "wrong"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.cli import main
-from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.convert import ConvertStep
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -30,9 +30,8 @@ NOBODY = "~no-such-user-4711/model"
     ids=["model", "space", "convert", "spec"],
 )
 def test_a_path_below_the_home_of_nobody_is_refused(open_it: Callable[[str], object]) -> None:
-    with pytest.raises(InputError) as caught:
+    with raises_input_error("unknown-user", NOBODY):
         open_it(NOBODY)
-    assert "no such user" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_a_command_ends_with_a_sentence(
     command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(command) == 2
-    assert "no such user" in capsys.readouterr().err
+    assert NOBODY in capsys.readouterr().err
 
 
 def test_functions_that_only_read_a_name_accept_it() -> None:

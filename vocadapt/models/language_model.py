@@ -30,7 +30,7 @@ class UnknownModelError(InputError):
     """There is no model of this name on the machine, and none was downloaded. `name`: that name."""
 
     def __init__(self, name: str, problem: str, remedy: str) -> None:
-        super().__init__(problem, remedy)
+        super().__init__(problem, remedy, code="unknown-model")
         self.name = name
 
 

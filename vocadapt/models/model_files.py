@@ -72,6 +72,7 @@ def list_weight_files(folder: Path) -> list[Path]:
         raise InputError(
             f"{folder}: its weights are a pickled .bin file, which vocadapt does not load.",
             f"Convert it once (python -m vocadapt convert {folder}), and give the new folder.",
+            code="pickled-weights",
         )
     raise InputError(
         f"{folder}: expected model.safetensors, found no weights.",

@@ -67,18 +67,19 @@ def check_path(named: str | Path) -> Path:
         raise InputError(
             f"{show_path(path)}: permission to read it is missing.",
             "Change its permissions, or copy it.",
+            code="no-read-permission",
         )
     return path
 
 
 def check_file(named: str | Path) -> Path:
-    """Return the path of a regular file, as `check_path` does; raise InputError for anything
-    else.
-    """
+    """Return the path of a regular file, as `check_path` does; raise InputError for others."""
     path = check_path(named)
     if path.is_dir():
         raise InputError(
-            f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it."
+            f"{show_path(path)}: expected a file, found a folder.",
+            "Name a file inside it.",
+            code="not-a-file",
         )
     return path
 
@@ -88,7 +89,9 @@ def check_folder(named: str | Path) -> Path:
     path = check_path(named)
     if not path.is_dir():
         raise InputError(
-            f"{show_path(path)}: expected a folder, found a file.", "Name the folder that holds it."
+            f"{show_path(path)}: expected a folder, found a file.",
+            "Name the folder that holds it.",
+            code="not-a-folder",
         )
     return path
 
@@ -110,7 +113,9 @@ def open_file(named: str | Path) -> BufferedReader:
     except IsADirectoryError:
         os.close(descriptor)
         raise InputError(
-            f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it."
+            f"{show_path(path)}: expected a file, found a folder.",
+            "Name a file inside it.",
+            code="not-a-file",
         ) from None
     except BaseException:
         os.close(descriptor)
@@ -143,6 +148,7 @@ def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str
             f"{show_path(named)}: expected UTF-8 text, found byte 0x{raw[error.start]:02X} at"
             f" position {error.start:,}.",
             "Save the file as UTF-8.",
+            code="not-utf8",
         ) from None
     return normalize_line_ends(text)
 
@@ -192,14 +198,18 @@ def parse_record(
     """
     if len(text) > MAX_JSON_VALUES and _has_too_many_values(text):
         raise InputError(
-            f"{place}: more than {MAX_JSON_VALUES:,} values in one JSON document.", remedy
+            f"{place}: more than {MAX_JSON_VALUES:,} values in one JSON document.",
+            remedy,
+            code="too-many-values",
         )
     try:
         return json.loads(text, parse_constant=parse_constant)
     except RecursionError:
         raise _too_deep(place, remedy) from None
     except ValueError as error:
-        raise InputError(f"{place}: not valid JSON ({error}).", remedy) from None
+        raise InputError(
+            f"{place}: not valid JSON ({error}).", remedy, code="invalid-json"
+        ) from None
 
 
 def _has_too_many_values(text: str) -> bool:
@@ -218,6 +228,7 @@ def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> 
         raise InputError(
             f"{show_path(Path(named))}: expected a JSON object, found {type(value).__name__}.",
             "Write or download it again.",
+            code="not-a-json-object",
         )
     return value
 
@@ -240,7 +251,9 @@ def parse_toml(text: str, place: str, remedy: str = "Correct the file.") -> dict
     except RecursionError:
         raise _too_deep(place, remedy) from None
     except ValueError as error:  # of TOML, and of numbers and dates in it
-        raise InputError(f"{place}: not valid TOML ({error}).", remedy) from None
+        raise InputError(
+            f"{place}: not valid TOML ({error}).", remedy, code="invalid-toml"
+        ) from None
 
 
 def check_line_count(text: str, named: str | Path) -> None:
@@ -249,6 +262,7 @@ def check_line_count(text: str, named: str | Path) -> None:
         raise InputError(
             f"{show_path(named)}: more than {MAX_LINES:,} lines, the limit for such a file.",
             "Name a smaller file, or split this one.",
+            code="too-many-lines",
         )
 
 
@@ -258,6 +272,7 @@ def check_cell_count(text: str, separator: str, named: str | Path) -> None:
         raise InputError(
             f"{show_path(named)}: more than {MAX_CELLS:,} cells, the limit for such a file.",
             "Leave out columns that are not needed, or split the file.",
+            code="too-many-cells",
         )
 
 
@@ -277,6 +292,7 @@ def build_size_error(named: str | Path, max_bytes: int) -> InputError:
         f"{show_path(named)}: larger than {max_bytes / MEGABYTE:,.0f} MB, the limit for such a"
         " file.",
         "Name a smaller file, or split this one.",
+        code="file-too-large",
     )
 
 
@@ -286,7 +302,9 @@ def check_utf8_path(named: str | Path) -> None:
         os.path.abspath(named).encode("utf-8")
     except UnicodeEncodeError:
         raise InputError(
-            f"{show_path(named)}: the name is not valid UTF-8.", "Rename the file or folder."
+            f"{show_path(named)}: the name is not valid UTF-8.",
+            "Rename the file or folder.",
+            code="path-not-utf8",
         ) from None
 
 
@@ -302,7 +320,9 @@ def check_output_path(named: str | Path) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "a path cannot contain a NUL"
         raise InputError(
-            f"{show_path(named)}: nothing can be written there ({reason}).", "Choose another place."
+            f"{show_path(named)}: nothing can be written there ({reason}).",
+            "Choose another place.",
+            code="unwritable-path",
         ) from None
 
 
@@ -313,7 +333,9 @@ def expand_path(named: str | Path) -> Path:
         return Path(named).expanduser()
     except RuntimeError:
         raise InputError(
-            f"{show_path(named)}: no such user's folder.", "Check the spelling."
+            f"{show_path(named)}: no such user's folder.",
+            "Check the spelling.",
+            code="unknown-user",
         ) from None
 
 
@@ -323,19 +345,27 @@ def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
         isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
         or error.errno == errno.ENAMETOOLONG
     ):
-        return InputError(f"{show_path(path)}: no such file or folder.", "Check the spelling.")
+        return InputError(
+            f"{show_path(path)}: no such file or folder.",
+            "Check the spelling.",
+            code="missing-file",
+        )
     if isinstance(error, PermissionError):
         return InputError(
             f"{show_path(path)}: permission to read it is missing.",
             "Change its permissions, or copy it.",
+            code="no-read-permission",
         )
     if error.errno == errno.ENXIO:  # a socket cannot be opened at all
         return InputError(
-            f"{show_path(path)}: expected a file, found a socket.", "Name a regular file."
+            f"{show_path(path)}: expected a file, found a socket.",
+            "Name a regular file.",
+            code="special-file",
         )
     return InputError(
         f"{show_path(path)}: cannot be read ({error.strerror}).",
         "Check the path and the permissions.",
+        code="unreadable-file",
     )
 
 
@@ -347,11 +377,14 @@ def _refuse_special(path: Path, mode: int) -> None:
         raise InputError(
             f"{show_path(path)}: expected a file, found {found}.",
             "Name a regular file, or a folder.",
+            code="special-file",
         )
 
 
 def _too_deep(place: str, remedy: str) -> InputError:
-    return InputError(f"{place}: nested more than {MAX_JSON_DEPTH} levels deep.", remedy)
+    return InputError(
+        f"{place}: nested more than {MAX_JSON_DEPTH} levels deep.", remedy, code="nested-too-deep"
+    )
 
 
 def _refuse_half_characters(value: Any, place: str) -> None:
@@ -363,6 +396,7 @@ def _refuse_half_characters(value: Any, place: str) -> None:
             f"{place}: a string contains \\u{ord(error.object[error.start]):04x}, half of a"
             " character.",
             "Write the whole character, or remove it.",
+            code="half-character",
         ) from None
 
 

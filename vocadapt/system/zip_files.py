@@ -93,4 +93,6 @@ def _convert_errors(place: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except UNREADABLE as error:
-        raise InputError(f"{place}: {str(error)[:MAX_SHOWN]}.", remedy) from error
+        raise InputError(
+            f"{place}: {str(error)[:MAX_SHOWN]}.", remedy, code="invalid-zip"
+        ) from error

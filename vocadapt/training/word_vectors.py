@@ -67,6 +67,7 @@ def train_domain_vectors(
                 f"Word vectors need several words: only {frequent[0]!r} occurs"
                 f" {settings.min_count} times or more.",
                 "Give a text with more different words, or lower min_count.",
+                code="one-word",
             )
         report = part(progress, WORDS_COUNTED, 1.0)
         training = choose_training(counts, training).settings

@@ -189,6 +189,7 @@ def _check_expansion(source: Path | IO[bytes], unpacked: int) -> None:
             f"{NO_EXPORT}: its {format_size(packed)} would unpack to {format_size(unpacked)}, more"
             f" than {MAX_EXPANSION} times as much.",
             REMEDY,
+            code="expands-too-much",
         )
 
 

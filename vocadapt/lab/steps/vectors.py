@@ -121,6 +121,7 @@ def check_cluster_settings(settings: VectorsStep) -> Word2VecSettings:
         raise InputError(
             "A resample of the text is drawn on this machine, not on a cluster.",
             "Give only one of them.",
+            code="not-on-a-cluster",
         )
     word2vec = settings.word2vec
     if word2vec.trainer == AUTO:
@@ -130,6 +131,7 @@ def check_cluster_settings(settings: VectorsStep) -> Word2VecSettings:
             f"Only counted vectors are computed on a cluster, and the trainer is {word2vec.trainer}.",
             "Set the trainer to counts, or train on this machine.",
             "trainer",
+            code="not-on-a-cluster",
         )
     return word2vec
 

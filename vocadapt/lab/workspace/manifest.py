@@ -201,6 +201,7 @@ class Manifest:
             raise InputError(
                 f"{path} is not a manifest of vocadapt: {error}.",
                 "Give a folder that vocadapt wrote.",
+                code="invalid-manifest",
             ) from error
 
     def _check_types(self) -> None:

@@ -41,6 +41,7 @@ class Outputs:
                 f"The training examples have {len(labels):,} {noun}; at most"
                 f" {kind.max_labels:,} can be trained.",
                 f"Merge rare {noun}, or leave out their examples.",
+                code="too-many-labels",
             )
         names = kind.name_outputs(labels)
         if len(names) < kind.min_outputs:
@@ -83,4 +84,5 @@ def check_logits_size(split: str, rows: int, outputs: int, n_tokenizations: int)
             f"{split}: {rows:,} words or texts × {outputs:,} outputs do not fit in memory "
             f"(at most {MAX_OUTPUTS // (outputs * n_tokenizations):,} with that many outputs).",
             "Merge rare labels, or use fewer examples.",
+            code="too-many-outputs",
         )

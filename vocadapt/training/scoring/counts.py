@@ -212,6 +212,7 @@ def check_cells(units: int, labels: int) -> None:
             f"{units:,} examples × {labels:,} labels are {units * labels:,} counts; at most"
             f" {MAX_CELLS:,} can be scored.",
             "Merge rare labels, or score fewer examples.",
+            code="too-many-counts",
         )
 
 

@@ -161,6 +161,7 @@ def check_uploads(uploads: Sequence[UploadedFile], max_megabytes: int | None = N
             f"{count(len(uploads))} files are too many to upload at once; at most"
             f" {count(MAX_UPLOADS)} are possible.",
             f"Give a path on {name_machine()}, or upload them in parts.",
+            code="too-many-files",
         )
     limit = max_megabytes or st.get_option("server.maxUploadSize")
     for upload in uploads:
@@ -170,6 +171,7 @@ def check_uploads(uploads: Sequence[UploadedFile], max_megabytes: int | None = N
                 f"{upload.name[:MAX_NAME_LENGTH]}: {megabytes(size)} are too large; at most"
                 f" {count(limit)} MB can be uploaded here.",
                 f"Give a path on {name_machine()}, or a smaller file.",
+                code="file-too-large",
             )
 
 
