@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.language import build_language_profile
 
@@ -110,12 +110,8 @@ def test_folders_are_read_in_order_and_files_once(tmp_path: Path):
 
 
 def test_line_ends_and_byte_order_mark(tmp_path: Path):
-    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\rstill two\n\u2028three\x0b\x85".encode())
-    assert list(open_corpus([tmp_path / "a.txt"])) == [
-        "one",
-        "two\rstill two",
-        "\u2028three\x0b\x85",
-    ]
+    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\rtoo\n\u2028three\x0b\x85".encode())
+    assert list(open_corpus([tmp_path / "a.txt"])) == ["one", "two\rtoo", "\u2028three\x0b\x85"]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl", "a.csv", "a.tsv"])
@@ -154,12 +150,12 @@ def test_a_parquet_file_without_rows_or_with_two_columns_of_a_name_is_refused(tm
     pyarrow = pytest.importorskip("pyarrow")
     empty = pyarrow.array([], pyarrow.string())
     write_parquet(tmp_path / "a.parquet", text=empty)
-    with pytest.raises(InputError, match="has no rows"):
+    with raises_input_error("no-rows"):
         open_corpus([tmp_path / "a.parquet"])
     cells = pyarrow.array(["a"])
     table = pyarrow.Table.from_arrays([cells, cells], names=["text", "text"])
     pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "b.parquet")
-    with pytest.raises(InputError, match="two columns are called 'text'"):
+    with raises_input_error("repeated-column", "'text'"):
         open_corpus([tmp_path / "b.parquet"])
 
 
@@ -168,8 +164,8 @@ def test_fields_are_chosen(tmp_path: Path):
     write_csv(tmp_path / "b.csv", [["title", "body"], ["t2", "b2"]], ";")
     write_parquet(tmp_path / "c.parquet", title=["t3"], body=["b3"], year=[2020])
     assert list(open_corpus([tmp_path], CorpusSettings(field="body"))) == ["b", "b2", "b3"]
-    write_parquet(tmp_path / "d.parquet", abstract=["only text column"], year=[2020])
-    assert list(open_corpus([tmp_path / "d.parquet"])) == ["only text column"]
+    write_parquet(tmp_path / "d.parquet", abstract=["one column"], year=[2020])
+    assert list(open_corpus([tmp_path / "d.parquet"])) == ["one column"]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
@@ -178,11 +174,9 @@ def test_a_wrong_field_lists_those_that_exist(name: str, field: str, tmp_path: P
     (tmp_path / "a.jsonl").write_text('{"title": "t", "body": "b"}\n')
     write_csv(tmp_path / "a.csv", [["title", "body"], ["t", "b"]])
     write_parquet(tmp_path / "a.parquet", title=["t"], body=["b"], year=[2020])
-    with pytest.raises(InputError) as caught:
+    with raises_input_error("unknown-field", name, "'title', 'body'") as caught:
         open_corpus([tmp_path / name], CorpusSettings(field=field))
-    assert "'title', 'body'" in caught.value.remedy
     assert "year" not in str(caught.value)
-    assert name in str(caught.value)
 
 
 def test_minimum_length(tmp_path: Path):
@@ -224,30 +218,27 @@ def test_other_languages_are_dropped_on_demand(tmp_path: Path):
         "Лечение снизило артериальное давление, но побочные эффекты встречались чаще.",
         "治疗降低了血压但是副作用更为常见治疗降低了血压但是副作用更为常见治疗降低了血压",
     ]
-    (tmp_path / "a.txt").write_text(
-        "\n".join([*english, *foreign, "Kurz", "12 34 56"]), encoding="utf-8"
-    )
-    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(language=True))) == [
-        *english,
-        "Kurz",
-        "12 34 56",
-    ]
+    too_short = ["Kurz", "12 34 56"]
+    (tmp_path / "a.txt").write_text("\n".join([*english, *foreign, *too_short]), encoding="utf-8")
+    kept = list(open_corpus([tmp_path / "a.txt"], CorpusSettings(language=True)))
+    assert kept == [*english, *too_short]
     assert len(list(open_corpus([tmp_path / "a.txt"]))) == 66
 
 
 def test_language_profile_by_hand():
     profile = build_language_profile(["the drug eases the pain of the patients now"] * 5 + ["rare"])
-    assert profile.common_fraction("the pain of the patients, wxyzwxyzwxyzwxyz!") == 20 / 36
+    line = "the pain of the patients, wxyzwxyzwxyzwxyz!"
+    assert profile.common_fraction(line) == 20 / 36
     assert profile.common_fraction("too short") is None and profile.fits("too short")
     assert profile.min_fraction == 0.25
-    assert build_language_profile([]).fits("anything goes where there is nothing to compare with")
+    assert build_language_profile([]).fits(line)
 
 
 @pytest.mark.parametrize(
     "settings", [{"sample": 0}, {"sample": 1.5}, {"sample": float("nan")}, {"min_length": -1}]
 )
 def test_settings_are_checked(settings: dict[str, float]):
-    with pytest.raises(InputError, match=r"expected a (whole )?number (from|above)"):
+    with raises_input_error("out-of-range"):
         CorpusSettings(**settings)  # type: ignore[arg-type]
 
 
@@ -271,44 +262,51 @@ def test_digest_follows_content_and_settings(tmp_path: Path):
 
 
 BAD = {
-    "empty.txt": (b"", "empty"),
-    "picture.txt": (b"\x89PNG\r\n\x1a\n\0\0\0", "binary file.*NUL byte at position 8"),
-    "latin.txt": ("na\u00efve".encode("latin-1"), "UTF-8 text, found byte 0xEF at position 2"),
-    "marked.txt": (b"\xef\xbb\xbfab\xe9", "byte 0xE9 at position 5"),
-    "utf16.txt": ("text".encode("utf-16"), "UTF-16"),
-    "utf32.txt": ("text".encode("utf-32"), "UTF-32"),
-    "utf32be.txt": (b"\0\0\xfe\xff" + "text".encode("utf-32-be"), "UTF-32"),
-    "packed.txt": (gzip.compress(b"text"), "gzip"),
-    "latin.gz": (gzip.compress(b"caf\xe9\n"), "position 3 of the uncompressed text"),
-    "torn.txt.gz": (gzip.compress(b"text" * 99)[:-9], "not a complete gzip"),
-    "fake.txt.gz": (b"plain text", "not a complete gzip"),
-    "paper.pdf": (b"%PDF", "kind of file"),
-    "t.parquet.gz": (b"x", "kind of file"),
-    "fake.parquet": (b"not parquet", "parquet"),
-    "broken.jsonl": (b'{"text": "a"}\n\n{"text": \n', "line 3: not valid JSON"),
-    "list.jsonl": (b'["text"]\n', "line 1: expected a JSON object, found list"),
+    "empty.txt": (b"", "empty-file"),
+    "picture.txt": (b"\x89PNG\r\n\x1a\n\0\0\0", "binary-file", "position 8"),
+    "latin.txt": ("na\u00efve".encode("latin-1"), "not-utf8", "0xEF", "position 2"),
+    "marked.txt": (b"\xef\xbb\xbfab\xe9", "not-utf8", "0xE9", "position 5"),
+    "utf16.txt": ("text".encode("utf-16"), "not-utf8", "UTF-16"),
+    "utf32.txt": ("text".encode("utf-32"), "not-utf8", "UTF-32"),
+    "utf32be.txt": (b"\0\0\xfe\xff" + "text".encode("utf-32-be"), "not-utf8", "UTF-32"),
+    "packed.txt": (gzip.compress(b"text"), "unnamed-gzip"),
+    "latin.gz": (gzip.compress(b"caf\xe9\n"), "not-utf8", "position 3"),
+    "torn.txt.gz": (gzip.compress(b"text" * 99)[:-9], "incomplete-gzip"),
+    "fake.txt.gz": (b"plain text", "incomplete-gzip"),
+    "paper.pdf": (b"%PDF", "unknown-file-kind"),
+    "t.parquet.gz": (b"x", "unknown-file-kind"),
+    "fake.parquet": (b"not parquet", "invalid-parquet"),
+    "broken.jsonl": (b'{"text": "a"}\n\n{"text": \n', "invalid-json", "line 3:"),
+    "list.jsonl": (b'["text"]\n', "not-a-json-object", "line 1:", "list"),
     "number.jsonl": (
         b'{"text": "a"}\n{"text": 3}\n',
-        "line 2: expected text in the field, found int",
+        "field-without-text",
+        "line 2:",
+        "int",
     ),
-    "missing.jsonl": (b'{"text": "a"}\n{"title": "b", "body": "c"}\n', "line 2.*'title', 'body'"),
-    "deep.jsonl": (b"[" * 100_000, "line 1: nested more than"),
-    "quote.csv": (b'text,id\n"open,1\nmore', "line 3: not valid csv"),
-    "ragged.csv": (b"id,text\n1,a\n2\n", "fewer than 2 columns"),
-    "long.csv": (b"text,id\na,1\nfever, cough,2\n", "line 3 has 3 columns, the header 2"),
-    "quotes.csv": (b'id,text\n1,"Hot" flashes\n', "line 2: not valid csv"),
-    "twice.csv": (b"text,text\na,b\n", "two columns are called 'text'"),
-    "twice.tsv": (b"text\tid\ttext\na\tb\tc\n", "two columns are called 'text'"),
-    "none.jsonl": (b"{}\n", "line 1: there is no field"),
-    "latin.csv": (b"text\ncaf\xe9\n", "position 8"),
+    "missing.jsonl": (
+        b'{"text": "a"}\n{"title": "b", "body": "c"}\n',
+        "unknown-field",
+        "line 2",
+        "'title', 'body'",
+    ),
+    "deep.jsonl": (b"[" * 100_000, "nested-too-deep", "line 1:"),
+    "quote.csv": (b'text,id\n"open,1\nmore', "invalid-csv", "line 3:"),
+    "ragged.csv": (b"id,text\n1,a\n2\n", "too-few-columns", "2"),
+    "long.csv": (b"text,id\na,1\nfever, cough,2\n", "unlike-header", "line 3", "3", "2"),
+    "quotes.csv": (b'id,text\n1,"Hot" flashes\n', "invalid-csv", "line 2:"),
+    "twice.csv": (b"text,text\na,b\n", "repeated-column", "'text'"),
+    "twice.tsv": (b"text\tid\ttext\na\tb\tc\n", "repeated-column", "'text'"),
+    "none.jsonl": (b"{}\n", "no-field", "line 1:"),
+    "latin.csv": (b"text\ncaf\xe9\n", "not-utf8", "position 8"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files(name: str, tmp_path: Path):
-    content, message = BAD[name]
+    content, code, *values = BAD[name]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=f"(?s){message}") as caught:
+    with raises_input_error(code, *values) as caught:
         list(open_corpus([tmp_path / name]))
     assert name in caught.value.problem and caught.value.remedy and "\n" not in caught.value.problem
 
@@ -317,19 +315,19 @@ def test_bad_byte_far_into_a_file_names_its_position(tmp_path: Path):
     content = b"plain line of text\n" * 100_000
     (tmp_path / "a.txt").write_bytes(content + b"caf\xe9\n" + content)
     corpus = open_corpus([tmp_path / "a.txt"])
-    with pytest.raises(InputError, match=f"0xE9 at position {len(content) + 3:,}"):
+    with raises_input_error("not-utf8", "0xE9", f"{len(content) + 3:,}"):
         list(corpus)
 
 
 def test_missing_files_and_unreadable_folders(tmp_path: Path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         open_corpus([tmp_path / "none.txt"])
-    with pytest.raises(InputError, match="No text was given"):
+    with raises_input_error("no-text"):
         open_corpus([])
-    with pytest.raises(InputError, match="none of the 0 files"):
+    with raises_input_error("no-readable-file", "0"):
         open_corpus([tmp_path])
     (tmp_path / "picture.png").write_bytes(b"x")
-    with pytest.raises(InputError, match="none of the 1 files") as caught:
+    with raises_input_error("no-readable-file", "1") as caught:
         open_corpus([tmp_path])
     assert ".jsonl" in caught.value.remedy
 
@@ -337,12 +335,12 @@ def test_missing_files_and_unreadable_folders(tmp_path: Path):
 def test_a_named_file_without_a_known_suffix_is_plain_text_but_a_folder_skips_it(tmp_path: Path):
     (tmp_path / "stories.cor").write_text("one line\n", encoding="utf-8")
     assert list(open_corpus([tmp_path / "stories.cor"])) == ["one line"]
-    with pytest.raises(InputError, match="none of the 1 files"):
+    with raises_input_error("no-readable-file", "1"):
         open_corpus([tmp_path])
 
 
 def test_the_whole_machine_is_no_text():
-    with pytest.raises(InputError, match="whole machine"):
+    with raises_input_error("whole-machine"):
         open_corpus(["/"])
 
 
@@ -357,5 +355,5 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(InputError, match=r"closed: cannot be read \(Permission denied\)"):
+    with raises_input_error("unreadable-folder", "closed", "Permission denied"):
         open_corpus([tmp_path])

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.text.entities import read_entity_words
 from vocadapt.text.splitter import Splitter
@@ -58,23 +59,23 @@ def test_gzip_and_windows_lines(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "value"),
     [
-        ("a\tB\nb O\n", "line 2"),
-        ("a\tB\textra\n", "line 1 has 3 columns"),
-        ("a\n", "line 1 has 1 columns"),
-        ("\tB\n", "no word"),
-        ("a\tS-X\n", "the unknown tag 'S-X'"),
-        ("a\tB-\n", "the unknown tag 'B-'"),
-        ("a\tb\n", "the unknown tag 'b'"),
-        ("a\tB-X Y\n", "unknown tag"),
-        ("a\tO\n", "no entity in 1 words"),
-        ("\n\n", "no entity in 0 words"),
-        ("a\tB\nb\tB-X\n", "lines 1 and 2"),
+        ("a\tB\nb O\n", "not-a-word-and-tag", "line 2"),
+        ("a\tB\textra\n", "not-a-word-and-tag", "3 columns"),
+        ("a\n", "not-a-word-and-tag", "1 columns"),
+        ("\tB\n", "not-a-word-and-tag", "line 1"),
+        ("a\tS-X\n", "unknown-tag", "'S-X'"),
+        ("a\tB-\n", "unknown-tag", "'B-'"),
+        ("a\tb\n", "unknown-tag", "'b'"),
+        ("a\tB-X Y\n", "unknown-tag", "'B-X Y'"),
+        ("a\tO\n", "no-entity", "1 words"),
+        ("\n\n", "no-entity", "0 words"),
+        ("a\tB\nb\tB-X\n", "mixed-tags", "lines 1 and 2"),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path, text, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_a_bad_file_is_refused(tmp_path, text, code, value):
+    with raises_input_error(code, value) as raised:
         read_entity_words(write(tmp_path, text), UNCASED)
     assert raised.value.remedy
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.text import identical_lines
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 from vocadapt.text.identical_lines import LineTally, SeenLines, find_held_out, hash_lines
@@ -63,8 +63,9 @@ def test_a_text_with_one_line_holds_nothing_out(tmp_path):
         assert (found.held_out_lines, dict(found.held_out)) == (0, {})
         assert found.in_sample == found.counts
     assert HELD_OUT
-    assert "No line is held out" in describe_held_out(0, 1)
-    assert "1,234 of 12,345 lines" in describe_held_out(1234, 12345)
+    described = describe_held_out(1234, 12345)
+    assert "1,234" in described and "12,345" in described
+    assert "1" not in describe_held_out(0, 1)
 
 
 def test_identical_lines_by_hand(tmp_path):
@@ -153,5 +154,5 @@ def test_counts_of_earlier_versions_hold_nothing_out(tmp_path):
     found = WordCounts.read(path)
     assert (found.held_out_lines, found.in_sample) == (0, {"a": 3})
     path.write_text("lines\t1\tbytes\t2\tlines_read\t1\tdistinct\t1\na\t3\t1\t1\n")
-    with pytest.raises(InputError, match="not a word count"):
+    with raises_input_error("invalid-word-count"):
         WordCounts.read(path)

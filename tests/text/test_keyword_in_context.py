@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.articles import PUBMED
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
 from tests.material.nightly import mark_slow
 from tests.material.tiny_bert import TINY_TOKENS
@@ -48,7 +49,8 @@ def shown(found: KeywordContext) -> list[tuple[str, str, str, int]]:
 
 
 def test_places_by_hand(tmp_path):
-    (tmp_path / "a.txt").write_text("We gave Aspirin, and aspirin.\naspirins\n\nAspirin\n")
+    before = "We gave Aspirin, and "
+    (tmp_path / "a.txt").write_text(f"{before}aspirin.\naspirins\n\nAspirin\n")
     found = find_in_context(
         open_corpus([tmp_path]), "ASPIRIN", UNCASED, ContextSettings(width=5, sample=False)
     )
@@ -61,7 +63,7 @@ def test_places_by_hand(tmp_path):
         ("", "Aspirin", "", 4),
     ]
     cased = find_in_context(open_corpus([tmp_path]), "aspirin", CASED, FIRST)
-    assert shown(cased) == [("We gave Aspirin, and ", "aspirin", ".", 1)]
+    assert shown(cased) == [(before, "aspirin", ".", 1)]
 
 
 @pytest.mark.parametrize("splitter", [UNCASED, *mark_slow([CASED, WHITESPACE])])
@@ -156,14 +158,14 @@ def test_lines_keep_their_number_where_others_are_dropped(tmp_path):
 
 def test_articles_are_looked_through_too(tmp_path):
     (tmp_path / "a.xml").write_text(PUBMED, encoding="utf-8")
-    assert shown(find_in_context(open_corpus([tmp_path]), "aspirin", UNCASED)) == [
-        ("", "Aspirin", " was given to 100 patients.", 1)
-    ]
+    [hit] = find_in_context(open_corpus([tmp_path]), "aspirin", UNCASED).hits
+    assert (hit.left, hit.match, hit.line) == ("", "Aspirin", 1)
+    assert f">{hit.match}{hit.right}<" in PUBMED
 
 
 @pytest.mark.parametrize("typed", ["<script>", "$x$", ".*", "two words", "", " ", "a-b", "[UNK]"])
 def test_what_is_not_one_word_is_refused(typed, tmp_path):
-    with pytest.raises(InputError, match=r"words to this model"):
+    with raises_input_error("not-one-word"):
         find_in_context(corpus_of(tmp_path), typed, UNCASED)
 
 
@@ -174,7 +176,7 @@ def test_odd_words_that_are_not_there_are_not_found(typed, tmp_path):
 
 
 def test_a_word_of_bytes_that_are_no_text_is_refused():
-    with pytest.raises(InputError, match="not valid UTF-8"):
+    with raises_input_error("not-utf8"):
         normalize_single_word("a\udcff", UNCASED)
 
 
@@ -182,7 +184,7 @@ def test_a_word_of_bytes_that_are_no_text_is_refused():
     "settings", [{"limit": 0}, {"limit": 10**6}, {"width": -1}, {"width": 10**6}, {"seed": -1}]
 )
 def test_settings_are_checked(settings):
-    with pytest.raises(InputError, match="expected a whole number from"):
+    with raises_input_error("out-of-range"):
         ContextSettings(**settings)
 
 
@@ -223,9 +225,11 @@ def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
 
 def test_what_is_shown_is_reported():
     found = KeywordContext("x", 9, ())
-    assert found.describe(FIRST) == "0 of 9, the first"
-    assert found.describe(ContextSettings()) == "0 of 9, drawn at random with seed 1"
-    assert KeywordContext("x", 0, ()).describe(FIRST) == "0 of 0"
+    drawn = found.describe(ContextSettings(seed=7))
+    first = found.describe(FIRST)
+    assert "7" in drawn and "7" not in first
+    assert all("9" in described for described in (drawn, first))
+    assert "," not in KeywordContext("x", 0, ()).describe(FIRST)
 
 
 def test_counts_agree_on_a_larger_text(tmp_path):

@@ -112,15 +112,15 @@ def test_lines_by_hand() -> None:
     assert splitter.words_of("ĠcafÃ©") == ("café",) and splitter.words_of("Ġ(") == ("(",)
     assert splitter.words_of("Ġ") == () and splitter.read_pretoken("Ġcaf") == " caf"
     marks = SPLITTERS["metaspace"]
-    assert marks.pretokens("a (b)  c") == [f"{MARK}a", f"{MARK}(b)", MARK, f"{MARK}c"]
-    assert marks.words("a (b)  c") == ["a", "(", "b", ")", "c"]
+    assert marks.pretokens("a(b)  c") == [f"{MARK}a(b)", MARK, f"{MARK}c"]
+    assert marks.words("a(b)  c") == ["a", "(", "b", ")", "c"]
     assert marks.words_of(f"{MARK}(b)") == ("(", "b", ")")
 
 
 def test_where_lines_are_cut_by_hand() -> None:
     line = "a b  (c \té d\u00a0e "
     assert BEFORE_ANY_SPACE.split(line) == ["a", "b ", "(c \té", "d\u00a0e "]
-    assert BETWEEN_ASCII.split(line) == ["a", "b  (c \té d\u00a0e "]
+    assert BETWEEN_ASCII.split(line) == ["a", line[2:]]
 
 
 @every_splitter
@@ -206,7 +206,9 @@ def test_written_words_and_pretokens(tmp_path: Path) -> None:
     path.write_text("naïve (heart)\nheart\n", encoding="utf-8")
     corpus, splitter = open_corpus([path]), SPLITTERS["plain"]
     assert write_sentences(corpus, splitter, out).counts["heart"] == 2
-    assert out.read_text(encoding="utf-8") == "naïve ( heart )\nheart\n"
+    spaced_words = "naïve ( heart )\nheart\n"
+    assert out.read_text(encoding="utf-8") == spaced_words
     counts = write_sentences(corpus, splitter, out, pretokens=True).counts
-    assert out.read_text(encoding="utf-8") == "naÃ¯ve Ġ( heart )\nheart\n"
+    spaced_pretokens = "naÃ¯ve Ġ( heart )\nheart\n"
+    assert out.read_text(encoding="utf-8") == spaced_pretokens
     assert dict(counts) == Counter(out.read_text(encoding="utf-8").split())

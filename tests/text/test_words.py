@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
+from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import Canceled
 from vocadapt.text import counting, words
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words, write_sentences
@@ -91,7 +92,8 @@ def test_words_are_the_tokenizers_own(splitter: Splitter):
 
 
 def test_words_by_hand():
-    assert Splitter.bert().words("Tachycardia (IL-2), naïve!") == [
+    line = "Tachycardia (IL-2), naïve!"
+    assert Splitter.bert().words(line) == [
         "tachycardia",
         "(",
         "il",
@@ -187,14 +189,15 @@ def test_splitter_is_a_value():
 
 
 def test_splitter_without_parts_and_with_nonsense():
-    assert Splitter("null", "null").words("as it is") == ["as it is"]
+    line = "as it is"
+    assert Splitter("null", "null").words(line) == [line]
     assert Splitter("null", '{"type": "Whitespace"}').words("As it-is") == ["As", "it", "-", "is"]
-    with pytest.raises(InputError, match="cannot be read"):
+    with raises_input_error("invalid-tokenizer-part"):
         Splitter("null", '{"type": "Nonsense"}')
 
 
 def test_a_pre_tokenizer_that_keeps_blanks_is_refused(tmp_path: Path):
-    with pytest.raises(InputError, match="blanks inside words"):
+    with raises_input_error("blanks-in-words"):
         count_words(corpus_of(tmp_path, "two words\n"), Splitter("null", "null"))
 
 
@@ -271,7 +274,7 @@ def test_progress_rises_to_one_and_says_what_was_kept(
     )
     fractions = [fraction for fraction, _ in seen if fraction is not None]
     assert len(fractions) > 5 and fractions == sorted(fractions) and fractions[-1] == 1
-    assert seen[-1][1] == "100 lines kept of 101"
+    assert "100" in seen[-1][1] and "101" in seen[-1][1]
 
 
 def test_a_canceled_or_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -288,27 +291,27 @@ def test_a_canceled_or_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(words, "_break_sentence", full)
-    with pytest.raises(InputError, match="disk is full"):
+    with raises_input_error("full-disk"):
         write_sentences(corpus, Splitter.bert(), tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
 def test_the_text_itself_is_never_overwritten_and_a_bad_place_is_reported(tmp_path: Path):
     corpus = corpus_of(tmp_path, "some text\n")
-    with pytest.raises(InputError, match="part of the text"):
+    with raises_input_error("overwrites-text"):
         write_sentences(corpus, Splitter.bert(), tmp_path / "." / "text.txt")
     assert list(corpus) == ["some text"]
-    with pytest.raises(InputError, match="cannot be written"):
+    with raises_input_error("unwritable-file"):
         write_sentences(corpus, Splitter.bert(), tmp_path / "no folder" / "s")
-    with pytest.raises(InputError, match="cannot be written"):
+    with raises_input_error("unwritable-file"):
         WordCounts({"a": 1}, 1, 2).write(tmp_path)
 
 
 def test_text_without_words_is_refused(tmp_path: Path):
     for text, settings in (("\n \u200b\n", {}), ("short\n", {"min_length": 50})):
-        with pytest.raises(InputError, match="no words"):
+        with raises_input_error("no-words"):
             count_words(corpus_of(tmp_path, text, **settings), Splitter.bert())
-        with pytest.raises(InputError, match="no words"):
+        with raises_input_error("no-words"):
             write_sentences(corpus_of(tmp_path, text, **settings), Splitter.bert(), tmp_path / "s")
         assert not (tmp_path / "s").exists()
 
@@ -340,9 +343,9 @@ HEAD = b"lines\t1\tbytes\t2\tlines_read\t1\tdistinct\t2\n"
 )
 def test_foreign_word_counts_are_refused(content: bytes, tmp_path: Path):
     (tmp_path / "counts.tsv").write_bytes(content)
-    with pytest.raises(InputError, match="not a word count"):
+    with raises_input_error("invalid-word-count"):
         WordCounts.read(tmp_path / "counts.tsv")
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         WordCounts.read(tmp_path / "none.tsv")
 
 

@@ -198,7 +198,8 @@ class Corpus:
             size += part.size
             if size >= text_file.BLOCK // 2 or len(waiting) == MAX_FILES:
                 yield _join_blocks(waiting)
-                waiting, size = [], 0
+                waiting = []
+                size = 0
         if waiting:
             yield _join_blocks(waiting)
 
@@ -211,6 +212,7 @@ class Corpus:
             raise InputError(
                 f"{show_path(self.files[0].parent)} holds word counts only, no text.",
                 "Choose or import a text for this.",
+                code="counts-only",
             )
         filter_lines = _LineFilter(self.settings, self._profile_main_language())
         bytes_before = 0  # of the files that were read to their end
@@ -296,7 +298,9 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
     nothing readable in it.
     """
     if not paths:
-        raise InputError("No text was given.", f"Give files or folders. Readable: {READABLE}.")
+        raise InputError(
+            "No text was given.", f"Give files or folders. Readable: {READABLE}.", code="no-text"
+        )
     files: dict[Path, Path] = {}
     left_out = 0
     for path in paths:
@@ -329,6 +333,7 @@ def _list_readable_files(path: Path) -> tuple[list[Path], int]:
         raise InputError(
             f"{path}: none of the {len(inside)} files in this folder can be read.",
             f"Readable: {READABLE}.",
+            code="no-readable-file",
         )
     return files, len(inside) - len(files)
 
@@ -339,12 +344,17 @@ def _list_files(folder: Path) -> Iterator[Path]:
     Raises InputError for a folder in it that cannot be read, and for the root of the file system.
     """
     if folder.resolve() == Path(folder.resolve().anchor):
-        raise InputError(f"{folder} is the whole machine.", "Give the folder of your texts.")
+        raise InputError(
+            f"{folder} is the whole machine.",
+            "Give the folder of your texts.",
+            code="whole-machine",
+        )
 
     def refuse(error: OSError) -> None:
         raise InputError(
             f"{show_path(error.filename)}: cannot be read ({error.strerror}).",
             "Change its permissions, or give single files.",
+            code="unreadable-folder",
         ) from error
 
     for parent, _, names in os.walk(folder, onerror=refuse):
@@ -362,9 +372,12 @@ def _check_file(path: Path, settings: CorpusSettings) -> None:
             f"{path}: this kind of file cannot be read.",
             "Convert it to plain text first, as pdftotext and pandoc do, or to another of these:"
             f" {READABLE}.",
+            code="unknown-file-kind",
         )
     if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty.", "Remove it from the text.")
+        raise InputError(
+            f"{path}: the file is empty.", "Remove it from the text.", code="empty-file"
+        )
     reader = _choose_reader(path)
     if reader is not read_parquet:
         with open_text_file(path) as source:
@@ -421,5 +434,4 @@ def _choose_reader(path: Path) -> Reader:
 
 
 def _read_blocks(path: Path, settings: CorpusSettings) -> Iterator[Block]:
-    """Yield the blocks of a file whose format was checked."""
     return _choose_reader(path)(path, settings.field, settings.max_line)

@@ -64,9 +64,7 @@ class LineCounter:
 
 
 class PartCounter(LineCounter):
-    """Counts distinct parts of lines before it splits them, for splitters whose lines can be
-    divided.
-    """
+    """Counts distinct parts of lines before splitting them, if lines can be divided."""
 
     def __init__(self, splitter: Splitter, boundary: re.Pattern[str]) -> None:
         super().__init__(splitter)
@@ -173,9 +171,7 @@ class LineParts:
 
 
 class ChunkCounter(LineCounter):
-    """Counts distinct chunks before splitting them; for splitters that never look across
-    whitespace.
-    """
+    """Counts distinct chunks before splitting them, for splitters that stop at whitespace."""
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
@@ -187,9 +183,7 @@ class ChunkCounter(LineCounter):
         self._count_chunks(text)
 
     def pretoken_lines(self, text: str) -> Iterator[str]:
-        """Count the words of some lines, which are their pre-tokens, and yield those of each line,
-        joined by spaces.
-        """
+        """Count the words (pre-tokens) of some lines, and yield those of each line, joined."""
         return self.sentences(text)
 
     def sentences(self, text: str) -> Iterator[str]:

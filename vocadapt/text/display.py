@@ -11,9 +11,7 @@ INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
 def escape_invisible(text: str) -> str:
-    """Replace control characters by their pictures (U+2400 …), other invisible ones by their code
-    points.
-    """
+    """Replace control characters by pictures (U+2400 …), other invisible ones by code points."""
     return "".join(map(_escape_character, text))
 
 
@@ -26,9 +24,7 @@ def escape_lines(text: str) -> str:
 
 
 def shorten_text(text: str, max_length: int) -> str:
-    """Shorten text to `max_length` characters by omitting its middle, and escape invisible
-    characters.
-    """
+    """Shorten text to `max_length` characters in its middle; escape invisible characters."""
     if len(text) > max_length:
         text = f"{text[: max_length // 2]}…{text[len(text) - (max_length - max_length // 2 - 1) :]}"
     return escape_invisible(text)

@@ -60,7 +60,9 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
         before = tag
     if len(first_lines) > 1:
         lines = f"lines {first_lines[False]} and {first_lines[True]}"
-        raise InputError(f"{path}: bare and typed tags in one file ({lines}).", REMEDY)
+        raise InputError(
+            f"{path}: bare and typed tags in one file ({lines}).", REMEDY, code="mixed-tags"
+        )
 
     # 2. Normalize each distinct word once.
     counts: Counter[str] = Counter()
@@ -68,7 +70,9 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
         for part in splitter.words(word):
             counts[part] += count
     if not counts:
-        raise InputError(f"{path}: no entity in {tokens:,} words: every tag is O.", REMEDY)
+        raise InputError(
+            f"{path}: no entity in {tokens:,} words: every tag is O.", REMEDY, code="no-entity"
+        )
     return EntityWords(dict(counts.most_common()), entities, sentences, tokens)
 
 
@@ -85,9 +89,12 @@ def _read_tagged_words(path: Path) -> Iterator[tuple[int, str, str]]:
                     f"{path}: line {number} has {len(cells)} columns, or no word:"
                     f" {line.strip()[:60]!r}.",
                     REMEDY,
+                    code="not-a-word-and-tag",
                 )
             if not TAG.fullmatch(cells[1]):
                 raise InputError(
-                    f"{path}: line {number} has the unknown tag {cells[1][:40]!r}.", REMEDY
+                    f"{path}: line {number} has the unknown tag {cells[1][:40]!r}.",
+                    REMEDY,
+                    code="unknown-tag",
                 )
             yield number, cells[0], cells[1]

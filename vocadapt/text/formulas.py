@@ -66,7 +66,9 @@ def parse_formula(typed: str, find_word: Callable[[str], str | None]) -> Formula
     starts = [place for place, part in enumerate(parts) if part in SIGNS]
     if len(starts) > MAX_TERMS:
         raise InputError(
-            f"A formula has at most {MAX_TERMS} words, got {len(starts)}.", "Leave some out."
+            f"A formula has at most {MAX_TERMS} words, got {len(starts)}.",
+            "Leave some out.",
+            code="too-many-terms",
         )
     for start, stop in zip(starts, [*starts[1:], len(parts)], strict=True):
         terms.append(_read_term(SIGNS[parts[start]], parts[start + 1 : stop], find_word))
@@ -79,8 +81,13 @@ def _read_term(sign: float, parts: list[str], find_word: Callable[[str], str | N
     if len(parts) == 1 and (found := WEIGHTED_WORD.fullmatch(parts[0])):
         parts = [found[1], found[2]]
     if len(parts) == 2 and (found := WEIGHT.fullmatch(parts[0])):
-        weight, parts = float(found[1]), parts[1:]
+        weight = float(found[1])
+        parts = parts[1:]
     if len(parts) != 1:
         written = repr(" ".join(parts)[:60]) if parts else "none"
-        raise InputError(f"A formula needs one word after each sign, got {written}.", EXAMPLE)
+        raise InputError(
+            f"A formula needs one word after each sign, got {written}.",
+            EXAMPLE,
+            code="not-one-word",
+        )
     return Term(find_word(parts[0]) or parts[0], sign * weight)

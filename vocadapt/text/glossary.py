@@ -20,8 +20,8 @@ def read_glossary(lines: Iterable[str]) -> tuple[GlossaryEntry, ...]:
     """Read a glossary from lines such as "hypertension: persistently high blood pressure" or with a
     tab in place of the colon; a word may have several descriptions.
 
-    Raises InputError for a line without a separator, word or description, and for a glossary without
-    lines.
+    Raises InputError for a line without a separator, word or description, and for a glossary
+    without lines.
     """
     entries: list[GlossaryEntry] = []
     for number, line in enumerate(lines, 1):
@@ -34,11 +34,13 @@ def read_glossary(lines: Iterable[str]) -> tuple[GlossaryEntry, ...]:
                 f"Line {number:,} of the glossary is no word with a description:"
                 f" {line.strip()[:MAX_SHOWN]!r}.",
                 "Write a word, a tab or a colon with a space, and its description on each line.",
+                code="no-description",
             )
         entries.append(GlossaryEntry(word.strip(), description.strip()))
     if not entries:
         raise InputError(
             "The glossary has no lines.",
             "Give a text with a word and its description on each line.",
+            code="empty-glossary",
         )
     return tuple(entries)

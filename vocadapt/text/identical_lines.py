@@ -44,8 +44,8 @@ def find_held_out(hashes: Hashes) -> Mask:
 class LineTally:
     """How often each line of a text occurs, by hash; tallies of parts can be added.
 
-    hashes: (n,) uint64, rising. counts: (n,) int64. level: only lines whose `level` highest bits are
-    0 are compared; 0 as long as there are no more than MAX_LINES distinct ones. Which lines are
+    hashes: (n,) uint64, rising. counts: (n,) int64. level: only lines whose `level` highest bits
+    are 0 are compared; 0 as long as there are no more than MAX_LINES distinct ones. Which lines are
     compared does not depend on their order, so a sum of parts is that of a single pass.
     """
 
@@ -85,7 +85,8 @@ class LineTally:
         order = np.argsort(hashes, kind="stable")
         hashes, counts = hashes[order], counts[order]
         starts = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
-        self.hashes, self.counts = hashes[starts], np.add.reduceat(counts, starts)
+        self.hashes = hashes[starts]
+        self.counts = np.add.reduceat(counts, starts)
         # 2. Keep those whose highest bits are 0: as many bits as are needed.
         self._keep_level()
         while len(self.hashes) > MAX_LINES:
@@ -111,8 +112,8 @@ class LineTally:
         return round(copies / self.compared_fraction)
 
     def find_most_frequent(self) -> tuple[int, int] | None:
-        """Return the hash and the count of the line that occurs most often, of equal ones the lowest
-        hash; None if no line occurs twice.
+        """Return the hash and the count of the line that occurs most often, of equal ones the
+        lowest hash; None if no line occurs twice.
         """
         self.merge()
         if not len(self.counts) or self.counts.max() < 2:
@@ -122,9 +123,7 @@ class LineTally:
 
 
 class SeenLines:
-    """The lines that were read so far, as sorted arrays of hashes, each at least twice as long as
-    the next.
-    """
+    """The lines read so far: sorted arrays of hashes, each at least twice as long as the next."""
 
     def __init__(self) -> None:
         self.arrays: list[Hashes] = []

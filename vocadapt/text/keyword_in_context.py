@@ -1,9 +1,9 @@
 """Keyword in context: count all occurrences of a word in a corpus and show some of them.
 
 A word occurs where the model's splitter outputs exactly this word. BERT's own splitter never looks
-across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the bytes
-of a block are searched directly. Only runs with characters other than plain ASCII need the splitter,
-and each distinct run is split once. Any other splitter is called line by line.
+across whitespace and always splits at ASCII punctuation (see `vocadapt.text.counting`), so the
+bytes of a block are searched directly. Only runs with characters other than plain ASCII need the
+splitter, and each distinct run is split once. Any other splitter is called line by line.
 """
 
 import heapq
@@ -33,7 +33,8 @@ RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
 
 SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
-COMPRESSED, COMPRESSION_RATIO = (".gz", ".parquet"), 3
+COMPRESSED = (".gz", ".parquet")
+COMPRESSION_RATIO = 3
 
 Span = tuple[int, int]
 
@@ -97,7 +98,11 @@ def measure_search(text: Corpus, times: float = 1) -> Work:
 def normalize_single_word(typed: str, splitter: Splitter) -> str:
     """Normalize a typed word as the model does; raises InputError for several words or none."""
     if not is_encodable(typed):
-        raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
+        raise InputError(
+            "The word is not valid UTF-8.",
+            "Give it in the terminal's own encoding.",
+            code="not-utf8",
+        )
     words = splitter.words(typed)
     if len(words) == 1:
         return words[0]
@@ -105,7 +110,9 @@ def normalize_single_word(typed: str, splitter: Splitter) -> str:
     if words:
         ending = f": {' '.join(words[:8])}"
     raise InputError(
-        f"{typed[:100]!r} is {len(words)} words to this model{ending}", "Type one word."
+        f"{typed[:100]!r} is {len(words)} words to this model{ending}",
+        "Type one word.",
+        code="not-one-word",
     )
 
 
@@ -244,7 +251,6 @@ class _HitSample:
 
 
 def _build_hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
-    """Build the hit at a span of bytes of a block."""
     start, end = span
     # The context ends at the line; a character of UTF-8 has four bytes at most.
     first = max(raw.rfind(b"\n", 0, start) + 1, start - 4 * width)
@@ -278,7 +284,8 @@ def _find_spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[S
             continue
         size += len(text[characters:start].encode())
         spans.append((size, size + len(text[start:end].encode())))
-        characters, size = end, spans[-1][1]
+        characters = end
+        size = spans[-1][1]
     return spans
 
 
@@ -296,7 +303,8 @@ class _RunFinder:
         self.core = core.encode()
         # A pattern of the core as a whole run. It finds the literal word first and then checks the
         # characters around it, which is fastest.
-        literal, run = re.escape(self.core), RUN.encode()
+        literal = re.escape(self.core)
+        run = RUN.encode()
         self.alone = re.compile(literal)
         if self.core.isalnum():
             self.alone = re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal))
@@ -324,7 +332,8 @@ class _RunFinder:
         spans: list[Span] = []
         at = low.find(self.core)
         while at >= 0:
-            start, end = low.rfind(b"\n", 0, at) + 1, low.index(b"\n", at)
+            start = low.rfind(b"\n", 0, at) + 1
+            end = low.index(b"\n", at)
             runs = RUNS.finditer(low, start, end)
             spans += [run.span() for run in runs if run[0] in self.plain]
             at = low.find(self.core, end)

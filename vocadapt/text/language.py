@@ -1,9 +1,9 @@
 """Filter for the main language of a corpus, by the words that are frequent in the corpus itself.
 
 It needs neither the name of the language nor a word list: the profile is the most frequent words of
-the corpus. In a test on English papers, contracts, reviews and encyclopedia articles (profile of the
-first megabyte), it dropped sentences in ten other languages, except a French one with many of the
-Latin words of the papers. It also dropped up to 1.3 % of the English lines (tables, addresses,
+the corpus. In a test on English papers, contracts, reviews and encyclopedia articles (profile of
+the first megabyte), it dropped sentences in ten other languages, except a French one with many of
+the Latin words of the papers. It also dropped up to 1.3 % of the English lines (tables, addresses,
 names). Lines of fewer than 30 letters are too short to judge and are kept. In languages without
 spaces between words, nearly every line is kept.
 """
@@ -28,9 +28,7 @@ class LanguageProfile:
     min_fraction: float
 
     def common_fraction(self, line: str) -> float | None:
-        """Return the fraction of the line's letters that are in common words; None if it is too
-        short.
-        """
+        """Return the fraction of the letters that are in common words; None for a short line."""
         words = LETTERS.findall(line.lower())
         letters = sum(map(len, words))
         if letters < MIN_LETTERS:

@@ -21,10 +21,10 @@ Example: "a b  (c" → "a", "b ", "(c" for an expression; "a", "b  (c" for marks
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, list_parts
 
 CONTEXT = "a "
 BEFORE_ANY_SPACE = re.compile(r" (?=\S)")
@@ -64,16 +64,17 @@ def find_boundary(splitter: Splitter) -> re.Pattern[str] | None:
 
     The parts also have the same words as the whole line.
     """
-    normalizers = _list_steps(splitter.normalizer)
-    steps = _list_steps(splitter.pre_tokenizer)
-    word_steps = _list_steps(splitter.word_pre_tokenizer or "null")
+    normalizers = list_parts(json.loads(splitter.normalizer))
+    steps = list_parts(json.loads(splitter.pre_tokenizer))
+    word_steps = list_parts(json.loads(splitter.word_pre_tokenizer or "null"))
     if all(one["type"] in KEEP_SPACES for one in normalizers):
         fits = _are_known_expressions(steps)
         if fits and (not word_steps or _are_words_of_expressions(word_steps)):
             return BEFORE_ANY_SPACE
     mark = splitter.word_start
     if all(_is_local(one, mark) for one in normalizers):
-        is_written = any(_writes_mark(one, mark) for one in normalizers)
+        replaced = [one["pattern"] for one in normalizers if one["type"] == "Replace"]
+        is_written = bool(mark) and {"String": " "} in replaced
         fits = _split_at_spaces(steps, mark, is_written)
         if fits and (not word_steps or _split_at_spaces(word_steps, mark, is_written)):
             return BETWEEN_ASCII
@@ -83,20 +84,6 @@ def find_boundary(splitter: Splitter) -> re.Pattern[str] | None:
 def may_be_divided_after(boundary: re.Pattern[str], part: str) -> bool:
     """Return whether a line can be divided after a part if another part follows."""
     return boundary.search(f"{part} {CONTEXT}", len(part), len(part) + 2) is not None
-
-
-def _list_steps(part: str) -> list[Mapping[str, Any]]:
-    """Return the steps of a normalizer or pre-tokenizer."""
-    content = json.loads(part)
-    return [] if content is None else list(_flatten(content))
-
-
-def _flatten(step: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if step["type"] != "Sequence":
-        yield step
-        return
-    for inner in step.get("normalizers") or step.get("pretokenizers") or ():
-        yield from _flatten(inner)
 
 
 def _read_expression(step: Mapping[str, Any]) -> str:
@@ -135,11 +122,6 @@ def _is_local(step: Mapping[str, Any], mark: str) -> bool:
     if pattern == " ":
         return bool(mark) and step["content"] == mark
     return " " not in pattern + step["content"]
-
-
-def _writes_mark(step: Mapping[str, Any], mark: str) -> bool:
-    """Return whether a normalizer writes a mark in place of each space."""
-    return step["type"] == "Replace" and step["pattern"] == {"String": " "} and bool(mark)
 
 
 def _split_at_spaces(steps: Steps, mark: str, is_written: bool) -> bool:

@@ -32,9 +32,7 @@ def is_in_slashes(typed: str) -> bool:
 
 
 def find_containing(typed: str, words: Sequence[str]) -> tuple[str, ...]:
-    """Return all words that contain a text, or match a regular expression in slashes,
-    ignoring case.
-    """
+    """Return the words that contain a text or match an expression in slashes, ignoring case."""
     if is_in_slashes(typed):
         return find_matches(typed, words)
     wanted = typed.casefold()
@@ -55,6 +53,7 @@ def find_matches(typed: str, words: Sequence[str], seconds: float = MAX_SECONDS)
             f"The regular expression has {len(pattern)} characters, at most {MAX_PATTERN_LENGTH}"
             " are searched.",
             "Shorten it.",
+            code="too-long-pattern",
         )
     # 1. One empty word: an invalid expression is reported, and pyarrow loads its parts.
     _match(pattern, typed, [""])
@@ -72,6 +71,7 @@ def find_matches(typed: str, words: Sequence[str], seconds: float = MAX_SECONDS)
             raise InputError(
                 f"Searching {typed[:100]!r} takes too long.",
                 "Use fewer or smaller repetitions, such as * instead of {0,1000}.",
+                code="too-slow-pattern",
             )
     return tuple(found)
 
@@ -88,6 +88,7 @@ def _match(pattern: str, typed: str, words: list[str]) -> list[bool]:
         raise InputError(
             f"{typed[:100]!r} is not a regular expression that can be searched: {_explain(error)}.",
             "Close every bracket; lookaround and references to groups are not supported.",
+            code="invalid-pattern",
         ) from error
     return matched
 

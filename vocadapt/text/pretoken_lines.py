@@ -64,7 +64,7 @@ class PretokenFinder:
         self.others.update(zip(new, found, strict=True))
 
     def _check(self, texts: Sequence[str], n_context: int = 0) -> list[bool]:
-        """Return whether each text has one of the pre-tokens, without its first `n_context` ones."""
+        """Return whether each text has one of the pre-tokens, without the first `n_context` ones."""
         encoded = encode_batch(self._tokenizer, texts, add_special_tokens=False)
         return [any(one.ids[n_context:]) for one in encoded]
 

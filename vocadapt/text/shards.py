@@ -6,9 +6,10 @@ begin and end with a line.
     corpus ──> units ──┬─> this process, whenever no other one waits for a unit ──┬─> add_counts
                        └─> other processes, two units ahead each ─────────────────┘
 
-A unit is a small part of the corpus, which the process that counts it reads itself (`divide_corpus`).
-A file that cannot be divided (compressed, a table, Parquet), and lines that depend on others (a
-random sample, the main language), are read by this process: then a unit is a block of lines.
+A unit is a small part of the corpus, which the process that counts it reads itself
+(`divide_corpus`). A file that cannot be divided (compressed, a table, Parquet), and lines that
+depend on others (a random sample, the main language), are read by this process: then a unit is a
+block of lines.
 """
 
 import threading
@@ -67,7 +68,8 @@ def divide_corpus(corpus: Corpus, parts: int, smallest: int = SMALLEST) -> tuple
         divided = own > size and may_divide(path)
         if waiting and (divided or waiting_bytes + own > size):
             found.append(replace(corpus, files=tuple(waiting)))
-            waiting, waiting_bytes = [], 0
+            waiting = []
+            waiting_bytes = 0
         if divided:
             spans = _find_spans(path, -(-own // size))
             found += [replace(corpus, files=(path,), span=span) for span in spans]
@@ -113,8 +115,8 @@ class _UnitError(Exception):
 
 @dataclass(eq=False)
 class _Counter:
-    """A process that counts words, and the connection to it. waiting: number of answers to come, one
-    for each unit, and AHEAD that it sends when it has started.
+    """A process that counts words, and the connection to it. waiting: number of answers to come,
+    one for each unit, and AHEAD that it sends when it has started.
     """
 
     process: BaseProcess
@@ -201,9 +203,7 @@ def _count_units(
     workers: int,
     progress: Progress,
 ) -> WordCounts:
-    """Count units of a corpus by this process and `workers` - 1 others, which begin some tenths of
-    a second later.
-    """
+    """Count units of a corpus by this process and `workers` - 1 others, which start later."""
     tally = TextCounter(splitter)
     with _start_counters(workers - 1, splitter) as counters:
         division = _Division(units, number, counters)
@@ -226,7 +226,8 @@ def _count_unit(unit: Unit, tally: TextCounter) -> Iterator[WordCounts]:
         with report_block(passage.where):
             tally.count(passage.text)
         text = passage.text
-        lines, size = text.count("\n"), len(text.encode())
+        lines = text.count("\n")
+        size = len(text.encode())
         yield WordCounts({}, lines, size, passage.read, passage.notes)
 
 

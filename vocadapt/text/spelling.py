@@ -1,4 +1,4 @@
-"""Words that a typed text may stand for: those that begin with it, and those of similar spelling."""
+"""Words that a typed text may stand for: those beginning with it, and those of similar spelling."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ SHORT_WORD = 4  # letters: in a word up to this length, one error is as many as 
 
 
 def complete_prefix(typed: str, words: Sequence[str], n: int = MAX_SUGGESTIONS) -> tuple[str, ...]:
-    """Return the first n words that begin with the typed text, without regard to case; not itself."""
+    """Return the first n words that begin with the typed text, ignoring case; not itself."""
     prefix = typed.casefold()
     if not prefix:
         return ()
@@ -46,7 +46,8 @@ def find_similar_spellings(
 
 
 def count_spelling_errors(typed: str, words: Sequence[str]) -> NDArray[np.int16]:
-    """Return the optimal string alignment distance from a text to each of many words (words,) int16.
+    """Return the optimal string alignment distance from a text to each of many words (words,)
+    int16.
 
     errors[i][j], the distance between the first i letters typed and the first j of a word, is
     computed for all words and all j at once, row by row:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tokenizers import PreTokenizedString, Tokenizer
 from tokenizers.pre_tokenizers import BertPreTokenizer, PreTokenizer
@@ -13,6 +14,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer, PreTokenizer
 from vocadapt.progress import report_block
 from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
 
+BERT_PRE_TOKENIZER = BertPreTokenizer()  # splits at spaces and punctuation
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 # Texts before a pre-token in a test line: "(" for a word without a space before it, "a" for a
 # symbol.
@@ -141,7 +143,7 @@ class Splitter:
         text = self.read_pretoken(pretoken).strip()
         if text.isalnum():
             return (text,)
-        return tuple(word for word, _ in self._punctuation.pre_tokenize_str(text))
+        return tuple(word for word, _ in BERT_PRE_TOKENIZER.pre_tokenize_str(text))
 
     def count_words(self, pretokens: Mapping[str, int]) -> dict[str, int]:
         """Compute the counts of words from those of pre-tokens, most frequent first."""
@@ -157,7 +159,8 @@ class Splitter:
         """Split one line into (word, start, end): each normalized word, and the range of
         characters in the original line that it comes from.
         """
-        pre_tokenized, tokenizer = PreTokenizedString(text), self._tokenizer
+        pre_tokenized = PreTokenizedString(text)
+        tokenizer = self._tokenizer
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if tokenizer.normalizer is not None:
                 pre_tokenized.normalize(tokenizer.normalizer.normalize)
@@ -220,15 +223,22 @@ class Splitter:
 
     @cached_property
     def _word_pre_tokenizer(self) -> PreTokenizer | None:
-        """The pre-tokenizer that outputs words."""
         pre_tokenizer = self.word_pre_tokenizer or self.pre_tokenizer
         built: PreTokenizer | None = _build_tokenizer("null", pre_tokenizer).pre_tokenizer
         return built
 
-    @cached_property
-    def _punctuation(self) -> PreTokenizer:
-        """The pre-tokenizer of BERT, which splits a text at spaces and punctuation."""
-        return BertPreTokenizer()
+
+def list_parts(part: Any) -> list[Mapping[str, Any]]:
+    """Return the parts of a normalizer, pre-tokenizer or decoder as in tokenizer.json: those of a
+    Sequence, at any depth; any other one itself; [] for None.
+    """
+    if part is None:
+        return []
+    inner = part.get("normalizers", part.get("pretokenizers", part.get("decoders")))
+    if part.get("type") != "Sequence" or not isinstance(inner, list):
+        return [part]
+    parts = [one if isinstance(one, dict) else {"type": str(one)} for one in inner]
+    return [one for part in parts for one in list_parts(part)]
 
 
 def _build_tokenizer(normalizer: str, pre_tokenizer: str) -> Tokenizer:
@@ -242,5 +252,6 @@ def _build_tokenizer(normalizer: str, pre_tokenizer: str) -> Tokenizer:
     with TokenizerErrors(
         "The tokenizer's normalizer or pre-tokenizer cannot be read",
         "Download the model again.",
+        "invalid-tokenizer-part",
     ):
         return Tokenizer.from_str(json.dumps(spec))

@@ -1,8 +1,8 @@
 """CSV and TSV tables for spreadsheets, without cells that a spreadsheet would evaluate as formulas.
 
 Tokens, names and texts are untrusted. A spreadsheet evaluates a cell that begins with =, +, - or @,
-and may ignore invisible characters before it. `escape_cell` puts an apostrophe before such text, and
-`unescape_cell` removes it when we read a table. Text that already looks escaped gets another
+and may ignore invisible characters before it. `escape_cell` puts an apostrophe before such text,
+and `unescape_cell` removes it when we read a table. Text that already looks escaped gets another
 apostrophe, so that escaping is reversible. Numbers are not changed.
 
 Where numbers have a decimal comma, a spreadsheet separates cells by semicolons. Text after a
@@ -43,9 +43,7 @@ BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def escape_cell(cell: object) -> object:
-    """Put an apostrophe before a text or path that a spreadsheet would evaluate as a formula; other
-    values are unchanged.
-    """
+    """Put an apostrophe before a text or path that a spreadsheet would take for a formula."""
     if isinstance(cell, PurePath):
         cell = str(cell)
     if isinstance(cell, str):

@@ -28,6 +28,7 @@ class TokenizerErrors:
 
     problem: str
     remedy: str
+    code: str
 
     def __enter__(self) -> None:
         return None
@@ -47,12 +48,15 @@ class TokenizerErrors:
         Code that runs for each word calls this, because a context manager would be slower.
         """
         if not isinstance(error, InputError) and is_library_error(error):
-            raise InputError(f"{self.problem} ({summarize_error(error)}).", self.remedy) from error
+            raise InputError(
+                f"{self.problem} ({summarize_error(error)}).", self.remedy, code=self.code
+            ) from error
 
 
 tokenizer_errors = TokenizerErrors(
     "The model's tokenizer failed on a text",
     "Check the patterns in its tokenizer.json, or choose another model.",
+    "tokenizer-failure",
 )
 
 
@@ -113,7 +117,8 @@ def _split_into_blocks(texts: Sequence[str]) -> Iterator[list[str]]:
     for text in texts:
         if block and (len(block) == MAX_TEXTS or characters + len(text) > MAX_CHARACTERS):
             yield block
-            block, characters = [], 0
+            block = []
+            characters = 0
         block.append(text)
         characters += len(text)
     if block:

@@ -1,8 +1,8 @@
 """Word counts of a corpus, and the words file that gensim reads.
 
 Words are counted in two tables. Tokens are chosen by `in_sample`, the counts of nine of ten lines;
-what they cost is measured on `held_out`, the counts of every tenth line. The hash of a line decides,
-so copies of a line are in one table, in every process and every division of the text.
+what they cost is measured on `held_out`, the counts of every tenth line. The hash of a line
+decides, so copies of a line are in one table, in every process and every division of the text.
 """
 
 import errno
@@ -114,9 +114,7 @@ class WordCounts(Summarized):
         return len(self.counts)
 
     def write(self, path: Path) -> None:
-        """Write a tab-separated file: one line of totals; then word, count and, if it is not 0, the
-        count in held-out lines.
-        """
+        """Write a tab-separated file: totals; then word, count and count in held-out lines."""
         totals = {
             "lines": self.lines,
             "bytes": self.bytes,
@@ -165,7 +163,9 @@ class WordCounts(Summarized):
             )
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(
-                f"{path}: not a word count of vocadapt ({error}).", "Count the words again."
+                f"{path}: not a word count of vocadapt ({error}).",
+                "Count the words again.",
+                code="invalid-word-count",
             ) from None
 
 
@@ -228,7 +228,9 @@ def write_sentences(
     """
     if path.resolve() in {file.resolve() for file in corpus.files}:
         raise InputError(
-            f"{path}: this file is part of the text itself.", "Write the words to another file."
+            f"{path}: this file is part of the text itself.",
+            "Write the words to another file.",
+            code="overwrites-text",
         )
     counter = build_word_counter(splitter)
     split = counter.pretoken_lines if pretokens else counter.sentences
@@ -334,12 +336,15 @@ def sort_counts(found: WordCounts) -> WordCounts:
     if not words:
         message = describe_lines(found.lines, found.lines_read, found.notes)
         raise InputError(
-            f"The text contains no words ({message}).", "Check the text and the options."
+            f"The text contains no words ({message}).",
+            "Check the text and the options.",
+            code="no-words",
         )
     if spaced := next(filter(BLANK.search, words), None):
         raise InputError(
             f"This model's pre-tokenizer leaves blanks inside words ({spaced!r}).",
             "Such models cannot be used yet.",
+            code="blanks-in-words",
         )
     return replace(found, counts=order_by_count(words))
 
@@ -372,8 +377,8 @@ def describe_held_out(held_out_lines: int, lines: int) -> str:
         )
     verb = "is" if held_out_lines == 1 else "are"
     return (
-        f"{held_out_lines:,} of {lines:,} lines {verb} held out, about one of {HELD_OUT_EVERY} lines"
-        " with text: no token is chosen by them, and the cost is measured on them."
+        f"{held_out_lines:,} of {lines:,} lines {verb} held out, about one of {HELD_OUT_EVERY}"
+        " lines with text: no token is chosen by them, and the cost is measured on them."
     )
 
 
@@ -400,6 +405,7 @@ def _open_new_file(path: Path) -> Iterator[IO[str]]:
         raise InputError(
             f"{path}: cannot be written ({error.strerror}).",
             "Check the folder and its permissions.",
+            code="unwritable-file",
         ) from None
     try:
         with file:
@@ -408,6 +414,8 @@ def _open_new_file(path: Path) -> Iterator[IO[str]]:
         path.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise InputError(
-                f"{path}: the disk is full.", "Free disk space, or write to another disk."
+                f"{path}: the disk is full.",
+                "Free disk space, or write to another disk.",
+                code="full-disk",
             ) from None
         raise

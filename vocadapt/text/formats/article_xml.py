@@ -159,10 +159,13 @@ class ArticleParser:
                 f"{self.path}, line {error.lineno:,}: not well-formed XML"
                 f" ({expat.ErrorString(error.code)}).",
                 "Download it again: it may be truncated, or in another encoding than declared.",
+                code="invalid-xml",
             ) from None
         except (LookupError, ValueError) as error:
             raise InputError(
-                f"{self.path}: its encoding cannot be read ({error}).", "Save it as UTF-8."
+                f"{self.path}: its encoding cannot be read ({error}).",
+                "Save it as UTF-8.",
+                code="unknown-encoding",
             ) from None
         self._fed += len(raw)
         self._check_size()
@@ -172,7 +175,8 @@ class ArticleParser:
     def take(self) -> tuple[list[str], ReaderNotes]:
         """Return the paragraphs and the count of the articles that ended since the last call."""
         taken = self.lines, self.articles
-        self.lines, self.articles = [], ReaderNotes()
+        self.lines = []
+        self.articles = ReaderNotes()
         return taken
 
     def _check_size(self) -> None:
@@ -182,11 +186,13 @@ class ArticleParser:
                 f"{self.path}, line {self._parser.CurrentLineNumber:,}: a tag or a comment of more"
                 " than 8 MB.",
                 "Such a file is not an article.",
+                code="too-long-tag",
             )
         if len(self._parser.intern) > MAX_NAMES:
             raise InputError(
                 f"{self.path}: more than {MAX_NAMES:,} element names.",
                 "Such a file is not an article.",
+                code="too-many-element-names",
             )
         held = self._held
         for text in filter(None, self._texts):
@@ -204,6 +210,7 @@ class ArticleParser:
             raise InputError(
                 f"{self.path}: XML with the root <{tag[:60]}>, which is not a format of articles.",
                 f"Readable: {KNOWN}.",
+                code="unknown-article-format",
             )
         for name, role in markup.items():
             self._opening[name] = getattr(self, f"_open_{role}")
@@ -218,6 +225,7 @@ class ArticleParser:
             raise InputError(
                 f"{self.path}: its elements are nested more than {MAX_DEPTH} deep.",
                 "Such a file is not an article.",
+                code="nested-too-deep",
             )
         if not self._dropped_at:
             handle = self._opening.get(_local(tag))
@@ -247,6 +255,7 @@ class ArticleParser:
             raise InputError(
                 f"{self.path}: the entity &{name}; is not known.",
                 "Replace it by its character.",
+                code="unknown-entity",
             )
         if not self._dropped_at:
             self._append(character or "")
@@ -257,6 +266,7 @@ class ArticleParser:
             " any content.",
             "Articles of PubMed and PMC declare none. Remove the declaration if you trust the"
             " file.",
+            code="declared-entity",
         )
 
     def _count_attribute_default(
@@ -267,6 +277,7 @@ class ArticleParser:
             raise InputError(
                 f"{self.path}: its declarations of default attributes are too many or too long.",
                 "Remove the declarations: articles of PubMed and PMC have none.",
+                code="too-many-default-attributes",
             )
 
     # One method per role of an element in PUBMED and JATS.
@@ -318,9 +329,7 @@ class ArticleParser:
                 self._held += len(line)
 
     def _open_block(self, attributes: Mapping[str, str]) -> None:
-        """Begin a part of a paragraph with paragraphs of its own; its other text (labels, titles)
-        is dropped.
-        """
+        """Begin a part with paragraphs of its own; its other text (labels, titles) is dropped."""
         if self._texts:
             self._append(" ")
             self._texts.append(None)
@@ -382,6 +391,7 @@ class ArticleParser:
                 f"{self.path}: its first line declares {self._other_encoding}, but its bytes are"
                 " UTF-8.",
                 'Change the first line to encoding="UTF-8".',
+                code="wrong-declared-encoding",
             )
 
 

@@ -26,8 +26,8 @@ CORD = (
 def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Yield the paragraphs of the articles in a file: abstracts and bodies.
 
-    If the file declares languages, only English articles are read. Raises InputError for broken files and
-    for any other XML or JSON.
+    If the file declares languages, only English articles are read. Raises InputError for broken
+    files and for any other XML or JSON.
     """
     with open_text_file(path, max_line) as source:
         first = source.read(SNIFF)
@@ -41,6 +41,7 @@ def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -
             raise InputError(
                 f"{path}: expected XML or JSON, found neither.",
                 "Save plain text as a .txt file.",
+                code="not-xml-or-json",
             )
 
 
@@ -93,6 +94,7 @@ def _read_cord(source: Source, first: bytes) -> Block:
             f"{source.path}: JSON of more than {MAX_JSON_BYTES // 10**6} MB, too large for an"
             " article.",
             "Write one object per line, and name the file .jsonl.",
+            code="too-large-article",
         )
     lines = extract_cord_paragraphs(source.path, source.decode(raw))
     return Block(join_lines(lines), source.position(), ReaderNotes(1, 0, int(not lines)))
@@ -107,10 +109,18 @@ def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
         text, str(path), "Download it again. If it has one object per line, name it .jsonl."
     )
     if not isinstance(article, dict):
-        raise InputError(f"{path}: expected a JSON object, found {type(article).__name__}.", CORD)
+        raise InputError(
+            f"{path}: expected a JSON object, found {type(article).__name__}.",
+            CORD,
+            code="not-a-json-object",
+        )
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):
         keys = ", ".join(repr(key[:40]) for key in list(article)[:10]) or "no keys"
-        raise InputError(f"{path}: JSON with {keys}, which is not a format of articles.", CORD)
+        raise InputError(
+            f"{path}: JSON with {keys}, which is not a format of articles.",
+            CORD,
+            code="unknown-article-format",
+        )
     lines: list[str] = []
     for key in ("abstract", "body_text"):
         lines += _extract_lines(article.get(key) or [], key, path)
@@ -121,11 +131,17 @@ def _extract_lines(paragraphs: Any, key: str, path: Path) -> Iterator[str]:
     """Yield the text of each paragraph as one line."""
     if not isinstance(paragraphs, list):
         raise InputError(
-            f"{path}: expected a list in {key!r}, found {type(paragraphs).__name__}.", CORD
+            f"{path}: expected a list in {key!r}, found {type(paragraphs).__name__}.",
+            CORD,
+            code="not-a-list",
         )
     for number, paragraph in enumerate(paragraphs, 1):
         if not isinstance(paragraph, dict) or not isinstance(paragraph.get("text"), str):
-            raise InputError(f"{path}: paragraph {number:,} of {key!r} has no text.", CORD)
+            raise InputError(
+                f"{path}: paragraph {number:,} of {key!r} has no text.",
+                CORD,
+                code="paragraph-without-text",
+            )
         line = " ".join(paragraph["text"].split())
         if line:
             yield line

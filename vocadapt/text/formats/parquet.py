@@ -29,7 +29,8 @@ from vocadapt.text.formats import text_file
 from vocadapt.text.formats.readers import RECORDS, Block, choose_field, join_lines
 from vocadapt.text.formats.text_file import build_line_error
 
-# Limits in multiples of the longest allowed line. Writers close a page after about 1 MB or 1000 rows.
+# Limits in multiples of the longest allowed line. Writers close a page after about 1 MB or 1000
+# rows.
 PAGE_LINES = 8
 BATCH_LINES = 4
 HEADER = 1 << 12  # bytes read for a page header at first; one with statistics may be longer
@@ -56,10 +57,14 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
                 _list_text_columns(table.schema_arrow), field, f"{path} (text columns)"
             )
             if not table.metadata.num_rows:
-                raise InputError(f"{path}: the table has no rows.", "Remove it from the text.")
+                raise InputError(
+                    f"{path}: the table has no rows.", "Remove it from the text.", code="no-rows"
+                )
             page = _find_largest_page(path, file, table.metadata, column)
             _check_page(path, page, max_line)
-            size, total, row = path.stat().st_size, table.metadata.num_rows, 0
+            size = path.stat().st_size
+            total = table.metadata.num_rows
+            row = 0
             rows = min(RECORDS, max(1, BATCH_LINES * max_line // max(page, 1)))
             for batch in table.iter_batches(batch_size=rows, columns=[column]):
                 for texts in _read_cells(batch.column(0), path, row, max_line):
@@ -69,6 +74,7 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
         raise InputError(
             f"{path}: cannot be read as parquet ({str(error).splitlines()[0]}).",
             "Write or download it again.",
+            code="invalid-parquet",
         ) from None
 
 
@@ -100,13 +106,15 @@ def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[li
         return
 
     # 2. Else yield the cells whenever they fill about a block.
-    texts, held = [], 0
+    texts = []
+    held = 0
     for cell, size in zip(column, sizes.tolist(), strict=True):
         texts.append(cell.as_py() or "")
         held += size
         if held > text_file.BLOCK:
             yield texts
-            texts, held = [], 0
+            texts = []
+            held = 0
     if texts:
         yield texts
 
@@ -136,6 +144,7 @@ def _check_page(path: Path, page: int, max_line: int) -> None:
             f"{path}: a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than"
             f" {limit / MEGABYTE:,.0f} MB.",
             "Write it with smaller pages or as .jsonl.gz, or raise the limit of a line.",
+            code="too-large-page",
         )
 
 
@@ -162,9 +171,7 @@ def _find_largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) 
 
 
 def _measure_page(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
-    """Return the uncompressed size of the page at an offset, and its length in the file with its
-    header.
-    """
+    """Return the uncompressed size of the page at an offset, and its length in the file."""
     size = HEADER
     while size <= MAX_HEADER:
         file.seek(start)
@@ -178,7 +185,9 @@ def _measure_page(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
             break
         return unpacked, length + packed
     raise InputError(
-        f"{path}: cannot be read as parquet (a broken page header).", "Write or download it again."
+        f"{path}: cannot be read as parquet (a broken page header).",
+        "Write or download it again.",
+        code="invalid-parquet",
     )
 
 

@@ -86,9 +86,7 @@ def read_plain_text(
     max_line: int = MAX_LINE_BYTES,
     span: tuple[int, int] | None = None,
 ) -> Iterator[Block]:
-    """Yield the lines of a plain text file, or of a span of its bytes that begins and ends with a
-    line.
-    """
+    """Yield the lines of a plain text file, or of a span of bytes that holds whole lines."""
     with open_text_file(path, max_line, span=span) as source:
         for text in source.blocks():
             yield Block(text, source.position())
@@ -111,7 +109,7 @@ def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES)
 
 
 def join_lines(texts: Sequence[str]) -> str:
-    """Join texts to lines, each with a newline; a text that contains newlines becomes several lines."""
+    """Join texts to lines, each with a newline; a text with newlines becomes several lines."""
     if not texts:
         return ""
     block = "\n".join(texts) + "\n"
@@ -131,6 +129,7 @@ def _read_json_field(line: str, field: str, place: str) -> str:
         raise InputError(
             f"{place}: expected a JSON object, found {type(record).__name__}.",
             'Each line looks like {"text": "…"}.',
+            code="not-a-json-object",
         )
     value = record[choose_field(list(record), field, place)]
     if value is None:
@@ -139,6 +138,7 @@ def _read_json_field(line: str, field: str, place: str) -> str:
         raise InputError(
             f"{place}: expected text in the field, found {type(value).__name__}.",
             "Choose a field that contains text.",
+            code="field-without-text",
         )
     return value
 
@@ -149,16 +149,24 @@ def choose_field(names: Sequence[str], field: str, place: str) -> str:
     Raises InputError if there is no such field, or more than one of this name.
     """
     if not names:
-        raise InputError(f"{place}: there is no field.", "Every record needs one with its text.")
+        raise InputError(
+            f"{place}: there is no field.", "Every record needs one with its text.", code="no-field"
+        )
     chosen = field or USUAL_FIELD
     if not field and len(names) == 1:
         chosen = names[0]
     if names.count(chosen) > 1:
-        raise InputError(f"{place}: two columns are called {chosen!r:.60}.", "Rename one of them.")
+        raise InputError(
+            f"{place}: two columns are called {chosen!r:.60}.",
+            "Rename one of them.",
+            code="repeated-column",
+        )
     if chosen in names:
         return chosen
     problem = f"{place}: several fields and none is called 'text'."
     if field:
         problem = f"{place}: no field {field!r}."
     listed = ", ".join(repr(name) for name in names[:20])
-    raise InputError(problem, f"Choose one of the fields that exist: {listed}.")
+    raise InputError(
+        problem, f"Choose one of the fields that exist: {listed}.", code="unknown-field"
+    )

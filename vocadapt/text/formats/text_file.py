@@ -65,8 +65,8 @@ class Source:
         return self.disk.tell() - self.start
 
     def read(self, size: int | None = None) -> bytes:
-        """Read up to `size` uncompressed bytes, by default a block, with \\n for \\r where only \\r ends
-        lines; raises InputError for a broken .gz file.
+        """Read up to `size` uncompressed bytes, by default a block, with \\n for \\r where only \\r
+        ends lines; raises InputError for a broken .gz file.
         """
         size = size or BLOCK
         if self.end is not None:
@@ -80,7 +80,8 @@ class Source:
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
-        parts, size = [], 0
+        parts = []
+        size = 0
         while raw := self.read():
             parts.append(raw)
             size += len(raw)
@@ -90,7 +91,8 @@ class Source:
 
     def blocks(self) -> Iterator[str]:
         """Yield decoded blocks of whole lines, without byte order mark and with \\n for \\r\\n."""
-        offset, n_lines = self.start, 0
+        offset = self.start
+        n_lines = 0
         for raw in self._whole_lines():
             text = self.decode(raw, offset, first=offset == 0)
             offset += len(raw)
@@ -102,6 +104,7 @@ class Source:
                     f"{show_path(self.path)}: more than {self.max_lines:,} lines, the limit for"
                     " such a file.",
                     "Name a smaller file, or split this one.",
+                    code="too-many-lines",
                 )
             yield text.replace("\r\n", "\n")
 
@@ -113,7 +116,8 @@ class Source:
     def _whole_lines(self) -> Iterator[bytes]:
         """Yield raw blocks that end after a newline; the last one gets a newline if it lacks one.
 
-        If a block on disk ends within a line, the beginning of that line is kept for the next block.
+        If a block on disk ends within a line, the beginning of that line is kept for the next
+        block.
         """
         begun: list[bytes] = []
         done, size = self.start, 0  # bytes before the current line, and of it
@@ -127,7 +131,8 @@ class Source:
                 end = raw.rfind(b"\n") + 1
                 yield b"".join([*begun, raw[:end]])
                 done += size + end
-                begun, size = [], 0
+                begun = []
+                size = 0
                 raw = raw[end:]
             begun.append(raw)
             size += len(raw)
@@ -161,6 +166,7 @@ class Source:
                 f" {position}.",
                 "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
                 " > NEW",
+                code="not-utf8",
             ) from None
         if first:
             text = text.removeprefix("\ufeff")
@@ -177,10 +183,14 @@ def convert_read_errors(path: Path, remedy: str) -> Iterator[None]:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path}: not a complete gzip file ({error}).", "Compress or download it again."
+            f"{path}: not a complete gzip file ({error}).",
+            "Compress or download it again.",
+            code="incomplete-gzip",
         ) from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}).", remedy) from None
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}).", remedy, code="unreadable-file"
+        ) from None
 
 
 @contextmanager
@@ -202,6 +212,7 @@ def build_line_error(path: Path, number: int, max_line: int) -> InputError:
         f"{show_path(path)}, line {number:,}: longer than {max_line / MEGABYTE:,.0f} MB, the limit"
         " of a line.",
         "Break the text into lines, or raise the limit of a line.",
+        code="too-long-line",
     )
 
 
@@ -213,10 +224,13 @@ def refuse_binary(head: bytes, path: Path) -> None:
             raise InputError(
                 f"{path}: expected UTF-8 text, found {name}.",
                 f"Save it as UTF-8: iconv -f {name} -t UTF-8 OLD > NEW",
+                code="not-utf8",
             )
     if head.startswith(b"\x1f\x8b"):
         raise InputError(
-            f"{path}: expected text, found a gzip file.", "Rename it with the ending .gz."
+            f"{path}: expected text, found a gzip file.",
+            "Rename it with the ending .gz.",
+            code="unnamed-gzip",
         )
     if b"\0" in head:
         raise InputError(
@@ -224,6 +238,7 @@ def refuse_binary(head: bytes, path: Path) -> None:
             f" {head.index(0):,}).",
             "Give plain text, .jsonl, .csv, .tsv, articles in .xml or .json (each also as .gz), or"
             " .parquet.",
+            code="binary-file",
         )
 
 

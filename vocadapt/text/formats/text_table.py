@@ -74,12 +74,14 @@ def _check_row(row: list[str], column: int, header: list[str], place: str) -> No
         raise InputError(
             f"{place} has fewer than {column + 1} columns.",
             f"Every row needs the {len(header)} columns of the header.",
+            code="too-few-columns",
         )
     if len(row) > len(header) and column < len(header) - 1:
         raise InputError(
             f"{place} has {len(row)} columns, the header {len(header)}.",
             'Quote cells that contain separators ("fever, cough"), or move the text to the last'
             " column.",
+            code="unlike-header",
         )
 
 
@@ -132,9 +134,7 @@ def _fits_quoting(path: Path, separator: str, max_line: int) -> bool:
 
 
 class _Rows:
-    """The rows of an open table, with the number of their first line, in batches of a bounded size;
-    empty rows are left out.
-    """
+    """The rows of an open table with their first line numbers, in batches, without empty rows."""
 
     def __init__(self, source: Source, dialect: Dialect) -> None:
         self.source = source
@@ -154,7 +154,8 @@ class _Rows:
 
     def _read_batch(self, size: int) -> list[tuple[int, list[str]]]:
         batch: list[tuple[int, list[str]]] = []
-        path, self.taken = self.source.path, 0
+        path = self.source.path
+        self.taken = 0
         # The limit is global to the csv module, so it is set for each batch and restored.
         before = csv.field_size_limit(self.source.max_line)
         first = self.line + 1
@@ -174,15 +175,14 @@ class _Rows:
                 f"{path}, line {self.line:,}: not valid csv ({error}; the row begins on line"
                 f" {first:,}).",
                 "Correct the quoting.",
+                code="invalid-csv",
             ) from None
         finally:
             csv.field_size_limit(before)
         return batch
 
     def _lines(self) -> Iterator[str]:
-        """Yield the lines of the file; raise InputError if a row of many lines exceeds the
-        limit.
-        """
+        """Yield the lines of the file; raise InputError if a row of several lines is too long."""
         for block in self.source.blocks():
             # A batch ends after BLOCK characters, so all these characters belong to one row.
             if self.taken > self.source.max_line + text_file.BLOCK:
