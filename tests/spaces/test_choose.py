@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.spaces.alignment import choose
 from vocadapt.spaces.alignment.choose import choose_alignment, hash_word, list_fast_alignments
 from vocadapt.spaces.alignment.methods import AlignmentSettings
@@ -84,7 +84,7 @@ def test_methods_that_cannot_be_fitted_are_left_out():
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_too_few_words_are_refused(n):
-    with pytest.raises(InputError, match=f"share {n} words: too few"):
+    with raises_input_error("too-few-anchors", str(n)):
         choose_alignment(*build_spaces(np.eye(8), words=WORDS[:n]))
 
 

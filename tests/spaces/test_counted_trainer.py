@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import list_numbers
 from tests.material.sentences import two_topics, words_file
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import Canceled
 from vocadapt.lab.steps.vectors import VectorsStep, check_cluster_settings
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import counted_trainer
@@ -93,7 +95,7 @@ def test_parts_of_a_text_are_counted_elsewhere_with_equal_vectors(tmp_path):
 def test_what_cannot_be_counted_on_a_cluster_is_refused_before_anything_is_read():
     trained = Word2VecSettings(trainer="gensim")
     for settings in (VectorsStep(on="ray", resample=3), VectorsStep(on="ray", word2vec=trained)):
-        with pytest.raises(InputError, match="on a cluster"):
+        with raises_input_error("not-on-a-cluster"):
             check_cluster_settings(settings)
     assert check_cluster_settings(VectorsStep(on="ray")).trainer == "counts"
 
@@ -188,7 +190,7 @@ def test_words_beyond_the_memory_get_no_vector_and_are_reported(tmp_path, monkey
     monkeypatch.setattr(counted_trainer, "MAX_BYTES", two)
     estimate = estimate_memory(counts, COUNTED)
     assert (estimate.words, estimate.of, estimate.bytes) == (2, 4, two)
-    assert "the 2 most frequent of 4 words, as many as fit into memory" in str(estimate)
+    assert list_numbers(str(estimate))[:2] == ["2", "4"]
     trained = train_word2vec(path, counts, COUNTED)
     assert trained.space.words == ("a", "b") and trained.beyond_memory == 2
 
@@ -207,7 +209,7 @@ def test_auto_counts_small_texts_and_trains_large_ones():
     small = WordCounts({"a": 100_000}, 1, 1)
     chosen = choose_training(small, Word2VecSettings())
     assert (chosen.settings.trainer, chosen.settings.epochs) == ("counts", 0)
-    assert "100,000 running words" in chosen.reason
+    assert "100,000" in list_numbers(chosen.reason)
     large = WordCounts({"a": MAX_COUNTED_WORDS + 1}, 1, 1)
     chosen = choose_training(large, Word2VecSettings())
     assert chosen.settings.trainer == "gensim" and chosen.settings.epochs > 5
@@ -220,12 +222,12 @@ def test_a_setting_that_only_some_trainers_use_chooses_among_them(given):
     chosen = choose_training(WordCounts({"a": 1000}, 1, 1), Word2VecSettings(**given))
     assert chosen.settings.trainer == "gensim"
     assert chosen.settings.epochs == given.get("epochs", chosen.settings.epochs) > 0
-    assert chosen.reason.startswith("the chosen settings need a trainer with epochs")
+    assert list_numbers(chosen.reason) == [str(chosen.settings.epochs)]  # not the size of the text
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"skip_gram": True}, {"alpha": 0.1}])
 def test_a_setting_that_the_trainer_does_not_use_is_refused(given):
-    with pytest.raises(InputError) as refused:
+    with raises_input_error("setting-without-effect", "counts") as refused:
         Word2VecSettings(trainer="counts", **given)
     assert refused.value.setting in given
 

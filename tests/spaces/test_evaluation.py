@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from vocadapt.errors import Canceled, InputError
+from tests.material.input_errors import raises_input_error
+from vocadapt.errors import Canceled
 from vocadapt.spaces.diagnostics.evaluation import (
     AnalogyScore,
     PairScore,
@@ -99,40 +100,35 @@ def test_pair_files_in_many_formats(tmp_path, text):
 
 def test_words_of_several_parts_and_a_word_that_is_a_number(tmp_path):
     path = tmp_path / "p.txt"
-    path.write_text(
-        "heart attack\tstroke\t5\nhigh blood pressure\thypertension\t9\n911\temergency\t8\n"
-    )
-    assert [pair.first for pair in read_pairs(path).pairs] == [
-        "heart attack",
-        "high blood pressure",
-        "911",
-    ]
+    words = ["heart attack", "high blood pressure", "911"]
+    path.write_text("".join(f"{word}\tstroke\t5\n" for word in words))
+    assert [pair.first for pair in read_pairs(path).pairs] == words
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "value"),
     [
-        ("a\tb\t1\nc\td\n", "line 2"),
-        ("a\tb\t1\nc\td\tx\ne\tf\t1\n", "line 2"),
-        ("a\tb\t1\nc\td\tnan\ne\tf\t1\n", "line 2"),
-        ("a\tb\t1\n\n# c\nc\td\n", "line 4"),
-        ("a b\nc d\n", "no two words and a score"),
-        ("a 1 2\nb 3 4\n", "no two words and a score"),
-        ("", "no word pairs"),
-        ("# nothing\n", "no word pairs"),
-        ("word1\tword2\tscore\n", "no word pairs"),
-        (b"caf\xe9\tb\t1\n", "not UTF-8"),
+        ("a\tb\t1\nc\td\n", "no-score", "line 2"),
+        ("a\tb\t1\nc\td\tx\ne\tf\t1\n", "no-score", "line 2"),
+        ("a\tb\t1\nc\td\tnan\ne\tf\t1\n", "no-score", "line 2"),
+        ("a\tb\t1\n\n# c\nc\td\n", "no-score", "line 4"),
+        ("a b\nc d\n", "no-scores", "c | d"),
+        ("a 1 2\nb 3 4\n", "no-scores", "a | 1 | 2"),
+        ("", "no-pairs", "p.txt"),
+        ("# nothing\n", "no-pairs", "p.txt"),
+        ("word1\tword2\tscore\n", "no-pairs", "p.txt"),
+        (b"caf\xe9\tb\t1\n", "not-utf8", "byte 3"),
     ],
 )
-def test_bad_pair_files(tmp_path, text, said):
+def test_bad_pair_files(tmp_path, text, code, value):
     path = tmp_path / "p.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError, match=said):
+    with raises_input_error(code, value):
         read_pairs(path)
 
 
 def test_a_missing_pair_file(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         read_pairs(tmp_path / "none")
 
 
@@ -221,11 +217,11 @@ def test_analogy_files(tmp_path):
     assert read_analogies(path) == (capitals, AnalogySection("empty", ()))
     path.write_text("a b c d\n")
     assert read_analogies(path) == (AnalogySection("mine", (("a", "b", "c", "d"),)),)
-    for text, said in (
-        (": s\na b c d\na b c\n", "line 3"),
-        ("", "no analogy questions"),
-        (": s\n", "no analogy questions"),
+    for text, code, value in (
+        (": s\na b c d\na b c\n", "not-four-words", "line 3"),
+        ("", "no-questions", "mine.txt"),
+        (": s\n", "no-questions", "mine.txt"),
     ):
         path.write_text(text)
-        with pytest.raises(InputError, match=said):
+        with raises_input_error(code, value):
             read_analogies(path)

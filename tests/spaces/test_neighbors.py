@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.cross_space import (
@@ -151,7 +152,7 @@ def test_a_list_by_csls_is_exact_without_the_hubness_of_every_candidate(
     # The work is saved for a list that is short beside the candidates.
     if k < candidates / 10:
         assert max(measured[:10]) < candidates / 3
-    with pytest.raises(InputError, match="cosines only"):
+    with raises_input_error("cosines-only"):
         search.list_neighbors(queries.matrix[0], k, "euclidean")
 
 
@@ -168,7 +169,7 @@ def test_hubness_is_the_mean_of_the_k_nearest():
 def test_bad_choices_are_input_errors(options):
     with pytest.raises(InputError):
         find_nearest(PLANE.matrix, PLANE, **options)
-    with pytest.raises(InputError, match="2 dimensions"):
+    with raises_input_error("wrong-dimensions", "2", "(1, 3)"):
         find_nearest(np.ones((1, 3), np.float32), PLANE)
 
 
@@ -205,7 +206,7 @@ def test_a_space_that_lacks_the_word_gives_none(cross):
 
 
 def test_a_word_in_no_space_is_an_input_error_with_the_nearest_spelling(cross):
-    with pytest.raises(InputError, match="hearth") as caught:
+    with raises_input_error("unknown-word", "hearth") as caught:
         cross.lists("hearth")
     assert "heart" in caught.value.remedy
 
@@ -223,7 +224,7 @@ def test_shared_neighbors_occur_in_two_lists():
 def test_the_mean_of_wordpieces_is_a_query_too(cross):
     lists = cross.list_neighbors_of_pieces(["##gia"])
     assert lists["within_words"] is None and lists["to_words"][0][0] == "angina"
-    with pytest.raises(InputError, match="gibberish"):
+    with raises_input_error("unknown-wordpiece", "gibberish"):
         cross.list_neighbors_of_pieces(["gibberish"])
 
 
@@ -254,7 +255,7 @@ def test_euclid_orders_all_four_lists(cross):
     own = np.linalg.norm(cross.pieces.matrix - cross.pieces["heart"], axis=1)
     names = [cross.pieces.words[i] for i in np.argsort(own)[1:]]
     assert [name for name, _ in lists["within_pieces"]] == names
-    with pytest.raises(InputError, match="CSLS is defined for cosines only"):
+    with raises_input_error("cosines-only"):
         cross.lists("heart", ListSettings(metric="euclidean", csls=True))
 
 
@@ -266,8 +267,12 @@ def test_a_typed_word_is_used_as_typed_if_known_and_else_normalized(cross):
     assert form(" Heart ") == "heart"
     assert form("##gia") == "##gia"
     assert form("Tumör") == "tumor"
-    for typed, said in (("two words", "2 words"), ("", "0 words"), ("a\udcff", "UTF-8")):
-        with pytest.raises(InputError, match=said):
+    for typed, code, value in (
+        ("two words", "not-one-word", "2 words"),
+        ("", "not-one-word", "0 words"),
+        ("a\udcff", "not-utf8", ""),
+    ):
+        with raises_input_error(code, value):
             form(typed)
 
 

@@ -4,7 +4,7 @@ input."""
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.spaces.projection import quality as module
 from vocadapt.spaces.projection.quality import find_neighbors_in_plane, measure_projection_quality
 from vocadapt.spaces.space import EmbeddingSpace
@@ -106,5 +106,5 @@ def test_points_with_equal_coordinates_are_never_their_own_neighbor():
 def test_k_is_reduced_for_few_points_and_too_few_are_an_error():
     xy = np.arange(8, dtype=np.float32).reshape(4, 2)
     assert measure_projection_quality(space_of(np.eye(4)), xy).k == 1
-    with pytest.raises(InputError, match="at least 3"):
+    with raises_input_error("too-few-tokens", "3", "2"):
         measure_projection_quality(space_of(np.eye(2)), xy[:2])

@@ -47,6 +47,7 @@ def test_points_in_few_places_have_few_regions(places):
 
 
 def test_labels_follow_their_tokens_into_another_layout():
-    found = Regions(np.array([0, 0, 0, 1]), (Region(("a", "b"), 9, 9, 3), Region(("c",), 9, 9, 1)))
+    named, alone = Region(("a", "b"), 9, 9, 3), Region(("c",), 9, 9, 1)
+    found = Regions(np.array([0, 0, 0, 1]), (named, alone))
     xy = np.array([[0, 0], [1, 5], [8, 2], [4, 4]], dtype=np.float32)
-    assert found.labels_in(xy) == [(1, 2, "a · b"), (4, 4, "c")]
+    assert found.labels_in(xy) == [(1, 2, named.label), (4, 4, alone.label)]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from vocadapt.errors import Canceled, InputError
+from tests.material.input_errors import raises_input_error
+from vocadapt.errors import Canceled
 from vocadapt.spaces.diagnostics.relations import (
     PermutationSettings,
     compute_pair_cosines,
@@ -59,7 +60,8 @@ def test_by_hand():
 def test_the_words_that_a_space_lacks_are_named():
     score = one(PLANE, [("a", "nowhere"), ("x", "nowhere"), ("a", "b"), ("y", "z"), ("a", "zero")])
     assert score.lacking == ("nowhere", "x", "y", "z")  # zero is there, only without a direction
-    assert summarize_words(score.lacking) == "4: nowhere, x, y …"
+    summary = summarize_words(score.lacking)
+    assert summary.startswith("4: nowhere,") and "z" not in summary
     assert summarize_words(score.lacking[:1]) == "1: nowhere"
     assert summarize_words(()) == ""
     assert one(PLANE, [("a", "b")]).lacking == ()
@@ -122,7 +124,7 @@ def test_true_pairs_stand_out_and_random_ones_do_not():
 
 
 def test_a_negative_seed_is_refused():
-    with pytest.raises(InputError, match="from 0 to 4,294,967,295, got -1"):
+    with raises_input_error("out-of-range", "4,294,967,295", "-1"):
         PermutationSettings(seed=-1)
 
 
@@ -138,7 +140,7 @@ def test_words_are_normalized_as_by_the_model():
 
 
 def test_no_draws_are_refused_and_a_score_can_be_stopped():
-    with pytest.raises(InputError, match=r"draws.: expected a whole number from 1 "):
+    with raises_input_error("out-of-range", "(draws)"):
         one(PLANE, [("a", "c")], draws=0)
 
     def stop(fraction, message=""):
@@ -209,10 +211,9 @@ def test_parts_of_speech_or_a_header_put_the_relation_first(tmp_path):
 
 def test_paradigms(tmp_path):
     found = read(tmp_path, "lemma\tthird_sg\tpast\ngo\tgoes\twent\nmay\t\tmight\n")
-    assert {r.name: r.pairs for r in found.relations} == {
-        "lemma – third_sg": (("go", "goes"),),
-        "lemma – past": (("go", "went"), ("may", "might")),
-    }
+    third, past = found.relations
+    assert third.name.endswith("third_sg") and third.pairs == (("go", "goes"),)
+    assert past.name.endswith("past") and past.pairs == (("go", "went"), ("may", "might"))
 
 
 def test_analogy_questions(tmp_path):
@@ -225,12 +226,12 @@ def test_analogy_questions(tmp_path):
 
 
 def test_judged_pairs_are_a_relation_and_a_similarity_set(tmp_path):
-    found = read(tmp_path, "tiger\tcat\t7.35\nold\tnew\t1.58\n")
+    rows = "tiger\tcat\t7.35\nold\tnew\t1.58\n"
+    found = read(tmp_path, rows)
     assert found.relations[0].pairs == (("tiger", "cat"), ("old", "new"))
     assert [pair.score for pair in found.judged.pairs] == [7.35, 1.58]
-    assert (
-        len(read(tmp_path, "word1,word2,score\ntiger,cat,7.35\nold,new,1.58\n").judged.pairs) == 2
-    )
+    with_header = "word1\tword2\tscore\n" + rows
+    assert read(tmp_path, with_header.replace("\t", ",")).judged.pairs == found.judged.pairs
 
 
 HOSTILE = ["<script>alert(1)</script>", "$x$", ":red[x]", "[CLS]", "=cmd()", "\u202eabc", "x" * 500]
@@ -247,33 +248,33 @@ def test_hostile_words_stay_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "stated"),
     [
-        ("", "no word pairs"),
-        ("# nothing\n\n", "no word pairs"),
-        ("word1\tword2\n", "no word pairs"),
-        ("a\tb\nc\n", "line 2: expected 2 columns, found 1"),
-        ("a\tb\n\nc\td\te\n", "line 3: expected 2 columns, found 3"),
-        ("a\tb\tr\nc\td\ne\tf\tr\n", "line 2: expected 3 columns, found 2"),
-        ("a\tb\tr\nc\t\tr\n", "line 2: one of its columns is empty"),
-        ("a\tb\tc\td\n" * 3, "line 1: expected 3 columns, found 4"),
-        ("lemma\tpast\ngo\twent\tgone\n", "line 2: expected 2 columns, found 3"),
-        ("lemma\tpast\n", "nothing to pair"),
-        ("lemma\nto\n", "nothing to pair"),
-        ("alone\nwords\n", "line 1: expected 2 columns, found 1"),
-        (": s\na b c\n", "line 2"),
-        ("a b c d\n: s\na b c\n", "line 3"),
-        ("a\tb\t1\nc\td\tx\ne\tf\t2\n", "line 2: no score"),
-        (b"caf\xe9\tb\n", "not UTF-8"),
+        ("", ["no-pairs"]),
+        ("# nothing\n\n", ["no-pairs"]),
+        ("word1\tword2\n", ["no-pairs"]),
+        ("a\tb\nc\n", ["wrong-columns", "line 2", "2 columns", "found 1"]),
+        ("a\tb\n\nc\td\te\n", ["wrong-columns", "line 3", "2 columns", "found 3"]),
+        ("a\tb\tr\nc\td\ne\tf\tr\n", ["wrong-columns", "line 2", "3 columns", "found 2"]),
+        ("a\tb\tr\nc\t\tr\n", ["empty-column", "line 2"]),
+        ("a\tb\tc\td\n" * 3, ["wrong-columns", "line 1", "3 columns", "found 4"]),
+        ("lemma\tpast\ngo\twent\tgone\n", ["wrong-columns", "line 2", "2 columns", "found 3"]),
+        ("lemma\tpast\n", ["nothing-to-pair"]),
+        ("lemma\nto\n", ["nothing-to-pair"]),
+        ("alone\nwords\n", ["wrong-columns", "line 1", "2 columns", "found 1"]),
+        (": s\na b c\n", ["not-four-words", "line 2"]),
+        ("a b c d\n: s\na b c\n", ["not-four-words", "line 3"]),
+        ("a\tb\t1\nc\td\tx\ne\tf\t2\n", ["no-score", "line 2"]),
+        (b"caf\xe9\tb\n", ["not-utf8"]),
     ],
 )
-def test_bad_lists(tmp_path, text, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_lists(tmp_path, text, stated):
+    with raises_input_error(*stated):
         read(tmp_path, text)
 
 
 def test_a_list_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         read_relations(tmp_path / "none")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 
 MATRIX = np.array([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]], dtype=np.float32)
@@ -40,17 +40,17 @@ def test_other_precisions_become_float32() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "matrix", "counts", "said"),
+    ("words", "matrix", "counts", "code", "value"),
     [
-        (("a", "b"), np.ones((1, 2)), None, "2 words and a matrix of shape"),
-        (("a",), np.ones(2), None, "shape"),
-        (("a", "a"), np.ones((2, 2)), None, "1 words occur more than once"),
-        (("a", "b"), np.array([[1, np.nan], [1, 1]]), None, "1 of 2 vectors contain NaN"),
-        (("a",), np.ones((1, 2)), np.array([1, 2]), "one count per word"),
+        (("a", "b"), np.ones((1, 2)), None, "unlike-words", "2 words"),
+        (("a",), np.ones(2), None, "unlike-words", "(2,)"),
+        (("a", "a"), np.ones((2, 2)), None, "repeated-word", "1"),
+        (("a", "b"), np.array([[1, np.nan], [1, 1]]), None, "not-finite", "1 of 2"),
+        (("a",), np.ones((1, 2)), np.array([1, 2]), "unlike-counts", "(2,)"),
     ],
 )
 def test_inconsistent_input_is_refused(
-    words: tuple[str, ...], matrix: np.ndarray, counts: np.ndarray | None, said: str
+    words: tuple[str, ...], matrix: np.ndarray, counts: np.ndarray | None, code: str, value: str
 ) -> None:
-    with pytest.raises(InputError, match=said):
+    with raises_input_error(code, value):
         EmbeddingSpace(words, matrix.astype(np.float32), counts)

@@ -9,9 +9,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import list_numbers
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import row_files, storage, tensors
-from vocadapt.spaces.io.case_folding import describe_capitals, fold_case
+from vocadapt.spaces.io.case_folding import COLLISIONS, describe_capitals, fold_case
 from vocadapt.spaces.io.import_formats import read_space
 from vocadapt.spaces.io.storage import load_space, save_space
 from vocadapt.spaces.space import EmbeddingSpace, check_magnitudes
@@ -38,12 +40,9 @@ def write(folder, content, name="vectors.any"):
     return path
 
 
-def refused(path, *said, **options):
-    with pytest.raises(InputError) as caught:
+def refused(path, code, *values, **options):
+    with raises_input_error(code, *values):
         read_space(path, **options)
-    for part in said:
-        assert part in str(caught.value), caught.value
-    return caught.value
 
 
 FORMS = {
@@ -102,9 +101,10 @@ def test_rows_that_span_many_blocks_keep_their_order(tmp_path, monkeypatch):
 
 
 def test_words_with_blanks_in_glove(tmp_path):
-    space = read_space(write(tmp_path, "the 1 2\n. . . 3 4\nat name@domain.com 5 6\n")).space
-    assert space.words == ("the", ". . .", "at name@domain.com")
-    np.testing.assert_array_equal(space[". . ."], [3, 4])
+    words = ("the", ". . .", "at name@domain.com")
+    space = read_space(write(tmp_path, "".join(f"{word} 3 4\n" for word in words))).space
+    assert space.words == words
+    np.testing.assert_array_equal(space.matrix, [[3, 4]] * 3)
 
 
 def test_words_of_odd_characters_stay_whole(tmp_path):
@@ -122,15 +122,15 @@ def test_limit_and_only(tmp_path, content):
     path = write(tmp_path, content)
     first = read_space(path, limit=2)
     assert first.space.words == WORDS[:2]
-    assert "the first 2 rows" in first.notes[0]
+    assert list_numbers(first.notes[0])[0] == "2"
     assert read_space(path, limit=4).space.words == WORDS
     assert read_space(path, limit=99).space.words == WORDS
     some = read_space(path, only={"x", "the", "other"})
     assert some.space.words == ("the", "x")
     np.testing.assert_array_equal(some.space.matrix, ROWS[[0, 3]])
-    assert some.notes == ("2 of 4 words were selected, the others were left out",)
-    refused(path, "none of its 4 words", only={"other"})
-    refused(path, "limit must be 1 or more", limit=0)
+    assert [list_numbers(note) for note in some.notes] == [["2", "4"]]
+    refused(path, "no-selected-word", "4", only={"other"})
+    refused(path, "out-of-range", "0", limit=0)
 
 
 def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
@@ -146,7 +146,7 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         got = read_space(path)
         assert got.space.words == ("a", "b")
         np.testing.assert_array_equal(got.space.matrix, rows[:2])
-        assert got.notes == ("1 of 3 rows repeat an earlier word: the first vector was kept",)
+        assert [list_numbers(note) for note in got.notes] == [["1", "3"]]
 
 
 @pytest.mark.parametrize("rows", [3, 5])
@@ -155,7 +155,7 @@ def test_a_header_that_is_off_by_one_is_reported(tmp_path, form, rows):
     content = {"text": f"{rows} 3\n{TEXT}".encode(), "binary": binary(header=f"{rows} 3\n")}
     got = read_space(write(tmp_path, content[form]))
     assert got.space.words == WORDS
-    assert got.notes == (f"the header declares {rows} rows, the file has 4: all were read",)
+    assert [list_numbers(note) for note in got.notes] == [[str(rows), "4"]]
 
 
 def test_rows_without_a_word_are_left_out_and_counted(tmp_path):
@@ -172,72 +172,74 @@ def test_rows_without_a_word_are_left_out_and_counted(tmp_path):
         got = read_space(path)
         assert got.space.words == ("a", "b")
         np.testing.assert_array_equal(got.space.matrix, rows[[0, 3]])
-        assert got.notes == ("2 of 4 words are empty or blank: left out",)
+        assert [list_numbers(note) for note in got.notes] == [["2", "4"]]
 
 
 @pytest.mark.parametrize("header", ["", "4 2\n"])
 def test_words_may_contain_numbers(tmp_path, header):
-    text = "the .1 .2\ntype 2 diabetes .3 -1e-3\ncovid 19 .5 .6\nvitamin 1.5 mg .7 0\n"
-    space = read_space(write(tmp_path, header + text)).space
-    assert space.words == ("the", "type 2 diabetes", "covid 19", "vitamin 1.5 mg")
+    words = ("the", "type 2 diabetes", "covid 19", "vitamin 1.5 mg")
+    numbers = (".1 .2", ".3 -1e-3", ".5 .6", ".7 0")
+    rows = map("{} {}\n".format, words, numbers)
+    space = read_space(write(tmp_path, header + "".join(rows))).space
+    assert space.words == words
     np.testing.assert_array_equal(space["covid 19"], np.float32([0.5, 0.6]))
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "stated"),
     [
-        ("2 3\na 1 2 3\nb 1 2\n", ["line 3", "3 fields"]),
-        ("2 3\na 1 2 3\nb 1 2 3 4\n", ["line 3", "5 fields"]),
-        ("a 1 2 3\nb 1 2 3\nc 1 2\n", ["line 3"]),
-        ("a 1 2 3\nb 1 2 3\nc 1 2 3 4\n", ["line 3"]),
-        ("a 1 2 3\nb 1 2 3\n1 2 3\n", ["line 3"]),
-        ("2 2\na .1 .2\nheart .3 .1 .2\n", ["line 3", "4 fields"]),
-        ("2 2\n 1 2\n 3 4\n", ["none of its 2 rows begins with a word"]),
-        ("a 1 2 3\n\nb 1 x 3\n", ["line 3", "'x' among the numbers"]),
-        ("a 1 2 3\nb 1 2_0 3\n", ["line 2", "'2_0'"]),
-        ("2 3\na 1 2 3\nb 1 0x3 3\n", ["line 3", "'0x3'"]),
-        ("2 2\na\t1 2\nb\t1 2 3\n", ["line 3", "4 fields"]),
-        ("a 1 2\nb 1 2\nc 1\t2 3\n", ["line 3"]),
-        ("a 1 2 3\nb 1 2 3\nc 1  3\n", ["line 3"]),
-        ("a 1 2\nb 1 2\r3\n", ["line 2"]),
-        ("a 1\nb\n", ["line 2"]),
-        ("a 1 2\nb nan 2\n", ["'b'", "row 2", "NaN"]),
-        ("2 2\na 1 2\nb 1 -inf\n", ["'b'", "infinity"]),
-        ("a 1 2\nb 1 1e99\n", ["'b'", "infinity"]),
-        (binary(rows=np.where(ROWS == 7, np.nan, ROWS)), ["'x'", "row 4"]),
-        ("6 3\n" + TEXT, ["header declares 6 rows", "file has 4"]),
-        ("2 3\n" + TEXT, ["header declares 2 rows", "file has 4"]),
-        ("4 2\n" + TEXT, ["line 2", "2 numbers"]),
-        ("4 4\n" + TEXT, ["line 2", "4 numbers"]),
-        ("999999999999 3\n" + TEXT, ["header declares 999,999,999,999 rows"]),
-        ("4 999999999999\n" + TEXT, ["100,000 numbers"]),
-        ("4 0\n" + TEXT, ["numbers"]),
-        ("0 3\n", ["contains no vectors"]),
-        (binary(header="6 3\n"), ["header declares 6 rows", "file has 4"]),
-        (binary(header="2 3\n"), ["header declares 2 rows", "file has 4"]),
-        (binary(header="999999999999 3\n"), ["header declares 999,999,999,999 rows"]),
-        (binary(header="4 99999\n"), ["ends within row 1"]),
-        (binary(header="4 999999999999\n"), ["100,000 numbers"]),
-        (binary()[:-4], ["ends within row 4"]),
-        (binary(header="4 2\n"), []),
-        (binary(header="4 4\n"), []),
-        (b"", ["empty"]),
-        (b"\n \n", ["empty"]),
-        (gzip.compress(b"", mtime=0), ["empty"]),
-        (gzip.compress(FORMS["GloVe"] * 99, mtime=0)[:-9], ["gzip"]),
-        (gzip.compress(FORMS["GloVe"], mtime=0)[:20] + b"garbage", ["gzip"]),
-        (bytes(range(256)) * 40, ["binary file of an unknown format"]),
-        (b"10 300\n" + bytes(range(256)) * 40, []),
-        (TEXT.encode("utf-16"), []),
-        (TEXT.replace("心臓", "é").encode("latin-1"), ["line 2", "not UTF-8", "iconv"]),
-        ("just a few words of prose\nand a few more words\n", ["expected a word and 5 numbers"]),
-        ("one\nword\na\nline\n", ["numbers"]),
-        (b"\xba\x16\x4f\x2f" + bytes(100), ["fastText", ".vec"]),
-        (b"a 1 2\n" + b"b" * 5_000_000, ["line 2", "more than 3,200,000 bytes"]),
+        ("2 3\na 1 2 3\nb 1 2\n", ["invalid-row", "line 3", "3 fields"]),
+        ("2 3\na 1 2 3\nb 1 2 3 4\n", ["invalid-row", "line 3", "5 fields"]),
+        ("a 1 2 3\nb 1 2 3\nc 1 2\n", ["invalid-row", "line 3"]),
+        ("a 1 2 3\nb 1 2 3\nc 1 2 3 4\n", ["invalid-row", "line 3"]),
+        ("a 1 2 3\nb 1 2 3\n1 2 3\n", ["invalid-row", "line 3"]),
+        ("2 2\na .1 .2\nheart .3 .1 .2\n", ["invalid-row", "line 3", "4 fields"]),
+        ("2 2\n 1 2\n 3 4\n", ["no-word", "2"]),
+        ("a 1 2 3\n\nb 1 x 3\n", ["invalid-row", "line 3", "'x'"]),
+        ("a 1 2 3\nb 1 2_0 3\n", ["invalid-row", "line 2", "'2_0'"]),
+        ("2 3\na 1 2 3\nb 1 0x3 3\n", ["invalid-row", "line 3", "'0x3'"]),
+        ("2 2\na\t1 2\nb\t1 2 3\n", ["invalid-row", "line 3", "4 fields"]),
+        ("a 1 2\nb 1 2\nc 1\t2 3\n", ["invalid-row", "line 3"]),
+        ("a 1 2 3\nb 1 2 3\nc 1  3\n", ["invalid-row", "line 3"]),
+        ("a 1 2\nb 1 2\r3\n", ["invalid-row", "line 2"]),
+        ("a 1\nb\n", ["invalid-row", "line 2"]),
+        ("a 1 2\nb nan 2\n", ["not-finite", "'b'", "row 2"]),
+        ("2 2\na 1 2\nb 1 -inf\n", ["not-finite", "'b'"]),
+        ("a 1 2\nb 1 1e99\n", ["not-finite", "'b'"]),
+        (binary(rows=np.where(ROWS == 7, np.nan, ROWS)), ["not-finite", "'x'", "row 4"]),
+        ("6 3\n" + TEXT, ["wrong-header", "6", "4"]),
+        ("2 3\n" + TEXT, ["wrong-header", "2", "4"]),
+        ("4 2\n" + TEXT, ["invalid-row", "line 2", "2 numbers"]),
+        ("4 4\n" + TEXT, ["invalid-row", "line 2", "4 numbers"]),
+        ("999999999999 3\n" + TEXT, ["wrong-header", "999,999,999,999"]),
+        ("4 999999999999\n" + TEXT, ["wrong-dimensions", "100,000"]),
+        ("4 0\n" + TEXT, ["wrong-dimensions"]),
+        ("0 3\n", ["no-vectors"]),
+        (binary(header="6 3\n"), ["wrong-header", "6", "4"]),
+        (binary(header="2 3\n"), ["wrong-header", "2", "4"]),
+        (binary(header="999999999999 3\n"), ["wrong-header", "999,999,999,999"]),
+        (binary(header="4 99999\n"), ["truncated-file", "row 1"]),
+        (binary(header="4 999999999999\n"), ["wrong-dimensions", "100,000"]),
+        (binary()[:-4], ["truncated-file", "row 4"]),
+        (binary(header="4 2\n"), ["truncated-file", "row 5"]),
+        (binary(header="4 4\n"), ["truncated-file", "row 4"]),
+        (b"", ["empty-file"]),
+        (b"\n \n", ["empty-file"]),
+        (gzip.compress(b"", mtime=0), ["empty-file"]),
+        (gzip.compress(FORMS["GloVe"] * 99, mtime=0)[:-9], ["incomplete-gzip"]),
+        (gzip.compress(FORMS["GloVe"], mtime=0)[:20] + b"garbage", ["incomplete-gzip"]),
+        (bytes(range(256)) * 40, ["not-word-vectors"]),
+        (b"10 300\n" + bytes(range(256)) * 40, ["truncated-file", "row 9"]),
+        (TEXT.encode("utf-16"), ["not-word-vectors"]),
+        (TEXT.replace("心臓", "é").encode("latin-1"), ["not-utf8", "line 2", "iconv"]),
+        ("just a few words of prose\nand a few more words\n", ["invalid-row", "5 numbers"]),
+        ("one\nword\na\nline\n", ["wrong-dimensions", "0"]),
+        (b"\xba\x16\x4f\x2f" + bytes(100), ["not-word-vectors", "fastText", ".vec"]),
+        (b"a 1 2\n" + b"b" * 5_000_000, ["invalid-row", "line 2", "3,200,000"]),
     ],
 )
-def test_bad_files_are_refused_with_the_place(tmp_path, content, said):
-    refused(write(tmp_path, content), *said)
+def test_bad_files_are_refused_with_the_place(tmp_path, content, stated):
+    refused(write(tmp_path, content), *stated)
 
 
 def test_a_false_header_takes_no_memory(tmp_path):
@@ -250,7 +252,8 @@ def test_a_false_header_takes_no_memory(tmp_path):
     ):
         path = write(tmp_path, content)
         tracemalloc.start()
-        refused(path)
+        with pytest.raises(InputError):
+            read_space(path)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
         tracemalloc.stop()
 
@@ -259,12 +262,12 @@ def test_words_that_are_not_utf8_in_a_binary_file_are_left_out_and_counted(tmp_p
     got = read_space(write(tmp_path, binary(("the", b"caf\xe9", "a", "b"))))
     assert got.space.words == ("the", "a", "b")
     np.testing.assert_array_equal(got.space.matrix, ROWS[[0, 2, 3]])
-    assert got.notes == ("1 of 4 words are not UTF-8: left out",)
+    assert [list_numbers(note)[:2] for note in got.notes] == [["1", "4"]]
 
 
 def test_missing_files_and_folders(tmp_path):
-    refused(tmp_path / "none", "no such file")
-    refused(tmp_path, "found a folder")
+    refused(tmp_path / "none", "missing-file")
+    refused(tmp_path, "not-a-file")
 
 
 class Bomb:
@@ -298,17 +301,19 @@ def test_a_pickle_is_refused_unexecuted(tmp_path, name, kind):
         path.write_bytes(gzip.compress(pickle.dumps(bomb)))
     else:
         path.write_bytes(pickle.dumps(bomb, protocol=0 if kind == "old pickle" else 4))
-    refused(path, *(["pickle"] if kind == "pickle" else []))
+    with pytest.raises(InputError) as caught:
+        read_space(path)
+    assert kind != "pickle" or "pickle" in str(caught.value)
     assert not marker.exists()
     pickle.loads(pickle.dumps(bomb))
-    assert marker.exists(), "the bomb must be live, or the test proves nothing"
+    assert marker.exists()  # the bomb is live, or the test would prove nothing
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
 def test_npy_with_words(tmp_path, dtype):
     rows = np.arange(12).reshape(4, 3).astype(dtype)
     np.save(tmp_path / "v.npy", rows)
-    refused(tmp_path / "v.npy", "words of its rows are missing", "words.txt")
+    refused(tmp_path / "v.npy", "missing-words", "words.txt")
     words = write(tmp_path, "\n".join(WORDS) + "\n", "list")
     for path in ("words.txt", "vocab.txt", "v.txt"):
         beside = write(tmp_path, "\n".join(WORDS), path)
@@ -318,9 +323,8 @@ def test_npy_with_words(tmp_path, dtype):
     assert got.format == "npy"
     assert got.space.matrix.dtype == np.float32
     np.testing.assert_array_equal(got.space.matrix, rows)
-    assert read_space(tmp_path / "v.npy", words=words, limit=2).notes == (
-        "the first 2 rows of 4 were read",
-    )
+    [note] = read_space(tmp_path / "v.npy", words=words, limit=2).notes
+    assert list_numbers(note) == ["2", "4"]
     np.testing.assert_array_equal(
         read_space(tmp_path / "v.npy", words=words, only=WORDS[1:3]).space.matrix, rows[1:3]
     )
@@ -340,27 +344,27 @@ def test_bad_arrays(tmp_path):
     words = write(tmp_path, "a\nb\n", "words.txt")
     path = tmp_path / "v.npy"
     np.save(path, np.ones((3, 2)))
-    refused(path, "3 rows", "2 lines")
+    refused(path, "unlike-words-file", "3 rows", "2 lines")
     np.save(path, np.ones(2))
-    refused(path, "shape (2,)")
+    refused(path, "not-a-matrix", "(2,)")
     np.save(path, np.ones((2, 2), dtype=complex))
-    refused(path, "complex")
+    refused(path, "not-a-matrix", "complex")
     np.save(path, np.array([[1, np.nan], [1, 2]]))
-    refused(path, "'a'", "NaN")
+    refused(path, "not-finite", "'a'")
     np.save(path, np.array([[1, 2], [1e300, 2]]))
-    refused(path, "'b'", "infinity")
+    refused(path, "not-finite", "'b'")
     np.save(path, np.ones((2, 2)))
     whole = path.read_bytes()
     path.write_bytes(whole[:-8])
-    refused(path, "not a .npy file of numbers")
+    refused(path, "invalid-array")
     path.write_bytes(whole.replace(b"(2, 2)", b"(9999999999, 9999999999)"))
-    refused(path, "not a .npy file of numbers")
+    refused(path, "invalid-array")
     path.write_bytes(gzip.compress(whole))
-    refused(path, "gunzip")
+    refused(path, "array-in-gzip", "gunzip")
     path.write_bytes(whole)
-    refused(path, "not UTF-8", words=write(tmp_path, b"caf\xe9\nb\n", "latin"))
-    refused(path, "no such file", words=tmp_path / "none")
-    refused(write(tmp_path, TEXT), "takes no words file", words=words)
+    refused(path, "not-utf8", words=write(tmp_path, b"caf\xe9\nb\n", "latin"))
+    refused(path, "missing-file", words=tmp_path / "none")
+    refused(write(tmp_path, TEXT), "needless-words-file", words=words)
 
 
 def safetensors_file(path, **arrays):
@@ -381,8 +385,10 @@ def test_safetensors_finds_the_matrix(tmp_path):
         got = read_space(safetensors_file(path, **arrays))
         assert got.format == "safetensors"
         np.testing.assert_array_equal(got.space.matrix, ROWS)
-    refused(safetensors_file(path, a=ROWS, b=ROWS + 1), "found 2 among 2")
-    refused(safetensors_file(path, a=ROWS[:2]), "2 rows", "4 lines", words=words)
+    refused(safetensors_file(path, a=ROWS, b=ROWS + 1), "not-one-matrix", "found 2 among 2")
+    refused(
+        safetensors_file(path, a=ROWS[:2]), "unlike-words-file", "2 rows", "4 lines", words=words
+    )
 
 
 def test_safetensors_in_bfloat16(tmp_path):
@@ -417,11 +423,12 @@ def test_a_false_safetensors_header_is_refused(tmp_path, change):
     length = struct.unpack("<Q", raw[:8])[0]
     header = json.dumps(change(json.loads(raw[8 : 8 + length]))).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + raw[8 + length :])
-    refused(path)
+    with pytest.raises(InputError):
+        read_space(path)
     path.write_bytes(raw[:-4])
-    refused(path, "not a complete safetensors file")
+    refused(path, "invalid-tensors")
     path.write_bytes(struct.pack("<Q", 10**7) + raw[8:])
-    refused(path, "not a complete safetensors file")
+    refused(path, "invalid-tensors")
 
 
 def test_damaged_files_raise_nothing_but_input_errors(tmp_path):
@@ -462,7 +469,8 @@ def test_reading_reports_and_can_be_stopped(tmp_path):
         write(tmp_path, FORMS["word2vec text"]),
         progress=lambda fraction, message="": told.append((fraction, message)),
     )
-    assert told[-1] == (1.0, "4 vectors read")
+    fraction, message = told[-1]
+    assert fraction == 1 and list_numbers(message) == ["4"]
 
     def stop(fraction, message=""):
         raise Canceled
@@ -485,10 +493,9 @@ def test_folding_keeps_the_first_spelling_and_reports_it():
     got = fold_case(cased(), Splitter.bert())
     assert got.space.words == ("aspirin", "the", "cafe")
     np.testing.assert_array_equal(got.space.matrix, [[1, 0], [2, 2], [6, 6]])
-    assert got.notes == (
-        "1 of 6 words are split by the model: left out",
-        "5 spellings became 3 words; where several became one, the first one's vector was kept",
-    )
+    split, merged = got.notes
+    assert list_numbers(split) == ["1", "6"] and list_numbers(merged) == ["5", "3"]
+    assert COLLISIONS["first"] in merged
 
 
 def test_fold_takes_the_mean():
@@ -496,7 +503,7 @@ def test_fold_takes_the_mean():
     np.testing.assert_allclose(plain.space["aspirin"], [4, 4 / 3])
     weighted = fold_case(cased([4, 9, 2, 1, 2, 0]), Splitter.bert(), "mean")
     np.testing.assert_allclose(weighted.space["aspirin"], [(4 * 1 + 2 * 3 + 2 * 8) / 8, 8 / 8])
-    assert "weighted by count" in weighted.notes[1]
+    assert COLLISIONS["mean"] in weighted.notes[1] and weighted.notes[1] != plain.notes[1]
     np.testing.assert_array_equal(weighted.space.counts, [8, 9, 0])
     np.testing.assert_allclose(
         fold_case(cased([0] * 6), Splitter.bert(), "mean").space["aspirin"], [4, 4 / 3]
@@ -507,22 +514,22 @@ def test_fold_for_a_cased_model_changes_nothing():
     space = cased()
     got = fold_case(space, Splitter.bert(lowercase=False))
     assert got.space.words == tuple(word for word in space.words if word != "New-York")
-    assert got.notes == ("1 of 6 words are split by the model: left out",)
+    assert [list_numbers(note) for note in got.notes] == [["1", "6"]]
 
 
 def test_capitals_are_reported_where_case_is_not_folded():
     space = EmbeddingSpace(("Aspirin", "aspirin", "COVID"), ROWS[:3])
     for splitter in (None, Splitter.bert()):
         (note,) = describe_capitals(space, splitter)
-        assert note.startswith("2 of 3 words have capitals") and "fold their case" in note
+        assert list_numbers(note)[:2] == ["2", "3"]
     assert describe_capitals(space, Splitter.bert(lowercase=False)) == []
     assert describe_capitals(EmbeddingSpace(("a", "b"), ROWS[:2])) == []
 
 
 def test_folding_refuses_bad_input():
-    with pytest.raises(InputError, match="Unknown rule"):
+    with raises_input_error("unknown-choice", "'last'"):
         fold_case(cased(), Splitter.bert(), "last")
-    with pytest.raises(InputError, match="splits every one of its 1"):
+    with raises_input_error("no-word-left", "1"):
         fold_case(EmbeddingSpace(("a-b",), ROWS[:1]), Splitter.bert())
 
 
@@ -566,9 +573,9 @@ def test_float16_halves_the_file_and_loads_as_float32(tmp_path):
     got = load_space(tmp_path)
     assert got.matrix.dtype == np.float32
     np.testing.assert_allclose(got.matrix, small.matrix, rtol=1e-3, atol=1e-6)
-    with pytest.raises(InputError, match="65,504"):
+    with raises_input_error("too-large-numbers", "65,504"):
         save_space(space_of(), tmp_path, "float16")
-    with pytest.raises(InputError, match="float32 or float16"):
+    with raises_input_error("unknown-choice", "'int8'"):
         save_space(space_of(), tmp_path, "int8")
 
 
@@ -576,8 +583,8 @@ def test_odd_words_survive_and_a_line_break_is_refused(tmp_path):
     words = ("a b", "\r", "c\u2028d", "e\x85f")
     save_space(space_of(words), tmp_path)
     assert load_space(tmp_path).words == words
-    for word, said in (("a\nb", "line break"), ("\ud800", "Unicode")):
-        with pytest.raises(InputError, match=said):
+    for word, code in (("a\nb", "line-break"), ("\ud800", "not-utf8")):
+        with raises_input_error(code):
             save_space(space_of(("a", "b", "c", word)), tmp_path / "bad")
     assert not (tmp_path / "bad").exists()
 
@@ -606,7 +613,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, when, th
         monkeypatch.setattr(storage.Path, "write_bytes", full)
     else:
         monkeypatch.setattr(safetensors.numpy, "save_file", full if when == "vectors" else rust)
-    with pytest.raises(InputError, match="no space left"):
+    with raises_input_error("full-disk"):
         save_space(space_of(("n", "e", "w", "!")), folder)
     monkeypatch.undo()
     assert folder.exists() == there
@@ -615,34 +622,34 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, when, th
 
 def test_a_place_that_cannot_be_written_is_reported(tmp_path):
     write(tmp_path, "a file", "taken")
-    with pytest.raises(InputError, match="cannot be written"):
+    with raises_input_error("unwritable-file"):
         save_space(space_of(), tmp_path / "taken" / "below")
 
 
 def test_what_is_no_folder_of_vectors_is_said(tmp_path):
-    with pytest.raises(InputError, match="missing: no such file or folder"):
+    with raises_input_error("missing-file", "missing"):
         load_space(tmp_path / "missing")
-    with pytest.raises(InputError, match="is a file: word vectors are a folder"):
+    with raises_input_error("not-a-folder", "heart.vec"):
         load_space(write(tmp_path, "1 2\nheart 1 2\n", "heart.vec"))
 
 
 def test_damaged_artifacts_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"vectors\.safetensors is missing"):
+    with raises_input_error("missing-file", "vectors.safetensors"):
         load_space(tmp_path)
     save_space(space_of(), tmp_path)
     write(tmp_path, "a\nb\n", "words.txt")
-    with pytest.raises(InputError, match="2 words and a matrix"):
+    with raises_input_error("unlike-words", "2 words"):
         load_space(tmp_path)
     safetensors_file(tmp_path / "vectors.safetensors", other=ROWS)
-    with pytest.raises(InputError, match="no tensor named vectors"):
+    with raises_input_error("missing-tensor"):
         load_space(tmp_path)
     safetensors_file(
         tmp_path / "vectors.safetensors", vectors=ROWS[:2], counts=np.ones(4, dtype=np.int64)
     )
-    with pytest.raises(InputError, match="counts and vectors differ"):
+    with raises_input_error("unlike-counts"):
         load_space(tmp_path)
     write(tmp_path, b"junk" * 9, "vectors.safetensors")
-    with pytest.raises(InputError, match="not a complete safetensors file"):
+    with raises_input_error("invalid-tensors"):
         load_space(tmp_path)
 
 
@@ -665,11 +672,11 @@ def test_a_loaded_space_is_memory_mapped(tmp_path):
 def test_vectors_that_float32_cannot_square_are_refused(size, tmp_path):
     words, matrix = ("heart", "lung"), np.array([[1, 2], [0.5, 1]], np.float32)
     odd = EmbeddingSpace(words, (matrix * size).astype(np.float32), name="odd")
-    with pytest.raises(InputError, match="2 of 2 vectors are too long or too short"):
+    with raises_input_error("odd-magnitudes", "2 of 2"):
         check_magnitudes(odd)
     save_space(odd, tmp_path / "odd")  # as an earlier version imported them
     if size == 1e37:
-        with pytest.raises(InputError, match="such as that of 'heart'"):
+        with raises_input_error("odd-magnitudes", "'heart'"):
             _ = load_space(tmp_path / "odd").unit
 
 

@@ -7,8 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import list_numbers
 from tests.material.sentences import chain, near_hits, two_topics, words_file
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import Canceled
 from vocadapt.progress import silent
 from vocadapt.spaces.word2vec import slices as slices_module
 from vocadapt.spaces.word2vec import trainer
@@ -174,8 +176,8 @@ def test_progress_within_epochs_with_speed_and_time_left(tmp_path, monkeypatch):
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0 and len(fractions) >= 6
     assert any(0 < fraction < 1 / 3 for fraction in fractions)
-    assert told[0][1].startswith("epoch 1 of 3")
-    assert told[-1][1].startswith("epoch 3 of 3, ") and "words/s, about 0 s left" in told[-1][1]
+    assert list_numbers(told[0][1])[:2] == ["1", "3"]
+    assert list_numbers(told[-1][1])[:2] == ["3", "3"] and "words/s" in told[-1][1]
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -210,21 +212,19 @@ def test_gensim_logs_nothing(tmp_path, caplog, capfd):
 
 def test_too_little_text(tmp_path):
     path, counts = words_file(tmp_path, [["a", "b", "c"], ["a", "d"]])
-    with pytest.raises(
-        InputError, match=r"5 words, and none of the 4 different ones occurs 5 times \(at most 2\)"
-    ) as caught:
+    with raises_input_error("too-little-text", "5 words", "5 times", "at most 2") as caught:
         train(path, counts, Word2VecSettings(dim=4))
-    assert "lower min_count to 2" in caught.value.remedy
+    assert "min_count" in caught.value.remedy
 
 
 def test_an_empty_file_and_an_unknown_width(tmp_path):
     path, counts = words_file(tmp_path, [["a"] * 9])
-    with pytest.raises(InputError, match="dimension"):
+    with raises_input_error("unknown-dimension"):
         train(path, counts, Word2VecSettings())
     path.write_text("\n \n")
-    with pytest.raises(InputError, match="words file is empty"):
+    with raises_input_error("empty-file"):
         train(path, counts, Word2VecSettings(dim=4))
-    with pytest.raises(InputError, match="0 words"):
+    with raises_input_error("too-little-text", "0 words"):
         train(path, WordCounts({}, 0, 0), Word2VecSettings(dim=4))
 
 
@@ -247,7 +247,7 @@ def test_an_empty_file_and_an_unknown_width(tmp_path):
     ],
 )
 def test_impossible_settings_are_refused(wrong):
-    with pytest.raises(InputError, match=next(iter(wrong))):
+    with raises_input_error("out-of-range", next(iter(wrong))):
         Word2VecSettings(**wrong)
 
 

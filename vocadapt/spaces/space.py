@@ -28,8 +28,8 @@ def is_any_word(word: str) -> bool:
 class TokenKinds:
     """Which words of a space are special tokens, continuations of a word, or placeholders.
 
-    By default all are ordinary words. A space does not know how a tokenizer marks its tokens, so the
-    tokenizer family of the model computes the kinds.
+    By default all are ordinary words. A space does not know how a tokenizer marks its tokens, so
+    the tokenizer family of the model computes the kinds.
 
     continuations: tokens that continue a word; placeholders: tokens that no text contains.
     bodies: texts of the continuations without their mark. continuation_name: their name in
@@ -74,23 +74,27 @@ class EmbeddingSpace(Summarized):
         if self.matrix.ndim != 2 or len(self.words) != len(self.matrix):
             raise InputError(
                 f"{self.name}: expected one row per word, got {len(self.words)} words and a matrix"
-                f" of shape {self.matrix.shape}."
+                f" of shape {self.matrix.shape}.",
+                code="unlike-words",
             )
         if self.counts is not None and self.counts.shape != (len(self.words),):
             raise InputError(
                 f"{self.name}: expected one count per word, got {self.counts.shape} for"
-                f" {len(self.words)} words."
+                f" {len(self.words)} words.",
+                code="unlike-counts",
             )
         if self.matrix.dtype != np.float32:
             object.__setattr__(self, "matrix", self.matrix.astype(np.float32))
         if len(self.index) != len(self.words):
             raise InputError(
-                f"{self.name}: {len(self.words) - len(self.index)} words occur more than once."
+                f"{self.name}: {len(self.words) - len(self.index)} words occur more than once.",
+                code="repeated-word",
             )
         if not np.isfinite(self.matrix).all():
             bad = int((~np.isfinite(self.matrix).all(axis=1)).sum())
             raise InputError(
-                f"{self.name}: {bad} of {len(self.words)} vectors contain NaN or infinity."
+                f"{self.name}: {bad} of {len(self.words)} vectors contain NaN or infinity.",
+                code="not-finite",
             )
         self.matrix.flags.writeable = False
 
@@ -196,7 +200,8 @@ def _refuse_rows(space: EmbeddingSpace, sizes: Matrix, is_odd: NDArray[np.bool_]
         return
     row = int(np.argmax(is_odd))
     raise InputError(
-        f"{space.name}: {int(is_odd.sum()):,} of {len(space):,} vectors are too long or too short to"
-        f" compute with, such as that of {space.words[row]!r:.60} ({float(sizes[row]):.2g}).",
+        f"{space.name}: {int(is_odd.sum()):,} of {len(space):,} vectors are too long or too short"
+        f" to compute with, such as that of {space.words[row]!r:.60} ({float(sizes[row]):.2g}).",
         "Multiply all vectors by one number, so that their values are near 1.",
+        code="odd-magnitudes",
     )

@@ -98,7 +98,8 @@ class Alignment(Summarized):
         if vectors.ndim != 2 or vectors.shape[1] != width:
             raise InputError(
                 f"This alignment takes vectors of {width} dimensions, got the shape"
-                f" {vectors.shape}."
+                f" {vectors.shape}.",
+                code="wrong-dimensions",
             )
         rows: Matrix = self._normalize(vectors) - self.source_mean
         apply = METHODS[self.settings.method].apply
@@ -145,6 +146,7 @@ class Alignment(Summarized):
                 raise InputError(
                     f"{folder}: expected a saved alignment, but {name} is missing.",
                     "Fit the alignment again.",
+                    code="missing-file",
                 )
         metadata = read_json_object(folder / "alignment.json")
         tensors = load_file(check_file(folder / "alignment.safetensors"))
@@ -266,6 +268,7 @@ def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Flo
         raise InputError(
             f"The anchor weights {name!r} need corpus counts, and {source.name} has none.",
             "Train the vectors here, or use the weights 'none'.",
+            code="no-counts",
         )
     counts = np.ones(len(anchors))
     if source.counts is not None:

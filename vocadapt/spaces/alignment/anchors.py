@@ -81,6 +81,7 @@ def find_anchors(
                 f"A minimum count of {filter.min_count} needs corpus counts, and {source.name} has"
                 " none.",
                 "Train the vectors here, or set the minimum count to 0.",
+                code="no-counts",
             )
         counts = np.zeros(len(source), dtype=np.int64)
 
@@ -102,6 +103,7 @@ def find_anchors(
             " that could serve as an anchor.",
             "Check that both have the same language and casing, and that the anchor filter does not"
             " exclude every word.",
+            code="no-anchor",
         )
     never_produced = tuple(word for word in passed if not is_produced[word])
     return Anchors(words, source.rows(words), target.rows(words), never_produced)

@@ -2,8 +2,8 @@
 
 A hash of the word decides its fold, the same for every text and model:
 
-1. Hold a fifth of the words out (the last of five folds). Divide the others into four folds: fit each
-   of the fast methods on three, and evaluate it on the fourth.
+1. Hold a fifth of the words out (the last of five folds). Divide the others into four folds: fit
+   each of the fast methods on three, and evaluate it on the fourth.
 2. Take the simplest method, and replace it by a later one that finds significantly more words.
 3. Fit the chosen and the published method on the four folds, and evaluate both on the last.
 """
@@ -93,6 +93,7 @@ def choose_alignment(
             f"{source.name} and {target.name} share {len(shared):,} words: too few to choose an"
             f" alignment by some of {folds} folds, and to evaluate it on another.",
             "Give more text, or name a method.",
+            code="too-few-anchors",
         )
 
     # 2. Choose among the methods that can be fitted on the smallest training set of the folds.
@@ -124,8 +125,8 @@ def _select_simplest(
     target: EmbeddingSpace,
     progress: Progress,
 ) -> AlignmentSettings:
-    """Return the first method, or the last one that finds significantly more words than the best one
-    before it; fold: (n,) of the anchors.
+    """Return the first method, or the last one that finds significantly more words than the best
+    one before it; fold: (n,) of the anchors.
     """
     # 1. Only the wordpieces of these anchors are candidates. With many anchors, one fold suffices.
     pieces = target.take(visible.target_rows)

@@ -59,7 +59,8 @@ class ListSettings(CheckedSettings):
     csls: bool = setting(False, "use CSLS for cross-space neighbors", label="CSLS")
     among: str = setting(
         WHOLE_WORDS,
-        "candidates of the lists of wordpieces; whole words are those that the domain space has too",
+        "candidates of the lists of wordpieces; whole words are those that the domain space has"
+        " too",
         choices=(WHOLE_WORDS, ALL_PIECES),
     )
 
@@ -105,7 +106,7 @@ class CrossSpace:
 
     @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
-        """The ordinary wordpieces, normalized and centered if the alignment's settings require it."""
+        """The ordinary wordpieces, normalized and centered if the alignment requires it."""
         settings = self.alignment.settings
         if not (settings.unit or settings.center):
             return self.ordinary
@@ -125,7 +126,7 @@ class CrossSpace:
 
     @cached_property
     def prepared_whole_words(self) -> EmbeddingSpace:
-        """The whole words, normalized and centered if the alignment's settings require it."""
+        """The whole words, normalized and centered if the alignment requires it."""
         return self.prepared_pieces.take(self._whole_rows)
 
     @cached_property
@@ -163,13 +164,13 @@ class CrossSpace:
         return anchors.source_rows, anchors.target_rows
 
     def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
-        """Return the four lists of a word; raises InputError, with similar spellings, if neither
-        space has it.
-        """
+        """Return the four lists of a word; raises InputError if neither space has it."""
         if word not in self.words and word not in self.ordinary:
             raise InputError(
                 f"{word[:60]!r} is neither among the words nor among the wordpieces.",
-                self._suggest_spellings(word),
+                suggest_spellings(word, self.searchable)
+                or "Spell it as the model's tokenizer normalizes it.",
+                code="unknown-word",
             )
         lists = FourLists(within_words=None, within_pieces=None, to_pieces=None, to_words=None)
         if word in self.words:
@@ -193,7 +194,8 @@ class CrossSpace:
         if unknown or not pieces:
             raise InputError(
                 f"Expected wordpieces of {self.ordinary.name}, got"
-                f" {', '.join(map(repr, unknown)) or 'none'}."
+                f" {', '.join(map(repr, unknown)) or 'none'}.",
+                code="unknown-wordpiece",
             )
         rows = self.ordinary.rows(pieces)
         mean = self.ordinary.matrix[rows].mean(axis=0)
@@ -218,7 +220,6 @@ class CrossSpace:
         return self._list_pieces(self.alignment.map_source(vector[None])[0], settings)
 
     def _list_pieces(self, row: Matrix, settings: ListSettings) -> NeighborList:
-        """List the wordpieces nearest to a mapped word (dim,)."""
         everything = settings.among == ALL_PIECES
         if settings.csls:
             search = self._csls_of_pieces if everything else self._csls_of_whole_words
@@ -227,15 +228,9 @@ class CrossSpace:
         return _list_nearest(candidates, row, settings)
 
     def _list_words(self, row: Matrix, settings: ListSettings) -> NeighborList:
-        """List the mapped words nearest to a prepared wordpiece (dim,)."""
         if settings.csls:
             return self._csls_of_words.list_neighbors(row, settings.k, settings.metric)
         return _list_nearest(self.mapped_words, row, settings)
-
-    def _suggest_spellings(self, word: str) -> str:
-        """Return a remedy that names known words of similar spelling."""
-        suggested = suggest_spellings(word, self.searchable)
-        return suggested or "Spell it as the model's tokenizer normalizes it."
 
 
 def resolve_word(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:

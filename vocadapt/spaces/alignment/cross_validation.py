@@ -118,7 +118,8 @@ class HeldOutQuality(Summarized):
         """
         from scipy.special import bdtrc
 
-        hits, n = int((self.ranks["anchors"] < 5).sum()), len(self.anchors)
+        hits = int((self.ranks["anchors"] < 5).sum())
+        n = len(self.anchors)
         if hits == 0 or bdtrc(hits - 1, n, self.chance(5)) > CHANCE_P:
             return CHANCE
         return BETTER
@@ -220,7 +221,8 @@ def assign_folds(n: int, folds: int, seed: int) -> IntArray:
     if folds < 2 or n < folds:
         raise InputError(
             f"Cross-validation needs at least two folds and an anchor for each fold, got {folds}"
-            f" folds and {n} anchors."
+            f" folds and {n} anchors.",
+            code="too-few-folds",
         )
     return np.random.default_rng(seed).permutation(n) % folds
 
@@ -318,7 +320,8 @@ def find_infeasible_methods(
     folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
     # 1. The number of anchors in the training folds.
-    fitted, given = anchors, f"{anchors:,} anchors"
+    fitted = anchors
+    given = f"{anchors:,} anchors"
     if folds > 0:
         fitted -= math.ceil(anchors / folds)
         given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
@@ -409,8 +412,8 @@ def tabulate_alignments(
 def compare_fold_by_fold(
     one: HeldOutQuality, other: HeldOutQuality, k: int = 5, ranking: str = RANKING
 ) -> FoldComparison:
-    """Compare two alignments fold by fold, or word by word if there is one fold; raises InputError if
-    their folds differ.
+    """Compare two alignments fold by fold, or word by word if there is one fold; raises InputError
+    if their folds differ.
 
     Folds share training data, so their differences are not independent: the variance of their mean
     is sd² · (1/folds + test/train), and a test fold is 1/(folds − 1) of its training data.
@@ -419,12 +422,15 @@ def compare_fold_by_fold(
 
     if one.anchors.words != other.anchors.words or (one.fold != other.fold).any():
         raise InputError(
-            "A paired comparison needs two alignments evaluated on the same anchors and folds."
+            "A paired comparison needs two alignments evaluated on the same anchors and folds.",
+            code="unlike-folds",
         )
     if one.folds == 1:
         return _compare_word_by_word(one.ranks[ranking] < k, other.ranks[ranking] < k)
     difference = one.hits(k, ranking) - other.hits(k, ranking)
-    folds, mean, sd = len(difference), float(difference.mean()), float(difference.std(ddof=1))
+    folds = len(difference)
+    mean = float(difference.mean())
+    sd = float(difference.std(ddof=1))
     error = sd * (1 / folds + 1 / (folds - 1)) ** 0.5
     # Without variation the test is undefined: p is 1 for equal alignments, else 0.
     p = float(mean == 0)
@@ -434,7 +440,7 @@ def compare_fold_by_fold(
 
 
 def _compare_word_by_word(one: BoolArray, other: BoolArray) -> FoldComparison:
-    """Compare which words of a single fold two alignments find, (n,) bool each, by a paired test."""
+    """Compare which words of one fold two alignments find, (n,) bool each, by a paired test."""
     from scipy.special import ndtr
 
     difference = one.astype(np.float64) - other

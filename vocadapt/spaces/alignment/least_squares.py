@@ -4,8 +4,8 @@ import numpy as np
 
 from vocadapt.spaces.space import FloatArray
 
-# Below this reciprocal condition number of XᵀX (1-norm, columns of unit length) the relative error of
-# W from the normal equations exceeds 1e-6.
+# Below this reciprocal condition number of XᵀX (1-norm, columns of unit length) the relative error
+# of W from the normal equations exceeds 1e-6.
 MIN_RECIPROCAL_CONDITION = 1e-12
 
 

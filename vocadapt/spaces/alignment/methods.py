@@ -131,13 +131,14 @@ Arrays = Mapping[str, NDArray[np.floating]]
 class AlignmentMethod:
     """An alignment method: its function, a sentence about it and its source.
 
-    settings: names of the settings (`AlignmentSettings`) that it uses, of those that not all methods
-    use. kernel: the alignment keeps the anchors as landmarks. full: it needs at least as many anchors
-    as dimensions. equal_dimensions: it needs spaces of equal dimensions. baseline: comparisons of all
-    methods do not repeat it with normalized, centered vectors, and do not recommend it. apply: maps
-    rows (n, d), with the norms (n,) of their vectors before normalizing, with the arrays that `fit`
-    returned; None multiplies by the matrix. weighting: the weights of anchors if the settings name
-    none and counts are known. length: the default length of mapped vectors, a key of LENGTHS.
+    settings: names of the settings (`AlignmentSettings`) that it uses, of those that not all
+    methods use. kernel: the alignment keeps the anchors as landmarks. full: it needs at least as
+    many anchors as dimensions. equal_dimensions: it needs spaces of equal dimensions. baseline:
+    comparisons of all methods do not repeat it with normalized, centered vectors, and do not
+    recommend it. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing,
+    with the arrays that `fit` returned; None multiplies by the matrix. weighting: the weights of
+    anchors if the settings name none and counts are known. length: the default length of mapped
+    vectors, a key of LENGTHS.
     induces: it also uses words that are not anchors. iterative: it takes many times longer than a
     linear system. cost: the time of its evaluation relative to least squares, measured
     on 10,369 anchors.
@@ -166,16 +167,13 @@ def _fit_least_squares(pairs: AnchorPairs, settings: AlignmentSettings) -> Float
             f"Least squares needs as many anchors as dimensions or more: there are {n} anchors for"
             f" {dim} dimensions.",
             "Use more text, vectors of fewer dimensions, or the method ridge or procrustes.",
+            code="too-few-anchors",
         )
     return solve_least_squares(*pairs.weighted())
 
 
 def _fit_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
     return solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
-
-
-def _fit_procrustes(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
-    return solve_procrustes(*pairs.weighted())
 
 
 def _fit_kernel_ridge(pairs: AnchorPairs, settings: AlignmentSettings) -> Arrays:
@@ -196,6 +194,7 @@ def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArr
             f"The method identity needs equal dimensions: the vectors have {width}, the model"
             f" {model}.",
             f"Train vectors of {model} dimensions, or choose another method.",
+            code="wrong-dimensions",
         )
     return np.eye(width)
 
@@ -236,7 +235,7 @@ def _fit_ensemble(pairs: AnchorPairs, settings: AlignmentSettings) -> Arrays:
 
 
 def _apply_ensemble(rows: Matrix, norms: Matrix, arrays: Mapping[str, Matrix]) -> Matrix:
-    """Return the weighted mean of the directions of mlp and kernel ridge, with mlp's mean length."""
+    """Return the weighted mean direction of mlp and kernel ridge, with mlp's mean length."""
     by_mlp = apply_mlp(rows, norms, arrays)
     by_kernel = apply_kernel_alignment(rows, arrays["landmarks"], arrays["coefficients"])
     mixed = (1 - KERNEL_WEIGHT) * normalize_rows(by_mlp) + KERNEL_WEIGHT * normalize_rows(by_kernel)
@@ -255,13 +254,9 @@ def _fit_self_learning(pairs: AnchorPairs, settings: AlignmentSettings) -> Float
     )
 
 
-def _weigh_reliability(counts: FloatArray) -> FloatArray:
-    return np.asarray(counts / (counts + HALF_RELIABLE))
-
-
 WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "none": np.ones_like,
-    "reliability": _weigh_reliability,
+    "reliability": lambda counts: np.asarray(counts / (counts + HALF_RELIABLE)),
 }
 
 METHODS: dict[str, AlignmentMethod] = {
@@ -279,7 +274,7 @@ METHODS: dict[str, AlignmentMethod] = {
         settings=("ridge", "weights"),
     ),
     "procrustes": AlignmentMethod(
-        _fit_procrustes,
+        lambda pairs, settings: solve_procrustes(*pairs.weighted()),
         "the best rotation, which preserves the distances between words",
         "Schönemann 1966",
         settings=("weights",),
@@ -365,7 +360,5 @@ def rank_method(method: str, precision: float) -> tuple[bool, float]:
 
 
 def register_method(name: str, method: AlignmentMethod) -> None:
-    """Add an alignment method to the registry; raises InputError for a name that is taken or
-    invalid.
-    """
+    """Register an alignment method; raises InputError for a name that is taken or invalid."""
     register(METHODS, "an alignment method", name, method)

@@ -36,7 +36,9 @@ def fit_rcsls(x: FloatArray, y: FloatArray, weights: FloatArray, start: FloatArr
     matrix = matrix / np.float32(mean_norm)
 
     rate = LEARNING_RATE
-    best, best_loss, step = matrix, np.inf, np.zeros_like(matrix)
+    best = matrix
+    best_loss = np.inf
+    step = np.zeros_like(matrix)
     for _ in range(ITERATIONS):
         # 1. The loss and its gradient under the current W.
         loss, gradient = _compute_loss(unit_x, unit_y, fractions, matrix)

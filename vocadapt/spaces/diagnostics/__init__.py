@@ -2,5 +2,6 @@
 
 Read in this order: `statistics` (mean cosines, rank correlation), `geometry` (isotropy, hubness,
 norms), `diagnosis` (these figures of a space and what they show), `word_lists` (files of judged
-pairs, analogies and relations), `evaluation` (scores of judged pairs and analogies), `relations` (scores of lexical relations).
+pairs, analogies and relations), `evaluation` (scores of judged pairs and analogies), `relations`
+(scores of lexical relations).
 """

@@ -32,9 +32,9 @@ ALIKE = 0.1  # largest difference from 1 of a ratio that counts as equal
 MEAN_COSINE = Column(
     "mean_cosine",
     "Mean cosine",
-    "Mean cosine of two different tokens, over all pairs (Fast 2023, table 3.2). Near 0: the vectors"
-    " point in all directions. Near 1: they all point in one direction, so cosines are hard to"
-    " interpret.",
+    "Mean cosine of two different tokens, over all pairs (Fast 2023, table 3.2). Near 0: the"
+    " vectors point in all directions. Near 1: they all point in one direction, so cosines are hard"
+    " to interpret.",
     "precise",
 )
 ISOTROPY = Column(
@@ -56,8 +56,8 @@ LENGTH = Column(
 FREQUENCY_BIAS = Column(
     "frequency_bias.norm",
     "Frequency bias",
-    "Spearman's correlation of frequency with the norm of a token's embedding, and with its cosine to"
-    " the mean direction, over the original tokens of the model.",
+    "Spearman's correlation of frequency with the norm of a token's embedding, and with its cosine"
+    " to the mean direction, over the original tokens of the model.",
     "precise",
 )
 DIRECTION_BIAS = Column("frequency_bias.mean_direction", "Bias of direction", format="precise")
@@ -113,8 +113,9 @@ COSINES = (
 class Diagnosis:
     """Geometry of one space.
 
-    mean_cosine: of two different tokens. original_norms: norms of the original tokens alone; those of
-    all tokens if none was added. added_norms: norms of the added tokens alone; None if there are none.
+    mean_cosine: of two different tokens. original_norms: norms of the original tokens alone; those
+    of all tokens if none was added. added_norms: norms of the added tokens alone; None if there are
+    none.
     hubness: None if not requested, or for fewer than two tokens.
     """
 
@@ -150,7 +151,8 @@ def diagnose(
     hubness = measure_hubness(space, progress=part(progress, 0.2, 1.0)) if hubs else None
     # The norms of the added tokens, if the space has both kinds.
     is_added = np.array([word in added for word in space.words], dtype=bool)
-    original_norms, added_norms = norms, None
+    original_norms = norms
+    added_norms = None
     if is_added.any() and not is_added.all():
         old = measure_norms(space.take(np.flatnonzero(~is_added)))
         new = measure_norms(space.take(np.flatnonzero(is_added)))
@@ -201,7 +203,6 @@ def interpret_hubness(found: Hubness | None) -> Finding:
 
 
 def _interpret(found: Diagnosis) -> Iterator[Finding]:
-    """Yield what the figures of a space show."""
     # 1. Whether all tokens share a common direction, by their mean cosine.
     mean, norms = found.mean_cosine, found.original_norms
     if mean is None:
@@ -218,7 +219,8 @@ def _interpret(found: Diagnosis) -> Iterator[Finding]:
         yield Finding("weak_common_direction", sentence)
     else:
         yield Finding("no_common_direction", f"There is no common direction: {value}.")
-    # 2. Whether the norm depends on the frequency or origin of a token, or is of very different size.
+    # 2. Whether the norm depends on the frequency or origin of a token, or is of very different
+    #    size.
     if found.frequency_bias.norm is not None:
         yield _interpret_frequency_bias(found, found.frequency_bias.norm)
     if found.added_norms:
@@ -250,11 +252,11 @@ def _interpret_frequency_bias(found: Diagnosis, correlation: float) -> Finding:
 
 
 def _compare_added_tokens(added: Norms, original: Norms) -> Finding:
-    """Return how the lengths of added and original tokens compare."""
     ratio = added.median / original.median
     code, compared = "added_alike", "about as long as"
     if abs(ratio - 1) >= ALIKE:
-        code, compared = "added_differ", f"about {format_precise(ratio, 2)} times as long as"
+        code = "added_differ"
+        compared = f"about {format_precise(ratio, 2)} times as long as"
     return Finding(
         code,
         f"Added tokens are {compared} the original ones: median {format_precise(added.median)}"

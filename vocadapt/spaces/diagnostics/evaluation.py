@@ -65,7 +65,8 @@ def score_analogies(
     splitter: Splitter | None = None,
     progress: Progress = silent,
 ) -> dict[str, AnalogyScore]:
-    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors), excluding a, b and c.
+    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors), excluding a, b
+    and c.
 
     Returns a score for each section and "total". Candidates are all words of the space; the tool of
     Mikolov et al. 2013 used the first 30 000.

@@ -32,8 +32,8 @@ class Isotropy:
     makes spaces with different norms comparable; 1 is isotropic.
     partition_as_published: the same without normalizing the rows. isoscore: IsoScore of the rows
     without normalizing (Rudman et al. 2022), 0 if all variance is in one direction, 1 if it is
-    equal in all; it does not depend on the mean. first_direction: the fraction of the unit rows' squared length
-    along their first principal direction, 1/dim if all directions are equal.
+    equal in all; it does not depend on the mean. first_direction: the fraction of the unit rows'
+    squared length along their first principal direction, 1/dim if all directions are equal.
     """
 
     partition: float | None
@@ -177,7 +177,7 @@ def measure_norms(space: EmbeddingSpace) -> Norms:
 
 
 def get_frequencies(space: EmbeddingSpace) -> tuple[str, FloatArray]:
-    """Return the name and values (words,) float64 of the frequency: counts, else the negative id."""
+    """Return name and values (words,) float64 of the frequency: counts, else the negative id."""
     if space.counts is not None:
         return "counts", space.counts.astype(np.float64)
     return "id rank", -np.arange(len(space), dtype=np.float64)
@@ -206,7 +206,7 @@ def measure_frequency_bias(
 
 
 def compute_norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
-    """Compute norms by frequency in about `groups` groups, each placed at its median count or id."""
+    """Compute norms by frequency in about `groups` groups, each at its median count or id."""
     by, frequency = get_frequencies(space)
     lengths = sum_directions(space).lengths
     positions = np.arange(len(space), dtype=np.float64)

@@ -61,9 +61,7 @@ class RelationScore:
 
 @dataclass(frozen=True)
 class PairCosine:
-    """One pair in a space: its cosine (None if not usable), and that minus the space's mean
-    cosine.
-    """
+    """One pair in a space: its cosine (None if not usable), and that minus the mean cosine."""
 
     first: str
     second: str
@@ -113,9 +111,7 @@ def compute_pair_cosines(
     splitter: Splitter | None = None,
     own_mean: float | None = None,
 ) -> tuple[PairCosine, ...]:
-    """Return the cosine of every pair of a relation, in its order; corrected as in
-    `score_relations`.
-    """
+    """Return the cosine of each pair of a relation, corrected as in `score_relations`."""
     if own_mean is None:
         own_mean = compute_mean_cosine(space)
     first, second, places = _select_usable(space, relation, splitter)
@@ -186,12 +182,11 @@ def _score(
 def _draw_permutations(
     space: EmbeddingSpace, first: IntArray, second: IntArray, permutations: PermutationSettings
 ) -> FloatArray:
-    """Return the mean cosine of each random pairing (draws,) float64, without words paired with
-    themselves.
-    """
+    """Return the mean cosine of each random pairing (draws,), no word with itself."""
     if len(first) < 2:
         return np.empty(0)
-    rng, means = np.random.default_rng(permutations.seed), []
+    rng = np.random.default_rng(permutations.seed)
+    means = []
     left, right = space.unit[first], space.unit[second]
     for _ in range(permutations.draws):
         order = rng.permutation(len(second))

@@ -7,8 +7,8 @@ gives the exact value:
     between   S₁·S₂ / (n₁ n₂)           each token of one with each token of the other, itself
                                         included, as in Fast 2023
 
-All sums are float64. Zero vectors have no direction: they are excluded from every mean, and counted.
-Between spaces of different dimensions the result is None.
+All sums are float64. Zero vectors have no direction: they are excluded from every mean, and
+counted. Between spaces of different dimensions the result is None.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,8 @@ class CosineTables:
 
 def sum_directions(space: EmbeddingSpace) -> Directions:
     """Compute the norms and the sum of the unit vectors of a space, in float64."""
-    total, lengths = np.zeros(space.dim), np.empty(len(space))
+    total = np.zeros(space.dim)
+    lengths = np.empty(len(space))
     for start in range(0, len(space), BLOCK):
         rows = space.matrix[start : start + BLOCK].astype(np.float64)
         length = np.sqrt(np.einsum("nd,nd->n", rows, rows))
@@ -137,9 +138,7 @@ def compute_spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
 
 
 def compute_mean_ranks(values: NDArray[Any]) -> FloatArray:
-    """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean
-    rank.
-    """
+    """Return the rank of each value (n,), 1 for the smallest; tied values share their mean rank."""
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     return np.asarray((last - (sizes - 1) / 2)[group])

@@ -108,7 +108,7 @@ class RelationList:
 
 
 def load_bundled_pairs() -> tuple[PairList, ...]:
-    """Load the pairs of WordSim-353 (relatedness) and SimLex-999 (similarity), bundled with gensim."""
+    """Load the pairs of WordSim-353 (relatedness) and SimLex-999 (similarity), part of gensim."""
     return tuple(
         PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items()
     )
@@ -124,7 +124,7 @@ def read_pairs(path: Path) -> PairList:
     if rows and not any(map(is_number, rows[0].fields)):  # a header
         rows = rows[1:]
     if not rows:
-        raise InputError(f"{path}: the file contains no word pairs.", SCORE_REMEDY)
+        raise InputError(f"{path}: the file contains no word pairs.", SCORE_REMEDY, code="no-pairs")
     first, second, score = _detect_columns(rows[:SAMPLE], path)
     return PairList(path.stem, tuple(_parse_pair(row, first, second, score, path) for row in rows))
 
@@ -142,7 +142,7 @@ def read_rows(path: Path, columns: int = 3) -> list[TableRow]:
 
 
 def _detect_separator(lines: Sequence[str], columns: int) -> str | None:
-    """Detect the separator: the first that splits most lines into enough columns; None for blanks."""
+    """Detect the separator: the first that splits most lines into enough; None for blanks."""
     for mark in SEPARATORS:
         if _is_majority(len(_split_columns(line, mark)) >= columns for line in lines):
             return mark
@@ -169,6 +169,7 @@ def _detect_columns(sample: Sequence[TableRow], path: Path) -> tuple[int, int, i
         raise InputError(
             f"{path}: no two words and a score on its lines, for example {shown[:80]!r}.",
             SCORE_REMEDY,
+            code="no-scores",
         )
     return words[0], words[1], is_numeric.index(True)
 
@@ -178,6 +179,7 @@ def _parse_pair(row: TableRow, first: int, second: int, score: int, path: Path) 
         raise InputError(
             f"{path}, line {row.number:,}: no score in column {score + 1} of {row.shown!r}.",
             SCORE_REMEDY,
+            code="no-score",
         )
     return JudgedPair(row.fields[first], row.fields[second], float(row.fields[score]))
 
@@ -211,6 +213,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
                 f"{path}, line {number:,}: expected four words or `: section`, found {len(fields)}"
                 " words.",
                 "An analogy is, for example: Athens Greece Oslo Norway.",
+                code="not-four-words",
             )
         elif fields:
             # Questions before the first section form a section with the name of the file.
@@ -221,6 +224,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
         raise InputError(
             f"{path}: the file contains no analogy questions.",
             "Expected four words per line, for example: Athens Greece Oslo Norway.",
+            code="no-questions",
         )
     return tuple(AnalogySection(name, tuple(questions)) for name, questions in sections)
 
@@ -256,16 +260,16 @@ def load_bundled_relations() -> tuple[RelationList, ...]:
 
 
 def read_relations(path: Path) -> RelationList:
-    """Read a list of word pairs in any of the formats above; raises InputError with the number of
-    a line that does not fit.
-    """
+    """Read a list of word pairs; raises InputError with the number of a line that does not fit."""
     # The format is detected from a section line, else from the header, else from the scores.
     name = path.stem
     if any(line.lstrip("\ufeff").startswith(": ") for line in read_word_lines(path)):
         return RelationList(name, _build_section_relations(name, read_analogies(path)))
     rows = read_rows(path, columns=2)
     if not rows:
-        raise InputError(f"{path}: the file contains no word pairs.", RELATION_REMEDY)
+        raise InputError(
+            f"{path}: the file contains no word pairs.", RELATION_REMEDY, code="no-pairs"
+        )
     if rows[0].fields[0].lower() == "lemma":
         return RelationList(name, _build_paradigm_relations(name, rows, path))
     if 2 * sum(map(_is_scored, rows)) > len(rows):
@@ -284,7 +288,7 @@ def _select_judged(pairs: PairList, name: str, low: float, high: float) -> Relat
 def _build_section_relations(
     source: str, sections: Iterable[AnalogySection]
 ) -> tuple[Relation, ...]:
-    """Build a relation from each section of analogies; a : b = c : d gives the pairs a b and c d."""
+    """Build a relation of each section of analogies; a : b = c : d gives the pairs a b and c d."""
     relations = []
     for section in sections:
         pairs: list[tuple[str, str]] = []
@@ -303,7 +307,11 @@ def _build_paradigm_relations(
     for row in forms:
         _check_width(row, len(header.fields), path)
     if len(header.fields) < 2 or not forms:
-        raise InputError(f"{path}: a header with nothing to pair under it.", RELATION_REMEDY)
+        raise InputError(
+            f"{path}: a header with nothing to pair under it.",
+            RELATION_REMEDY,
+            code="nothing-to-pair",
+        )
     relations = []
     for column, name in enumerate(header.fields[1:], start=1):
         pairs = [(row.fields[0], row.fields[column]) for row in forms if row.fields[column]]
@@ -318,7 +326,9 @@ def _build_pair_relations(source: str, rows: list[TableRow], path: Path) -> tupl
     if HEADERS.issuperset(header):
         rows = rows[1:]
     if not rows:
-        raise InputError(f"{path}: the file contains no word pairs.", RELATION_REMEDY)
+        raise InputError(
+            f"{path}: the file contains no word pairs.", RELATION_REMEDY, code="no-pairs"
+        )
     width = 2
     if 2 * sum(len(row.fields) >= 3 for row in rows) > len(rows):
         width = 3
@@ -326,7 +336,9 @@ def _build_pair_relations(source: str, rows: list[TableRow], path: Path) -> tupl
         _check_width(row, width, path)
         if not all(row.fields):
             raise InputError(
-                f"{path}, line {row.number:,}: one of its columns is empty.", RELATION_REMEDY
+                f"{path}, line {row.number:,}: one of its columns is empty.",
+                RELATION_REMEDY,
+                code="empty-column",
             )
     if width == 2:
         return (build_relation(source, source, ((row.fields[0], row.fields[1]) for row in rows)),)
@@ -350,6 +362,7 @@ def _check_width(row: TableRow, width: int, path: Path) -> None:
             f"{path}, line {row.number:,}: expected {width} columns, found {len(row.fields)}:"
             f" {row.shown!r}.",
             RELATION_REMEDY,
+            code="wrong-columns",
         )
 
 

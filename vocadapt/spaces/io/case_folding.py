@@ -20,14 +20,15 @@ def fold_case(
     splits.
 
     collisions: "first" keeps the first vector (that of the most frequent spelling if the file is
-    sorted by frequency), "mean" takes the mean, weighted by the counts if the space has them. Counts
-    are summed. The notes report the numbers. Raises InputError for an unknown rule, and if no word
-    is left.
+    sorted by frequency), "mean" takes the mean, weighted by the counts if the space has them.
+    Counts are summed. The notes report the numbers. Raises InputError for an unknown rule, and if
+    no word is left.
     """
     if collisions not in COLLISIONS:
         raise InputError(
             f"Unknown rule for merging words: {collisions!r}.",
             f"Choose one of: {', '.join(COLLISIONS)}.",
+            code="unknown-choice",
         )
     # 1. Group the rows by normalized word, without the words that the model splits.
     groups: dict[str, list[int]] = {}
@@ -39,6 +40,7 @@ def fold_case(
         raise InputError(
             f"{space.name}: the model splits every one of its {len(space):,} words.",
             "Check that the file contains single words.",
+            code="no-word-left",
         )
 
     # 2. One vector for each group, and the sum of its counts.
@@ -86,8 +88,8 @@ def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:
 def _describe_folding(
     space: EmbeddingSpace, groups: dict[str, list[int]], collisions: str
 ) -> tuple[str, ...]:
-    """Describe how many words were dropped and merged."""
-    notes, left = [], sum(map(len, groups.values()))
+    notes = []
+    left = sum(map(len, groups.values()))
     if left < len(space):
         notes.append(
             f"{len(space) - left:,} of {len(space):,} words are split by the model: left out"

@@ -78,6 +78,7 @@ def read_space(
             raise InputError(
                 f"{path}: this format contains the words, so it takes no words file.",
                 "Leave out the words file.",
+                code="needless-words-file",
             )
         return _read_rows(path, head, limit, only, progress)
 
@@ -94,12 +95,13 @@ def _open_unpacked(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def _read_head(path: Path) -> bytes:
-    """Read the first bytes of a file, uncompressed."""
     with _open_unpacked(path) as (file, disk):
         head = file.read(HEAD)
         if file is not disk and (head.startswith(NPY) or is_safetensors(head)):
             raise InputError(
-                f"{path}: an array in a gzip file cannot be read.", "Unpack it first (gunzip)."
+                f"{path}: an array in a gzip file cannot be read.",
+                "Unpack it first (gunzip).",
+                code="array-in-gzip",
             )
         return head
 
@@ -107,10 +109,12 @@ def _read_head(path: Path) -> bytes:
 def _refuse(path: Path, head: bytes) -> None:
     """Raise InputError for an empty file and for formats that are never opened."""
     if not head.removeprefix(MARK).strip():
-        raise InputError(f"{path}: the file is empty.", "Check the file.")
+        raise InputError(f"{path}: the file is empty.", "Check the file.", code="empty-file")
     for magic, (what, remedy) in REFUSED.items():
         if head.startswith(magic):
-            raise InputError(f"{path}: expected word vectors, found {what}.", remedy)
+            raise InputError(
+                f"{path}: expected word vectors, found {what}.", remedy, code="not-word-vectors"
+            )
 
 
 def _read_rows(
@@ -119,18 +123,24 @@ def _read_rows(
     """Read a file of rows: text or binary with a header, or GloVe, which has none."""
     # 1. Detect the format from the first bytes.
     body = len(head) - len(head.removeprefix(MARK))
-    first_line, rows = 1, None
+    first_line = 1
+    rows = None
     header = HEADER.match(head, body)
     if header:
-        first_line, rows, dim, body = 2, int(header[1]), int(header[2]), header.end()
+        first_line = 2
+        rows = int(header[1])
+        dim = int(header[2])
+        body = header.end()
     else:
         dim = detect_dimension(head[body:])
     is_binary = NOT_TEXT.search(head, body, body + 4096) is not None
-    if header and not is_binary:
-        is_binary = _is_binary_row(head, body, dim)
-    if is_binary and not header:
+    if header:
+        is_binary = is_binary or _is_binary_row(head, body, dim)
+    elif is_binary:
         raise InputError(
-            f"{path}: expected word vectors, found a binary file of an unknown format.", FORMATS
+            f"{path}: expected word vectors, found a binary file of an unknown format.",
+            FORMATS,
+            code="not-word-vectors",
         )
 
     # 2. Read the rows.
@@ -143,19 +153,20 @@ def _read_rows(
             progress(min(disk.tell() / size, 1.0), f"{into.read:,} vectors read")
 
         if is_binary:
+            format = "word2vec binary"
             read_binary_rows(file, into, report)
         else:
+            format = "word2vec text"
             read_text_rows(file, into, first_line, report)
     if rows is None:
         return into.build_space("GloVe")
     _check_header(path, rows, into)
-    if is_binary:
-        return into.build_space("word2vec binary", rows)
-    return into.build_space("word2vec text", rows)
+    return into.build_space(format, rows)
 
 
 def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
-    """Return whether a row of a file with a header is a binary one, although it has no control bytes.
+    """Return whether a row of a file with a header is a binary one, although it has no control
+    bytes.
 
     Then its vector of 4 · dim bytes ends the line or the file, and the line does not end with `dim`
     numbers.
@@ -172,8 +183,8 @@ def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
 
 
 def _check_header(path: Path, rows: int, into: RowCollector) -> None:
-    """Raise InputError if the number of rows read contradicts the header by more than one row, or one
-    in TOLERANCE; the notes report less.
+    """Raise InputError if the number of rows read contradicts the header by more than one row, or
+    one in TOLERANCE; the notes report less.
     """
     found = f"{into.read:,}"
     limited = into.read == into.limit
@@ -184,6 +195,7 @@ def _check_header(path: Path, rows: int, into: RowCollector) -> None:
         raise InputError(
             f"{path}: the header declares {rows:,} rows, the file has {found}.",
             "Download or write it again; if the rows are right, correct its first line.",
+            code="wrong-header",
         )
 
 
@@ -194,13 +206,16 @@ def _read_array(
     # 1. Read the words, and map the array, which has one row for each.
     names = read_words(words or _find_words_file(path))
     if head.startswith(NPY):
-        format, rows = "npy", _map_npy(path)
+        format = "npy"
+        rows = _map_npy(path)
     else:
-        format, rows = "safetensors", _map_tensor(path, len(names.words))
+        format = "safetensors"
+        rows = _map_tensor(path, len(names.words))
     if len(names.words) != len(rows):
         raise InputError(
             f"{path}: {len(rows):,} rows, but the words file has {len(names.words):,} lines.",
             "Give the words file that belongs to it, one word for each row.",
+            code="unlike-words-file",
         )
 
     # 2. Copy only the selected rows into memory, block by block.
@@ -224,11 +239,13 @@ def _map_npy(path: Path) -> NDArray[Any]:
         raise InputError(
             f"{path}: not a .npy file of numbers ({error}).",
             "Save a float32 array with numpy.save.",
+            code="invalid-array",
         ) from None
     if rows.ndim != 2 or rows.dtype.kind not in "fiu":
         raise InputError(
             f"{path}: expected a matrix of numbers, found {rows.dtype} of shape {rows.shape}.",
             "Save one row for each word.",
+            code="not-a-matrix",
         )
     return rows
 
@@ -252,6 +269,7 @@ def _map_tensor(path: Path, words: int) -> NDArray[Any]:
         f"{path}: expected one matrix of {words:,} rows, found {len(fitting)} among {len(matrices)}"
         f" ({names}).",
         "Save the vectors in a separate file.",
+        code="not-one-matrix",
     )
 
 
@@ -269,4 +287,5 @@ def _find_words_file(path: Path) -> Path:
     raise InputError(
         f"{path}: the words of its rows are missing.",
         f"Give a words file, or put one in the same folder ({names}).",
+        code="missing-words",
     )

@@ -63,9 +63,10 @@ class RowCollector:
             raise InputError(
                 f"{name}: expected vectors of 1 to {MAX_DIM:,} numbers, the file declares {dim:,}.",
                 "Check the file.",
+                code="wrong-dimensions",
             )
         if limit is not None and limit < 1:
-            raise InputError(f"The row limit must be 1 or more, got {limit}.")
+            raise InputError(f"The row limit must be 1 or more, got {limit}.", code="out-of-range")
         self.name = name
         self.dim = dim
         self.limit = limit
@@ -121,8 +122,10 @@ class RowCollector:
         if not finite.all():
             word, number = list(self.words.items())[self.filled + int(finite.argmin())]
             raise InputError(
-                f"{self.name}: the vector of {word!r} (row {number + 1:,}) contains NaN or infinity.",
+                f"{self.name}: the vector of {word!r} (row {number + 1:,}) contains NaN or"
+                " infinity.",
                 "Remove the row, or train the vectors again.",
+                code="not-finite",
             )
         self.filled = end
 
@@ -135,16 +138,20 @@ class RowCollector:
         InputError if nothing was collected.
         """
         if not self.read:
-            raise InputError(f"{self.name}: the file contains no vectors.", "Check the file.")
+            raise InputError(
+                f"{self.name}: the file contains no vectors.", "Check the file.", code="no-vectors"
+            )
         if not self.words and self.only is None:
             raise InputError(
                 f"{self.name}: none of its {self.read:,} rows begins with a word.",
                 "Check the file.",
+                code="no-word",
             )
         if not self.words:
             raise InputError(
                 f"{self.name}: none of its {self.read:,} words is among the selected words.",
                 "Check the language and the casing.",
+                code="no-selected-word",
             )
         self.matrix.resize((self.filled, self.dim), refcheck=False)
         if counts is not None:
@@ -174,7 +181,8 @@ class RowCollector:
             yield f"{self.unreadable:,} of {self.read:,} words are not UTF-8: left out"
         if self.only is not None:
             yield (
-                f"{len(self.words):,} of {self.read:,} words were selected, the others were left out"
+                f"{len(self.words):,} of {self.read:,} words were selected, the others were left"
+                " out"
             )
 
 
@@ -261,7 +269,8 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
         parts = line.rsplit(None, into.dim)
         if len(parts) == into.dim and line[:1].isspace():
             parts.insert(0, b"")
-        word, values = parts[0], b" ".join(parts[1:])
+        word = parts[0]
+        values = b" ".join(parts[1:])
         if len(parts) <= into.dim or _is_too_long(word, parts[1:]):
             raise _build_row_error(
                 into,
@@ -275,6 +284,7 @@ def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes
             f"{into.name}, line {number:,}: the word {word[:40]!r} is not UTF-8.",
             "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
             " > NEW",
+            code="not-utf8",
         ) from None
 
 
@@ -304,6 +314,7 @@ def _build_row_error(into: RowCollector, line: int, found: str) -> InputError:
         f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers separated by"
         f" blanks, found {found}.",
         "Check that the file is complete and contains word vectors.",
+        code="invalid-row",
     )
 
 
@@ -327,7 +338,9 @@ def read_binary_rows(file: IO[bytes], into: RowCollector, report: ReportRows) ->
 
 def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[bytes, bytes]]:
     """Yield the word and the vector bytes of each row."""
-    buffer, start, rows = b"", 0, 0
+    buffer = b""
+    start = 0
+    rows = 0
     size = 4 * into.dim  # bytes of a vector
     while True:
         # The buffer contains a complete row: the word ends at the first blank.
@@ -335,7 +348,8 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
         end = blank + 1 + size
         if blank >= 0 and end <= len(buffer):
             yield buffer[start:blank].lstrip(b"\n"), buffer[blank + 1 : end]
-            start, rows = end, rows + 1
+            start = end
+            rows += 1
             continue
         # The row is incomplete: read more, unless the word is too long.
         if blank < 0 and len(buffer) - start >= MAX_WORD:
@@ -343,12 +357,14 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
         more = file.read(max(BLOCK, 4 * size))
         if not more:
             break
-        buffer, start = buffer[start:] + more, 0
+        buffer = buffer[start:] + more
+        start = 0
     # Some tools end each row with a newline, the last one too.
     if buffer[start:].strip(b"\n"):
         raise InputError(
             f"{into.name}: the file ends within row {rows + 1:,}.",
             "Download or write it again.",
+            code="truncated-file",
         )
 
 
@@ -359,6 +375,7 @@ def _admits(into: RowCollector, word: bytes) -> bool:
             f"{into.name}, row {into.read + 1:,}: expected the beginning of a word, so the rows"
             f" do not have {into.dim:,} numbers.",
             "Check that the file is complete and contains word vectors.",
+            code="invalid-row",
         )
     try:
         return into.admits(word.decode("utf-8"))

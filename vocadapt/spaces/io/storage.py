@@ -51,10 +51,13 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
             raise InputError(
                 f"{folder}: no space left on the disk.",
                 "Free disk space, or choose another folder.",
+                code="full-disk",
             ) from None
         if isinstance(error, OSError):
             raise InputError(
-                f"{folder}: cannot be written ({error.strerror}).", "Choose another folder."
+                f"{folder}: cannot be written ({error.strerror}).",
+                "Choose another folder.",
+                code="unwritable-file",
             ) from None
         raise
 
@@ -71,10 +74,11 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
         raise InputError(
             f"{folder} is a file: word vectors are a folder with {VECTORS} and {WORDS}.",
             "Import the vectors of other tools first, and give the folder of the import.",
+            code="not-a-folder",
         )
     for file in (VECTORS, WORDS):
         if not os.path.isfile(folder / file):
-            raise InputError(f"{folder}: {file} is missing.", remedy)
+            raise InputError(f"{folder}: {file} is missing.", remedy, code="missing-file")
 
     # 2. Map the vectors; read the counts, if they were saved.
     tensors = index_tensors(folder / VECTORS)
@@ -82,6 +86,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
         raise InputError(
             f"{folder / VECTORS}: no tensor named vectors.",
             "Import files of other tools first.",
+            code="missing-tensor",
         )
     counts = None
     if "counts" in tensors:
@@ -90,6 +95,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
             raise InputError(
                 f"{folder / VECTORS}: counts and vectors differ in number.",
                 "Train or import the vectors again.",
+                code="unlike-counts",
             )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
     return EmbeddingSpace(
@@ -102,10 +108,14 @@ def _build_tensors(
 ) -> dict[str, Matrix | NDArray[np.float16] | IntArray]:
     """Return the tensors to store, C-contiguous because safetensors writes the raw buffer."""
     if dtype not in ("float32", "float16"):
-        raise InputError(f"Vectors are stored as float32 or float16, not {dtype!r}.")
+        raise InputError(
+            f"Vectors are stored as float32 or float16, not {dtype!r}.", code="unknown-choice"
+        )
     if dtype == "float16" and len(space) and np.abs(space.matrix).max() > np.finfo(np.float16).max:
         raise InputError(
-            f"{space.name}: numbers above 65,504 do not fit float16.", "Store them as float32."
+            f"{space.name}: numbers above 65,504 do not fit float16.",
+            "Store them as float32.",
+            code="too-large-numbers",
         )
     vectors = {"vectors": np.ascontiguousarray(space.matrix, dtype=dtype)}
     if space.counts is None:

@@ -50,7 +50,9 @@ def index_tensors(path: Path) -> dict[str, MappedTensor]:
         return _parse_header(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{path}: not a complete safetensors file ({error}).", "Download or write it again."
+            f"{path}: not a complete safetensors file ({error}).",
+            "Download or write it again.",
+            code="invalid-tensors",
         ) from None
 
 

@@ -31,13 +31,17 @@ def encode_word_lines(words: Iterable[str], name: str) -> bytes:
     words = tuple(words)
     if broken := next((word for word in words if "\n" in word), None):
         raise InputError(
-            f"{name}: the word {broken!r} contains a line break.", "Remove the word first."
+            f"{name}: the word {broken!r} contains a line break.",
+            "Remove the word first.",
+            code="line-break",
         )
     try:
         return "".join(f"{word}\n" for word in words).encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{name}: a word is not valid Unicode ({error.reason}).", "Remove the word first."
+            f"{name}: a word is not valid Unicode ({error.reason}).",
+            "Remove the word first.",
+            code="not-utf8",
         ) from None
 
 
@@ -49,7 +53,9 @@ def read_word_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str
         text = read_whole(path, max_bytes).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}: not UTF-8 at byte {error.start:,}.", "Save the file as UTF-8."
+            f"{path}: not UTF-8 at byte {error.start:,}.",
+            "Save the file as UTF-8.",
+            code="not-utf8",
         ) from None
     if not text:
         return []
@@ -69,9 +75,7 @@ def read_words(path: Path) -> WordList:
 
 
 def find_gensim_file(name: str) -> Path:
-    """Return the path of one of gensim's test data files; raise InputError if gensim is not
-    installed.
-    """
+    """Return the path of a file of gensim's test data; raise InputError without gensim."""
     # `find_spec` locates the package without running its code.
     found = find_spec("gensim")
     if found is None or found.origin is None:

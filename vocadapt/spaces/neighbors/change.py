@@ -27,17 +27,15 @@ AMONG = {"shared": "the words that both spaces have", "all": "all words of each 
 def find_numbers(space: EmbeddingSpace) -> frozenset[str]:
     """Return the words with digits and without letters: 12, 3.5, 2-0."""
     return frozenset(
-        word for word in space.words if _has_digit(word) and not any(map(str.isalpha, word))
+        word
+        for word in space.words
+        if any(map(str.isdigit, word)) and not any(map(str.isalpha, word))
     )
 
 
 def find_punctuation(space: EmbeddingSpace) -> frozenset[str]:
     """Return the words with neither letters nor digits: . ( --."""
     return frozenset(word for word in space.words if not any(map(str.isalnum, word)))
-
-
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))
 
 
 # Kind of token → the words of a space that are of this kind.
@@ -50,6 +48,7 @@ EXCLUDED_KINDS: dict[str, Callable[[EmbeddingSpace], frozenset[str]]] = {
 }
 WHOLE_WORDS = tuple(EXCLUDED_KINDS)  # with all of these excluded, only whole words are left
 WEIGHTED, BY_CHANGE, BY_FREQUENCY = RANKINGS = ("change × frequency", "change", "frequency")
+ZERO_VECTOR, NOT_IN_BASELINE = "vector is zero", "not in the noise baseline"
 SHOWCASE_LENGTH = 5  # letters
 PER_VALUE = 2.5e-9  # seconds per cosine to select the nearest (two cores, 2.5 GHz)
 PER_PRODUCT = 1.6e-11  # seconds per multiplication of the matrix product
@@ -92,7 +91,7 @@ class NeighborInBoth:
 
 @dataclass(frozen=True)
 class WordChange:
-    """The neighbors of a word with their cosines, best first: lost, kept (before, after), gained."""
+    """The neighbors of a word with cosines, best first: lost, kept (before, after), gained."""
 
     word: str
     overlap: float
@@ -120,10 +119,12 @@ class NeighborhoodChange:
     """The neighborhood overlap of every compared word.
 
     overlap: (words,) float64 from 0 to 1. counts: (words,) int64 corpus counts, if one of the
-    spaces has them. sizes, dims: sizes and dimensions of the two spaces. shared: number of shared words. left_out:
+    spaces has them. sizes, dims: sizes and dimensions of the two spaces. shared: number of shared
+    words. left_out:
     number of shared words that are not compared, by reason. counts_from: name of the space that the
-    counts come from. ids: (words,) int64 rows in the space before. same_vectors: whether the compared
-    words have the same vectors in both spaces, so that only new candidates can change neighbors.
+    counts come from. ids: (words,) int64 rows in the space before. same_vectors: whether the
+    compared words have the same vectors in both spaces, so that only new candidates can change
+    neighbors.
     """
 
     words: tuple[str, ...]
@@ -186,8 +187,8 @@ class NeighborhoodChange:
         return np.asarray(weights / highest)
 
     def rank(self, by: str) -> IntArray:
-        """Return the rows (words,) int64 in the order of one of RANKINGS; ties by overlap, count and
-        word.
+        """Return the rows (words,) int64 in the order of one of RANKINGS; ties by overlap, count
+        and word.
 
         Example: a word that keeps 4 of 10 neighbors, of frequency .5, has the weight .6 × .5 = .3.
         """
@@ -200,14 +201,16 @@ class NeighborhoodChange:
 
     @cached_property
     def showcase(self) -> str:
-        """The word whose neighbors changed most convincingly; "" if no word of a suitable form changed.
+        """The word whose neighbors changed most convincingly; "" if no word of a suitable form
+        changed.
 
-        The score of a word is the fraction of its neighbors that it lost, times the rise of the mean
-        cosine of its neighbors; each mean is taken relative to that of all words of its space. Only
-        words of at least SHOWCASE_LENGTH letters are considered.
+        The score of a word is the fraction of its neighbors that it lost, times the rise of the
+        mean cosine of its neighbors; each mean is taken relative to that of all words of its space.
+        Only words of at least SHOWCASE_LENGTH letters are considered.
 
         Example: a word that lost all of its neighbors, mean cosine .54, to others, mean .69, where
-        these means are .50 and .55 over all words, has the score 1 · ((.69 − .55) − (.54 − .50)) = .10.
+        these means are .50 and .55 over all words, has the score 1 · ((.69 − .55) − (.54 − .50)) =
+        .10.
         """
         means = [side.near.scores.mean(axis=1) for side in (self.before, self.after)]
         before, after = (mean - mean.mean() for mean in means)
@@ -224,13 +227,12 @@ class NeighborhoodChange:
         return count_by_overlap(self.overlap, self.settings.k)
 
     def word(self, word: str) -> WordChange:
-        """Return the lost, common and gained neighbors of a word; raises InputError if it is not
-        compared.
-        """
+        """Return the neighbors of a word; raises InputError if it is not compared."""
         if word not in self.index:
             raise InputError(
                 f"{word[:60]!r} is not among the {len(self.words):,} words that are compared.",
                 "Choose a word that both spaces have and that is not excluded.",
+                code="unknown-word",
             )
         row = self.index[word]
         before, after = self.before.list_neighbors(row), self.after.list_neighbors(row)
@@ -296,12 +298,13 @@ def select_compared_words(
     for name in settings.without:
         find_kind = EXCLUDED_KINDS[name]
         reasons[name] = find_kind(before) | find_kind(after)
-    reasons["vector is zero"] = find_zero_words(before) | find_zero_words(after)
+    reasons[ZERO_VECTOR] = find_zero_words(before) | find_zero_words(after)
     if only is not None:
-        reasons["not in the noise baseline"] = set(shared).difference(only)
+        reasons[NOT_IN_BASELINE] = set(shared).difference(only)
 
     # 2. Exclude them; a word with several reasons is counted under the first.
-    words, left_out = shared, dict[str, int]()
+    words = shared
+    left_out = dict[str, int]()
     for reason, out in reasons.items():
         left = [word for word in words if word not in out]
         if len(left) < len(words):
@@ -413,10 +416,12 @@ def _check_size(
             f"{before.name} and {after.name} have no word in common ({len(before):,} and"
             f" {len(after):,} words).",
             "Give two spaces over the same words, such as a model before and after adaptation.",
+            code="no-common-word",
         )
     if left < settings.k + 2:
         raise InputError(
             f"{settings.k} neighbors need at least {settings.k + 2} words, but only {left:,} of the"
             f" {shared:,} shared words are left.",
             "Choose fewer neighbors, or exclude fewer words.",
+            code="too-few-words",
         )

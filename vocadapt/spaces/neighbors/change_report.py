@@ -28,8 +28,8 @@ NOISE = (
     Column(
         "null.quantile",
         "Quantile",
-        "Fraction of words of similar frequency that keep fewer neighbors in the noise baseline; ties"
-        " count half.",
+        "Fraction of words of similar frequency that keep fewer neighbors in the noise baseline;"
+        " ties count half.",
         "fraction",
     ),
     Column(
@@ -51,8 +51,8 @@ NOISE = (
 
 @dataclass(frozen=True)
 class NoiseOfWord:
-    """Overlap of a word in the noise baseline, the quantile of its own overlap in it, and z; None if
-    all words of its frequency have the same overlap.
+    """Overlap of a word in the noise baseline, the quantile of its own overlap in it, and z; None
+    if all words of its frequency have the same overlap.
     """
 
     overlap: float
@@ -62,9 +62,7 @@ class NoiseOfWord:
 
 @dataclass(frozen=True)
 class ChangedWord:
-    """A word with the fraction of its neighbors that both spaces have; None if counts or a noise
-    baseline are missing.
-    """
+    """A word with the fraction of neighbors that it keeps; None without counts or baseline."""
 
     word: str
     overlap: float
@@ -118,7 +116,8 @@ def summarize_change(
 
     Raises InputError if the word is not compared.
     """
-    settings, null = change.settings, None
+    settings = change.settings
+    null = None
     if baseline is not None:
         null = NoiseSummary(
             baseline.about,
@@ -194,7 +193,8 @@ def build_neighbor_table(change: NeighborhoodChange, baseline: NoiseBaseline | N
 
 def describe_histogram(change: NeighborhoodChange) -> Finding:
     """Return how many neighbors the words keep: the median, and how many keep none and all."""
-    k, words = change.settings.k, len(change.words)
+    k = change.settings.k
+    words = len(change.words)
     none, all_kept = int(change.histogram[0]), int(change.histogram[-1])
     numbers = f"{none:,} of {words:,} keep none, {all_kept:,} keep all."
     median = float(np.median(np.rint(change.overlap * k)))
@@ -216,7 +216,7 @@ def describe_baseline(change: NeighborhoodChange, baseline: NoiseBaseline | None
         )
     return Finding(
         "compared_with_noise",
-        f"{baseline.fraction_below:.1%} of the words keep fewer neighbors than 95 % of words of their"
-        " frequency do in the noise baseline; in the baseline itself it is"
+        f"{baseline.fraction_below:.1%} of the words keep fewer neighbors than 95 % of words of"
+        " their frequency do in the noise baseline; in the baseline itself it is"
         f" {baseline.baseline_fraction_below:.1%}.",
     )

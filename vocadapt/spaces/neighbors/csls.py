@@ -38,9 +38,7 @@ class CslsSearch:
         return compute_hubness(self.candidates.unit, self.others[::step]) - MARGIN
 
     def list_neighbors(self, vector: Matrix, k: int, metric: str = "cosine") -> NeighborList:
-        """Return the k best candidates for a vector (dim,) float32; raises InputError unless the
-        metric is cosine.
-        """
+        """Return the k best candidates for a vector (dim,); raises InputError unless by cosine."""
         # 1. An upper bound of the CSLS value of each candidate, without the hubness of the query,
         #    which is the same for all.
         cosines = self.candidates.unit @ normalize_rows(vector[None])[0]

@@ -23,6 +23,7 @@ def compute_formula(formula: Formula, space: EmbeddingSpace) -> Matrix:
         raise InputError(
             f"The formula needs a vector of each word, but {space.name} has none of {named}.",
             hints or "Use words that have a vector.",
+            code="unknown-word",
         )
     weights = np.array([term.weight for term in formula.terms], dtype=np.float32)
     vector = np.asarray(weights @ space.unit[space.rows(term.word for term in formula.terms)])
@@ -30,6 +31,7 @@ def compute_formula(formula: Formula, space: EmbeddingSpace) -> Matrix:
         raise InputError(
             f"The vectors of {formula} cancel out: nothing is left to find neighbors of.",
             "Use different words.",
+            code="zero-sum",
         )
     return vector
 

@@ -1,8 +1,8 @@
 """Noise baseline of a neighborhood change: the overlap of two spaces that differ only by chance.
 
 Such spaces come from two training runs that differ only in the seed, or from two runs on bootstrap
-resamples of the same text. Rare words agree less than frequent ones, so a word is compared with the words of its
-own frequency band.
+resamples of the same text. Rare words agree less than frequent ones, so a word is compared with the
+words of its own frequency band.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class NoiseBaseline:
 
     @property
     def baseline_fraction_below(self) -> float:
-        """The same fraction for the baseline itself; overlaps are multiples of 1/k, so at most 5 %."""
+        """The same for the baseline itself; overlaps are multiples of 1/k, so at most 5 %."""
         return float((self.overlap < self.threshold).mean())
 
     @property
@@ -96,10 +96,10 @@ def measure_change_with_baseline(
 ) -> tuple[NeighborhoodChange, NoiseBaseline | None]:
     """Measure the change between two spaces and compare it with the noise baseline of `pair`.
 
-    counted: a space whose counts are used if neither of the two has any. With a baseline, only words
-    that it also has are compared, so all four spaces have the same candidates. Raises InputError if
-    that leaves too few words, or if the candidates are all words of each space, because the baseline
-    has other words.
+    counted: a space whose counts are used if neither of the two has any. With a baseline, only
+    words that it also has are compared, so all four spaces have the same candidates. Raises
+    InputError if that leaves too few words, or if the candidates are all words of each space,
+    because the baseline has other words.
     """
     if pair is None:
         change = measure_neighborhood_change(before, after, settings, None, progress, counted)
@@ -108,6 +108,7 @@ def measure_change_with_baseline(
         raise InputError(
             "A noise baseline needs the same candidates in all spaces: the shared words.",
             "Compare the neighbors among the shared words, or without a noise baseline.",
+            code="unlike-candidates",
         )
     # 1. The change of the words that the baseline also has.
     change = measure_neighborhood_change(
@@ -136,8 +137,8 @@ def explain_missing_baseline(change: NeighborhoodChange) -> Finding:
             cause = "their neighbors among each other are the same"
         return Finding(
             "no_baseline_needed",
-            "No noise baseline is needed: the compared words have the same vectors in both spaces, so"
-            f" {cause}.",
+            "No noise baseline is needed: the compared words have the same vectors in both spaces,"
+            f" so {cause}.",
         )
     if is_shared:
         return Finding("no_baseline", f"{NONE}.")
@@ -148,7 +149,7 @@ def explain_missing_baseline(change: NeighborhoodChange) -> Finding:
 
 
 def average_by_frequency(counts: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the median count and mean value of each frequency band, rarest first, both (bands,)."""
+    """Return median count and mean value of each frequency band, rarest first, both (bands,)."""
     band = assign_frequency_bands(counts, len(counts))
     numbers = range(int(band.max()) + 1)
     medians = np.array([np.median(counts[band == n]) for n in numbers])

@@ -103,9 +103,7 @@ def list_neighbors(
     own: str | None = None,
     hubness: Matrix | None = None,
 ) -> NeighborList:
-    """Return the k words nearest to a vector (dim,) float32, without the word `own`; metric and
-    hubness as in `find_nearest`.
-    """
+    """Return the k words nearest to a vector (dim,) without `own`, as `find_nearest` does."""
     leave_out = None
     if own is not None and own in space:
         leave_out = np.array([space.index[own]])
@@ -206,12 +204,15 @@ def _check(
         raise InputError(f"Unknown metric {metric!r}.", f"Choose one of: {', '.join(METRICS)}.")
     if hubness is not None and metric != "cosine":
         raise InputError(
-            "CSLS is defined for cosines only.", "Turn CSLS off, or choose the metric cosine."
+            "CSLS is defined for cosines only.",
+            "Turn CSLS off, or choose the metric cosine.",
+            code="cosines-only",
         )
     if k < 1:
         raise InputError(f"The number of neighbors must be at least 1, got {k}.")
     if queries.ndim != 2 or queries.shape[1] != space.dim:
         raise InputError(
             f"Queries of shape {queries.shape} do not match {space.name}, whose vectors have"
-            f" {space.dim} dimensions."
+            f" {space.dim} dimensions.",
+            code="wrong-dimensions",
         )

@@ -1,4 +1,4 @@
-"""A layout that another program computed: a table with the columns token, x and y, as CSV or TSV."""
+"""A layout of another program: a table with the columns token, x and y, as CSV or TSV."""
 
 import csv
 import math
@@ -36,7 +36,8 @@ class LayoutFile:
 
 @dataclass(frozen=True, eq=False)
 class MatchedLayout:
-    """The tokens of a layout that a space has: their rows (n,) int64 and coordinates (n, 2) float32.
+    """The tokens of a layout that a space has: their rows (n,) int64 and coordinates (n, 2)
+    float32.
 
     notes: a sentence for each reason why tokens of the file were left out.
     """
@@ -64,9 +65,15 @@ def read_layout(path: Path) -> LayoutFile:
     try:
         lines = [(rows.line_num, fields) for fields in rows if fields]
     except csv.Error as error:
-        raise InputError(f"{path.name}: cannot be read as a table: {error}.", EXAMPLE) from error
+        raise InputError(
+            f"{path.name}: cannot be read as a table: {error}.", EXAMPLE, code="invalid-table"
+        ) from error
     if len(lines) < 2:
-        raise InputError(f"{path.name}: expected a header and tokens, found no tokens.", EXAMPLE)
+        raise InputError(
+            f"{path.name}: expected a header and tokens, found no tokens.",
+            EXAMPLE,
+            code="no-tokens",
+        )
 
     # 2. Find the columns.
     (_, names), *lines = lines
@@ -80,6 +87,7 @@ def read_layout(path: Path) -> LayoutFile:
             f"{path.name}: a quotation mark opens a field that spans several lines, up to line"
             f" {broken[0]:,}.",
             'Write a quotation mark as """" in a CSV file, or save the table as TSV.',
+            code="open-quote",
         )
     short = [number for number, fields in lines if len(fields) <= most]
     if short:
@@ -87,6 +95,7 @@ def read_layout(path: Path) -> LayoutFile:
             f"{path.name}: {len(short):,} of {len(lines):,} lines have fewer than"
             f" {most + 1} fields, the first is line {short[0]:,}.",
             EXAMPLE,
+            code="too-few-columns",
         )
     long = [number for number, fields in lines if len(fields) > len(names)]
     if long:
@@ -94,6 +103,7 @@ def read_layout(path: Path) -> LayoutFile:
             f"{path.name}: {len(long):,} of {len(lines):,} lines have more fields than the header,"
             f" the first is line {long[0]:,}.",
             'Quote a token that contains the separator ("a,b").',
+            code="unlike-header",
         )
     # 4. Read the fields.
     tokens = tuple(unescape_cell(fields[token]) for _, fields in lines)
@@ -113,6 +123,7 @@ def find_columns(header: Sequence[str], name: str) -> tuple[int, int, int]:
                 f"{name}: expected the columns token, x and y, but found no {column} among"
                 f" {shown}.",
                 EXAMPLE,
+                code="missing-column",
             )
         found.append(place)
     return found[0], found[1], found[2]
@@ -157,11 +168,14 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
         problem = "; ".join(
             [f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed", *notes]
         )
-        raise InputError(f"{problem}.", "Choose the space whose tokens the file has.")
+        raise InputError(
+            f"{problem}.", "Choose the space whose tokens the file has.", code="too-few-tokens"
+        )
     if (xy == xy[0]).all():
         raise InputError(
             f"All {len(kept):,} tokens have the same coordinates in the layout.",
             "Give each token its own coordinates.",
+            code="one-place",
         )
     return MatchedLayout(space.rows([layout.tokens[number] for number in kept]), xy, tuple(notes))
 

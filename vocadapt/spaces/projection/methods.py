@@ -39,7 +39,8 @@ FFT_FROM = 2000
 ITERATIONS = 750
 EXAGGERATED_ITERATIONS = 250
 REPORT_EVERY = 50  # iterations
-# Cell width of the FFT grid: half the time of width 1 at 30 522 rows, with equal trustworthiness (.926)
+# Cell width of the FFT grid: half the time of width 1 at 30 522 rows, with equal trustworthiness
+# (.926)
 GRID = 2
 INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, unless they are given
 
@@ -109,9 +110,9 @@ class Layout:
 class ProjectionMethod:
     """A projection method: its function, a sentence about it and its source.
 
-    settings: names of the settings (`ProjectionSettings`) that it uses, of those that not all methods
-    use. quick: it takes no more than a second, so it needs no background job. module: a module of an extra
-    of vocadapt that it needs; the extra has the same name.
+    settings: names of the settings (`ProjectionSettings`) that it uses, of those that not all
+    methods use. quick: it takes no more than a second, so it needs no background job. module: a
+    module of an extra of vocadapt that it needs; the extra has the same name.
     """
 
     run: Callable[[Matrix, ProjectionSettings, Matrix | None, Progress], Layout]
@@ -123,7 +124,7 @@ class ProjectionMethod:
 
 
 def check_installed(method: str) -> None:
-    """Check that the library of a projection method is installed; raises InputError if it is not."""
+    """Check that the library of a projection method is installed; raises InputError if not."""
     module = METHODS[method].module
     if module and find_spec(module) is None:
         raise InputError(
@@ -142,6 +143,7 @@ def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
         raise InputError(
             f"A projection needs at least {MIN_TOKENS} tokens, there are {len(space)}.",
             "Show more tokens.",
+            code="too-few-tokens",
         )
     rows = space.matrix
     if settings.metric == "cosine":
@@ -152,6 +154,7 @@ def prepare_rows(space: EmbeddingSpace, settings: ProjectionSettings) -> Matrix:
             f"All {len(space):,} vectors of {space.name} are equal by the {settings.metric}, so"
             " there is nothing to project.",
             "Choose other tokens, or another space.",
+            code="equal-vectors",
         )
     return rows
 
@@ -210,25 +213,23 @@ def _project_by_tsne(
             f"Perplexity {settings.perplexity:g} needs at least {needed} tokens, there are"
             f" {len(rows)}.",
             remedy,
+            code="too-few-tokens",
         )
-    stages = parts(progress, _weigh_tsne(len(rows), settings))
+    fitting = NEIGHBORS + _weigh_descent(len(rows), settings)
+    stages = parts(progress, {"reducing": REDUCING, "fitting": fitting})
     reduced = _reduce_dimensions(rows, settings, stages["reducing"])
     if start is None:
         initial = _initialize(reduced, None) * INITIAL_SPREAD
     else:
         # Start where the other layout ended, without early exaggeration: it would move every token,
         # and tokens that did not change should stay in place.
-        initial, settings = start - start.mean(axis=0), replace(settings, exaggeration=1.0)
+        initial = start - start.mean(axis=0)
+        settings = replace(settings, exaggeration=1.0)
     return Layout(
         fit_tsne(reduced, settings, initial, stages["fitting"]),
         "openTSNE",
         ("openTSNE", "numpy"),
     )
-
-
-def _weigh_tsne(n: int, settings: ProjectionSettings) -> dict[str, float]:
-    """Return the relative costs of t-SNE on n tokens, for the progress bar."""
-    return {"reducing": REDUCING, "fitting": NEIGHBORS + _weigh_descent(n, settings)}
 
 
 def _weigh_descent(n: int, settings: ProjectionSettings) -> float:
@@ -243,10 +244,12 @@ def _project_by_umap(
             f"UMAP with {settings.neighbors} neighbors needs more than {settings.neighbors}"
             f" tokens, there are {len(rows)}.",
             f"Set neighbors to {len(rows) - 1} or less, or show more tokens.",
+            code="too-few-tokens",
         )
     # 1. The vectors and the initial coordinates. UMAP's own start, by eigenvectors of the neighbor
-    #    graph, differs from run to run where the graph is not connected (scipy draws a restart), and
-    #    keeps no more neighbors: .197 of 10 against .194 (wordpieces), .296 and .296 (word vectors).
+    #    graph, differs from run to run where the graph is not connected (scipy draws a restart),
+    #    and keeps no more neighbors: .197 of 10 against .194 (wordpieces), .296 and .296 (word
+    #    vectors).
     reduced = _reduce_dimensions(rows, settings, progress)
     initial = _initialize(reduced, start)
     initial = initial * UMAP_SPAN / np.abs(initial).max()
@@ -288,9 +291,7 @@ def _project_by_umap(
 def find_exact_neighbors(
     rows: Matrix, k: int, progress: Progress = silent
 ) -> tuple[IntArray, FloatArray]:
-    """Find the k < n nearest other rows of each row (n, dim); return indices and distances (n, k),
-    nearest first.
-    """
+    """Return indices and distances (n, k) of the k < n nearest other rows, nearest first."""
     from sklearn.neighbors import NearestNeighbors
 
     search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(rows)
@@ -299,7 +300,8 @@ def find_exact_neighbors(
         progress(start / len(rows), "nearest neighbors of every token")
         own = np.arange(start, min(start + NEIGHBOR_BLOCK, len(rows)))
         far, near = search.kneighbors(rows[own])
-        # A row is its own nearest neighbor. If equal rows displace it, drop the last neighbor instead.
+        # A row is its own nearest neighbor. If equal rows displace it, drop the last neighbor
+        # instead.
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True
         indices[own], distances[own] = near[~itself].reshape(-1, k), far[~itself].reshape(-1, k)
@@ -334,7 +336,8 @@ def fit_tsne(
     )
 
     # 2. Gradient descent. openTSNE counts each phase's iterations from 0; the report counts all.
-    iterations, report = count_iterations(settings), stages["descent"]
+    iterations = count_iterations(settings)
+    report = stages["descent"]
     reached = iter(range(REPORT_EVERY, iterations + REPORT_EVERY, REPORT_EVERY))
 
     def on_iteration(iteration: int, error: float, embedding: object) -> None:
@@ -414,7 +417,8 @@ class _Bar(TextIOBase):
     percent = re.compile(r"(\d+)%")
 
     def __init__(self, progress: Progress) -> None:
-        self.progress, self.last = progress, 0
+        self.progress = progress
+        self.last = 0
 
     def write(self, text: str) -> int:
         found = self.percent.search(text)

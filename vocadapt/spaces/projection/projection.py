@@ -24,8 +24,8 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 class Projection:
     """Words and their coordinates (n, 2) float32, in the same order.
 
-    engine, versions: the library that computed them, and the versions of all libraries. name: name of
-    the space. explained: for PCA the fraction of the variance that the plane explains.
+    engine, versions: the library that computed them, and the versions of all libraries. name: name
+    of the space. explained: for PCA the fraction of the variance that the plane explains.
     """
 
     words: tuple[str, ...]
@@ -65,7 +65,8 @@ def project_pair(
     if len(shared) < 3:
         raise InputError(
             f"{a.name} and {b.name} share {len(shared)} words: a projection of both needs at"
-            " least 3."
+            " least 3.",
+            code="too-few-tokens",
         )
     first = _fit_projection(
         a.take(a.rows(shared)), settings, None, part(progress, 0.0, 0.5, a.name)

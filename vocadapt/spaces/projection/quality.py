@@ -52,7 +52,9 @@ def measure_projection_quality(
     """
     n = len(space)
     if n < 3:
-        raise InputError(f"Projection quality needs at least 3 tokens, got {n}.")
+        raise InputError(
+            f"Projection quality needs at least 3 tokens, got {n}.", code="too-few-tokens"
+        )
     k = min(k, (n - 1) // 2)
     limit = max_tokens or max(PAIRS // n, 1)
     queries = np.arange(n)

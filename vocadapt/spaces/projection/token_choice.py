@@ -22,8 +22,8 @@ LEAST_ADDED = 4  # at least one of so many tokens of a sample is an added token,
 class TokenChoice(CheckedSettings):
     """Which tokens to show; the defaults are the filter of Fast 2023, section 3.4.1.
 
-    Both ends of the frequency band are included. Without counts, the rank of a token is its position
-    in the space (1: most frequent). The search ignores case.
+    Both ends of the frequency band are included. Without counts, the rank of a token is its
+    position in the space (1: most frequent). The search ignores case.
     """
 
     first: int = setting(
@@ -117,6 +117,7 @@ def choose_tokens(
         raise InputError(
             f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons)}.",
             "Relax the filters.",
+            code="no-token-left",
         )
 
     # 3. Describe the selection.
@@ -158,6 +159,7 @@ def _find_listed(space: EmbeddingSpace, tokens: tuple[str, ...]) -> IntArray:
             f"None of the {len(tokens):,} selected tokens is among the {len(space):,} tokens of"
             f" {space.name}.",
             "Select tokens of this space.",
+            code="unknown-word",
         )
     return np.array(rows, dtype=np.int64)
 
@@ -167,7 +169,7 @@ def _filter_tokens(
     choice: TokenChoice,
     reasons: list[str],
 ) -> BoolArray:
-    """Return the mask (words,) of the tokens that pass; each active filter is added to `reasons`."""
+    """Return the mask (words,) of the tokens that pass; active filters are added to `reasons`."""
     # 1. Short tokens.
     words, kinds = space.words, space.kinds
     mask = np.ones(len(words), dtype=bool)
@@ -207,6 +209,7 @@ def _filter_by_band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[st
             raise InputError(
                 f"{space.name} has no counts, so it cannot be filtered by a band of counts.",
                 "Choose a band of ranks.",
+                code="no-counts",
             )
         values = space.counts
     reason = f"{choice.band} of at least {choice.low:,}"
@@ -239,11 +242,13 @@ def _find_around(
         raise InputError(
             f"{choice.around[:100]!r} is not among the {len(space):,} tokens of {space.name}.",
             suggest_spellings(choice.around, space.words) or "Check the spelling.",
+            code="unknown-word",
         )
     if not space.matrix[own].any():
         raise InputError(
             f"The vector of {choice.around[:100]!r} is zero, so it has no nearest neighbors.",
             "Choose another word.",
+            code="zero-vector",
         )
     among = mask.copy()
     among[own] = False

@@ -64,9 +64,7 @@ CBOW, SKIP_GRAM = SharedNegatives(1.6, 6), SharedNegatives(6.4, 2)
 
 
 def count_shared_negatives(settings: TrainingSettings) -> int:
-    """Return the number of negatives that a group of tokens shares: 8 by default, 32 in
-    skip-gram.
-    """
+    """Return the number of negatives that a group of tokens shares: usually 8, 32 in skip-gram."""
     sharing = SKIP_GRAM if settings.skip_gram else CBOW
     return GROUP * math.ceil(settings.negative * sharing.ratio / GROUP)
 
@@ -101,7 +99,8 @@ def compute_noise(counts: FloatArray, sample: float) -> Noise:
     # 1. Size of each word in slots.
     sizes = counts**NOISE_EXPONENT
     sizes = (sizes / sizes.sum() * len(counts)).tolist()
-    chance, alias = [1.0] * len(sizes), list(range(len(sizes)))
+    chance = [1.0] * len(sizes)
+    alias = list(range(len(sizes)))
     small = [word for word, size in enumerate(sizes) if size < 1]
     large = [word for word, size in enumerate(sizes) if size >= 1]
 
@@ -119,9 +118,7 @@ def compute_noise(counts: FloatArray, sample: float) -> Noise:
 
 
 def derive_state(seed: int, number: int) -> NDArray[np.uint64]:
-    """Return the state of the random generator for a slice, (1,) uint64, by the mixer of
-    splitmix64.
-    """
+    """Return the state of the random generator for a slice, (1,) uint64, mixed by splitmix64."""
     bits = np.array([seed], np.uint64) << np.uint64(32) | np.uint64(number)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ bits >> np.uint64(shift)) * np.uint64(factor)

@@ -104,9 +104,7 @@ def train_in_blocks(
 
 
 def _import_kernel() -> Any:
-    """Import the compiled module; raises InputError if numba is missing or cannot store its
-    code.
-    """
+    """Import the compiled module; raises InputError if numba is missing or cannot store it."""
     try:
         from vocadapt.spaces.word2vec import block_kernel
     except ImportError as error:
@@ -114,6 +112,7 @@ def _import_kernel() -> Any:
             f"The trainer 'blocks' needs numba, which cannot be imported: {error}.",
             "Install it with pip install 'vocadapt[fast]', or choose the trainer 'gensim'.",
             "trainer",
+            code="no-numba",
         ) from error
     except RuntimeError as error:  # numba found no folder for compiled code
         raise InputError(
@@ -138,15 +137,17 @@ def write_word_ids(sentences: Path, words: dict[str, int], file: Path) -> list[T
             size, n_words = size + len(ids) + 1, n_words + len(ids)
             if n_words >= SLICE:
                 slices.append(TextSlice(start, n_words, size))
-                start, size, n_words = start + size, 0, 0
+                start += size
+                size = 0
+                n_words = 0
     if n_words:
         slices.append(TextSlice(start, n_words, size))
     return slices
 
 
 def allocate(file: Path, rows: int, dim: int) -> Matrix:
-    """Return zeros (rows, dim) float32, one of two such matrices; in a memory-mapped file if the two
-    need more than MAPPED_FRACTION of the free memory.
+    """Return zeros (rows, dim) float32, one of two such matrices; in a memory-mapped file if the
+    two need more than MAPPED_FRACTION of the free memory.
     """
     import psutil
 
@@ -168,13 +169,12 @@ def initialize(inputs: Matrix, seed: int) -> None:
 def _resume(
     checkpoint: Path | None, state: dict[str, Any], inputs: Matrix, outputs: Matrix
 ) -> tuple[int, float]:
-    """Read the checkpoint of a training with an equal state; return its epochs and seconds, 0 if
-    there is none.
-    """
+    """Read the checkpoint of an equal training; return its epochs and seconds, 0 without one."""
     if not checkpoint or not (checkpoint / STATE).is_file():
         return 0, 0.0
     found = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-    epochs, seconds = int(found.pop("epochs")), float(found.pop("seconds"))
+    epochs = int(found.pop("epochs"))
+    seconds = float(found.pop("seconds"))
     if found != json.loads(json.dumps(state)):
         return 0, 0.0
     inputs[:] = np.load(checkpoint / INPUTS, mmap_mode="r", allow_pickle=False)

@@ -51,7 +51,8 @@ INFORMATIVE = 0.5
 
 Ids = NDArray[np.int32]
 SparseMatrix = Any  # scipy.sparse.csr_array, (words, words)
-# Counts the pairs of a text, given its words and the window, as `count_pairs` counts those of a file.
+# Counts the pairs of a text, given its words and the window, as `count_pairs` counts those of a
+# file.
 PairCounter = Callable[[dict[str, int], int, Progress], SparseMatrix]
 
 
@@ -120,7 +121,8 @@ def estimate_seconds(counts: FloatArray, settings: TrainingSettings) -> float:
 
 def count_words_in_memory(counts: FloatArray, settings: TrainingSettings) -> int:
     """Return how many words can be counted in MAX_BYTES; counts: (words,), most frequent first."""
-    fits, too_many = 0, len(counts) + 1
+    fits = 0
+    too_many = len(counts) + 1
     while too_many - fits > 1:
         n = (fits + too_many) // 2
         if estimate_bytes(counts[:n], settings) <= MAX_BYTES:
@@ -217,8 +219,8 @@ def weight_pairs(pairs: SparseMatrix, keep: FloatArray) -> SparseMatrix:
     """Return the positive pointwise mutual information of counted pairs, (words, words) float32.
 
     pairs: (words, words) int64, symmetric. keep: (words,), the probability that subsampling keeps a
-    word; a pair is kept if both of its words are. pmi(w, c) = log p(w, c) / (p(w) · p(c)), where p(c)
-    is proportional to the count of c to the power of ¾.
+    word; a pair is kept if both of its words are. pmi(w, c) = log p(w, c) / (p(w) · p(c)), where
+    p(c) is proportional to the count of c to the power of ¾.
     """
     from scipy.sparse import csr_array, vstack
 

@@ -60,7 +60,7 @@ def train_by_gensim(
 
 
 def split_into_slices(sentences: Path) -> list[TextSlice]:
-    """Split a words file into slices of just over 50 000 words that end where gensim ends a batch."""
+    """Split a words file into slices of over 50 000 words that end where gensim ends a batch."""
     slices: list[TextSlice] = []
     start = offset = words = batch = 0
     with sentences.open("rb") as file:
@@ -72,7 +72,8 @@ def split_into_slices(sentences: Path) -> list[TextSlice]:
                 batch = 0
                 if words > SLICE:
                     slices.append(TextSlice(start, words))
-                    start, words = offset, 0
+                    start = offset
+                    words = 0
     if words:
         slices.append(TextSlice(start, words))
     return slices
@@ -85,7 +86,7 @@ def _train_epochs(
     settings: TrainingSettings,
     progress: Progress,
 ) -> None:
-    """Train all epochs, slice by slice, in several threads; an exception from `progress` stops them."""
+    """Train all epochs, slice by slice, in threads; an exception from `progress` stops them."""
     from gensim.models.word2vec_corpusfile import CythonVocab, train_epoch_cbow, train_epoch_sg
 
     train = train_epoch_cbow

@@ -66,8 +66,8 @@ class TrainingSettings(CheckedSettings):
 def compute_keep_probabilities(counts: FloatArray, sample: float) -> FloatArray:
     """Return the probability that subsampling keeps a word, (words,) float64, from word counts.
 
-    counts: (words,). A word of frequency f is kept with the probability (√(f/sample) + 1) · sample/f,
-    at most 1, as in word2vec; all are kept if `sample` is 0.
+    counts: (words,). A word of frequency f is kept with the probability (√(f/sample) + 1) ·
+    sample/f, at most 1, as in word2vec; all are kept if `sample` is 0.
     """
     if not sample:
         return np.ones(len(counts))

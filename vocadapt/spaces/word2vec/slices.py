@@ -61,9 +61,7 @@ def train_in_threads(
     stop = Event()
 
     def train_waiting_slices() -> None:
-        """Train slices until none is left; put the word count of each, or an exception, in
-        `done`.
-        """
+        """Train slices until none is left; put the words of each, or an exception, in `done`."""
         try:
             while not stop.is_set() and (task := next(waiting, None)):
                 train(*task)

@@ -141,8 +141,8 @@ def list_trainers() -> dict[str, str | Trainer]:
 
 @dataclass(frozen=True)
 class Word2VecSettings(TrainingSettings, MethodSettings):
-    """Settings of the training of word vectors, with the trainer; each trainer names those that only
-    some trainers use (`Trainer.settings`).
+    """Settings of the training of word vectors, with the trainer; each trainer names those that
+    only some trainers use (`Trainer.settings`).
     """
 
     chooser: ClassVar[str] = "trainer"
@@ -203,6 +203,7 @@ def train_word2vec(
         raise InputError(
             "The dimension of the word vectors is unknown.",
             "Give dim, or a model whose dimension to use.",
+            code="unknown-dimension",
         )
     frequent = _select_frequent_words(counts, settings.min_count)
     words = dict(islice(frequent.items(), _count_words_in_memory(frequent, settings)))
@@ -211,6 +212,7 @@ def train_word2vec(
             raise InputError(
                 f"{sentences}: the words file is empty.",
                 "Write it from a text that contains words.",
+                code="empty-file",
             )
     train = TRAINERS[settings.trainer].train
     if pair_counter is not None:
@@ -233,8 +235,8 @@ def train_word2vec(
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Number of words that get a vector, of those that are frequent enough, and the bytes that their
-    training needs.
+    """Number of words that get a vector, of those that are frequent enough, and the bytes that
+    their training needs.
     """
 
     words: int
@@ -261,7 +263,7 @@ def estimate_memory(counts: WordCounts, settings: Word2VecSettings) -> MemoryEst
 
 
 def measure_word2vec(counts: WordCounts, settings: Word2VecSettings) -> Work:
-    """Return the work of `train_word2vec`, from trainer, dimension, window, negatives and threads."""
+    """Return the work of `train_word2vec`, by trainer, dimension, window, negatives, threads."""
     settings = choose_training(counts, settings).settings
     frequent = {word: n for word, n in counts.counts.items() if n >= settings.min_count}
     occurrences = _sort_counts(frequent)[: _count_words_in_memory(frequent, settings)]
@@ -297,6 +299,7 @@ def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]
             f"Too little text for word vectors: {counts.words:,} words, and none of the"
             f" {counts.distinct:,} different ones occurs {min_count} times (at most {highest}).",
             remedy,
+            code="too-little-text",
         )
     return dict(sorted(frequent.items(), key=lambda item: -item[1]))
 
