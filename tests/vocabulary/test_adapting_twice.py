@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.material.adapted import adapted_folder
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import list_numbers
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
-from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt
@@ -57,7 +58,7 @@ def test_new_wordpieces_come_before_exact_words_and_every_id_is_the_plans(
 def test_no_wordpieces_are_inserted_behind_exact_words(tiny_bert: Path, tmp_path: Path) -> None:
     once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
     plan = PlanSettings("extend", add_by="words")
-    with pytest.raises(InputError, match="exact-word tokens"):
+    with raises_input_error("exact-words-before"):
         adapt(
             Recipe(
                 "r",

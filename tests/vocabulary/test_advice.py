@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.numbers import list_numbers
 from vocadapt.lab.demo import HEADLINE
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.presets import PRESETS
@@ -287,7 +288,7 @@ def domain_counts(anchors=400, new=150, count=1500):
 def test_a_domain_with_many_split_words_is_worth_a_run():
     vocabulary, counts = domain_counts()
     advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
-    assert advice.verdict == "adapt" and "Worth a run: 150 new words" in advice.sentence
+    assert advice.verdict == "adapt" and "150" in list_numbers(advice.sentence)
     assert advice.recipes and not any(finding.stops for finding in advice.reasons)
     assert advice.top_saved == pytest.approx(150 * 1500 / (400 * 6000 + 150 * 3000))
 
@@ -331,16 +332,17 @@ def test_words_are_chosen_by_some_lines_and_measured_on_the_held_out_ones():
 def test_two_lines_say_what_a_run_is_worth_and_what_it_does_not_promise():
     advice = advice_on({"hypertension": 400, "the": 600, "drug": 500})
     worth = advice.findings[0].sentence
-    assert "21.1 % of the tokens" in worth  # 400 of 2 · 400 + 600 + 500
+    assert "21.1" in list_numbers(worth)  # 400 of 2 · 400 + 600 + 500
     assert FULL_TASK in NO_PROMISE.sentence and summarize_gains() in NO_PROMISE.sentence
 
 
 def test_the_first_reason_is_the_verdict_and_all_are_listed():
     advice = advice_on({"ж": 50, "the": 50})
-    assert advice.sentence == "Do not change the vocabulary: the model cannot read the text."
     stops = [finding.code for finding in advice.reasons if finding.stops]
-    assert stops == ["unknown script", "too few words", "hardly split"]
-    assert "50 % of the running words" in advice.reasons[0].sentence
+    stopping = [rule for rule in rules.RULES if rule.stops and rule.name != "other language"]
+    assert stops == [rule.name for rule in stopping]
+    assert stopping[0].stops in advice.sentence
+    assert list_numbers(advice.reasons[0].sentence)[0] == "50"
 
 
 def test_the_answer_is_strict_json_of_fractions():
@@ -400,11 +402,9 @@ def test_the_measured_gains_in_a_sentence():
         MeasuredGain(1, "ensemble", 0.1, 0.01, -0.01, 0.02),
         MeasuredGain(9, "ensemble", 0.3, 0.03, 0.01, 0.05),
     ]
-    assert summarize_gains(gains) == (
-        "Mean F1 rose in 2 of 3 settings; the 95 % interval is above zero in 1, below zero in 1."
-    )
+    assert list_numbers(summarize_gains(gains)) == ["1", "2", "3", "95", "1", "1"]
 
 
 def test_fewer_words_than_the_most_frequent_ones_are_counted():
-    said = [one.sentence for one in advice_on({"the": 9_000, "hypertension": 25}).reasons]
-    assert any("Adding the 1 most frequent word that the model lacks" in says for says in said)
+    reasons = advice_on({"the": 9_000, "hypertension": 25}).reasons
+    assert any(list_numbers(reason.sentence)[:1] == ["1"] for reason in reasons)

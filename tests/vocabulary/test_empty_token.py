@@ -61,10 +61,8 @@ def test_no_id_is_shifted(model: LanguageModel) -> None:
         "the hypertension of patients and heart pain", add_special_tokens=False
     )
     assert [TOKENS[i] for i in cut.ids] == cut.tokens and "" not in cut.tokens
-    assert (
-        model.tokenizer("tachycardia of the heart").input_ids
-        == model.fast_tokenizer.encode("tachycardia of the heart").ids
-    )
+    text = "tachycardia of the heart"
+    assert model.tokenizer(text).input_ids == model.fast_tokenizer.encode(text).ids
 
 
 def test_its_lists_and_figures_hold_it(model: LanguageModel) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.files.vocab_file import read_tokens
@@ -80,7 +80,7 @@ def test_the_original_tokenizer_is_not_changed(tiny_bert: Path) -> None:
 
 
 def test_unknown_mode() -> None:
-    with pytest.raises(InputError, match="exact-word, insertion"):
+    with raises_input_error("unknown-choice", "exact-word, insertion"):
         add_words(build_tokenizer(("[UNK]",)), ["x"], "suffix")
 
 

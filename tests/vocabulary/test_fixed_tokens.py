@@ -11,8 +11,8 @@ from tests.material.architectures import (
     build_wordpiece,
     build_xlm_roberta,
 )
+from tests.material.input_errors import raises_input_error
 from tests.material.sentencepiece_bpe import build as build_sentencepiece
-from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import family_of, vocabulary_of
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
@@ -62,7 +62,7 @@ def test_a_vocabulary_without_the_added_tokens_is_refused() -> None:
     tokenizer = build_with_added(build_wordpiece)
     vocabulary, splitter = vocabulary_of(tokenizer), family_of(tokenizer).make_splitter(tokenizer)
     sources = PlanSources(target=vocabulary_of(build_wordpiece().tokenizer))
-    with pytest.raises(InputError, match=f"lacks {THINK}, {CALL}"):
+    with raises_input_error("missing-special-tokens", f"{THINK}, {CALL}"):
         plan_vocabulary(vocabulary, splitter, sources, PlanSettings("transfer"))
 
 

@@ -168,18 +168,18 @@ def test_continuations_are_not_looked_up() -> None:
 
 def test_a_set_that_is_not_closed_is_refused_and_can_be_closed() -> None:
     table = build_merge_table(TENS, TENS_MERGES, {"tens": 1})
-    with pytest.raises(ValueError, match="made from a removed one"):
+    with pytest.raises(ValueError, match="kept token"):
         table.tokenize(mask_of(TENS, {"te"}))
     closed = table.close(mask_of(TENS, {"te"}))
     assert closed.tolist() == mask_of(TENS, {"te", "ten", "tens"}).tolist()
     assert table.tokenize(closed).pieces.tolist() == [3]
-    with pytest.raises(ValueError, match="before any merge"):
+    with pytest.raises(ValueError, match="symbols"):
         table.tokenize(np.ones(len(TENS), dtype=np.bool_))
 
 
 def test_a_merge_without_its_parts_is_refused() -> None:
-    for ids in ({"a": 0, "ab": 1}, {"a": 0, "b": 1}):
-        with pytest.raises(ValueError, match="is not a token"):
+    for ids, missing in (({"a": 0, "ab": 1}, "'b'"), ({"a": 0, "b": 1}, "'ab'")):
+        with pytest.raises(ValueError, match=missing):
             build_merge_table(ids, [("a", "b")], {"ab": 1})
 
 

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.material.adapted import HEADS, TARGET, change, moved, transfer, untie
 from tests.material.files import edit_json
+from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
@@ -82,10 +83,10 @@ def test_with_renew_no_row_is_carried_over(tiny_bert: Path, tmp_path: Path) -> N
 
 def test_only_replacement_fits_such_a_plan(tiny_bert: Path) -> None:
     model = open_model(tiny_bert)
-    with pytest.raises(InputError, match="Choose replacement"):
+    with raises_input_error("removing-plan", "replacement"):
         apply_plan(model, *transfer(model), "insertion")
     plan, rows = transfer(model)
-    with pytest.raises(InputError, match="Choose insertion"):
+    with raises_input_error("not-whole-words", "insertion"):
         apply_plan(model, replace(plan, order=None), rows, "exact-word")
 
 
@@ -94,7 +95,7 @@ def test_a_target_without_a_special_token_is_refused(tiny_bert: Path) -> None:
     target = WordPieceVocabulary(
         tuple(token for token in TARGET if token != "[MASK]"), frozenset(SPECIAL)
     )
-    with pytest.raises(InputError, match=r"lacks \[MASK\]"):
+    with raises_input_error("missing-special-tokens", "[MASK]"):
         plan_vocabulary(
             model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
         )

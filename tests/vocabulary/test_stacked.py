@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, normalize_rows
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -157,7 +157,7 @@ def test_the_hidden_state_of_a_layer_is_part_of_the_form() -> None:
     assert measure_cosine(initialize(materials, settings)) > measure_cosine(
         initialize(MATERIALS, SETTINGS)
     )
-    with pytest.raises(InputError, match="Hidden states need the network"):
+    with raises_input_error("no-network"):
         initialize(MATERIALS, settings)
 
 
@@ -196,8 +196,7 @@ def test_a_word_without_a_vector_gets_its_form_and_says_so() -> None:
     lacking = DOMAIN.take(np.array([i for i, w in enumerate(DOMAIN.words) if w != NEW[0]]))
     made = initialize(replace(MATERIALS, domain=lacking), SETTINGS)
     assert made.fallbacks == 1 and made.provenance[0].fallback
-    assert made.provenance[0].how.endswith("without a context: it has no word vector")
-    assert "its word vector, on" in made.provenance[1].how
+    assert "context" in made.provenance[0].how and "context" not in made.provenance[1].how
     assert np.linalg.norm(made.matrix[0]) > 0
 
 
@@ -205,7 +204,7 @@ def test_no_own_word_with_a_context() -> None:
     alone = DOMAIN.take(DOMAIN.rows(NEW))
     made = initialize(replace(MATERIALS, domain=alone), SETTINGS)
     assert made.fallbacks == len(NEW) and np.isfinite(made.matrix).all()
-    assert made.provenance[0].how.endswith("too few words of the model have a word vector")
+    assert "too few" in made.provenance[0].how
 
 
 def test_vectors_without_counts_count_as_reliable() -> None:
@@ -220,19 +219,18 @@ def test_a_token_that_is_no_word_gets_the_mean_of_its_pieces() -> None:
     expected = initialize(replace(MATERIALS, plan=plan), InitializerSettings("syntactic"))
     np.testing.assert_array_equal(made.matrix, expected.matrix)
     assert made.fallbacks == 2
-    assert made.provenance[0].how.startswith("not a word that pieces spell")
+    assert made.provenance[0].fallback
 
 
 def test_a_model_of_single_characters_is_refused() -> None:
     letters = WordPieceVocabulary(("[UNK]", *PIECES), frozenset({"[UNK]"}))
     plan = VocabularyPlan(letters, (AddedWord("abcd", ()),))
-    with pytest.raises(InputError, match="0 words that can be divided") as caught:
+    with raises_input_error("too-few-words", "0 words", "aligned"):
         initialize(Materials(plan, MODEL, DOMAIN), SETTINGS)
-    assert "aligned" in caught.value.remedy
 
 
 def test_word_vectors_are_needed() -> None:
-    with pytest.raises(InputError, match="no target space was given"):
+    with raises_input_error("no-target-space"):
         initialize(replace(MATERIALS, domain=None), SETTINGS)
     # The vectors of a target model serve as well.
     target = initialize(replace(MATERIALS, domain=None, target=DOMAIN), SETTINGS)
@@ -289,11 +287,11 @@ def test_held_out_words_are_judged_with_the_hidden_state_of_the_settings() -> No
     with_states = cross_validate_stacked(*given, joiner=InformativeStates())
     without = cross_validate_stacked(VOCABULARY, MODEL, domain, NEW)
     assert with_states.precision(1) > without.precision(1) + 0.1
-    with pytest.raises(InputError, match="Hidden states need the network"):
+    with raises_input_error("no-network"):
         cross_validate_stacked(*given)
 
 
 def test_too_few_words_to_judge_are_refused() -> None:
     few = DOMAIN.take(DOMAIN.rows([OWN[0], *NEW]))
-    with pytest.raises(InputError, match="1 words of the model have a word vector"):
+    with raises_input_error("too-few-words", "1 words"):
         cross_validate_stacked(VOCABULARY, MODEL, few, NEW)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tokenizers import models
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families import unigram_training as training
 from vocadapt.vocabulary.families.unigram_training import find_seeds, train_unigram
@@ -116,9 +116,8 @@ def test_more_pieces_make_a_text_shorter() -> None:
 
 
 def test_characters_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="3 tokens besides the special ones are too few") as error:
+    with raises_input_error("too-few-tokens", "3 tokens", "5 tokens"):
         train_unigram(WORDS, 3)
-    assert error.value.remedy == "Choose a vocabulary with at least 5 tokens more."
     monkeypatch.setattr(training, "ALPHABET", 6)
     scores = train_unigram(WORDS, 12)
     assert "s" not in scores and "b" not in scores  # the rarest
@@ -163,5 +162,5 @@ def test_trained_pieces_are_added_to_another_vocabulary() -> None:
     assert sum(len(after.tokenize(word)) for word in counts) < sum(
         len(before.tokenize(word)) for word in counts
     )
-    with pytest.raises(InputError, match="have no trainer 'bpe-merges'"):
+    with raises_input_error("unknown-trainer", "'bpe-merges'"):
         list(FAMILY.generate_tokens(before, counts, "bpe-merges"))

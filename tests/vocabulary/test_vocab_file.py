@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import read_tokenizer
 from vocadapt.vocabulary.families.files.vocab_file import Fault, read_listing, read_tokens
@@ -58,9 +59,7 @@ def test_one_empty_line_before_other_tokens_is_a_token(tmp_path: Path) -> None:
 
 def test_many_faults_are_counted_not_listed(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("[UNK]\n" + "\n" * 9, encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"line 2 is empty.*line 4 repeats|line 4 is empty; and 6 more"
-    ):
+    with raises_input_error("faulty-vocabulary", "line 2", "line 4", "6 more"):
         read_tokens(tmp_path / "v.txt")
 
 
@@ -72,7 +71,7 @@ def test_a_sound_vocabulary_has_no_fault(shared: Path) -> None:
 
 def test_no_token_at_all(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has none"):
+    with raises_input_error("no-tokens"):
         read_listing(tmp_path / "v.txt")
 
 
@@ -82,5 +81,5 @@ def test_a_tokenizer_json_without_its_unknown_token_is_refused(tmp_path: Path) -
     Tokenizer(models.WordPiece({"heart": 0}, unk_token="[UNK]")).save(
         str(tmp_path / "tokenizer.json")
     )
-    with pytest.raises(InputError, match=r"lacks \[UNK\]"):
+    with raises_input_error("invalid-tokenizer", "[UNK]"):
         read_tokenizer(tmp_path)

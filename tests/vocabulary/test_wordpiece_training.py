@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from vocadapt.errors import Canceled, InputError
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import list_numbers
+from vocadapt.errors import Canceled
 from vocadapt.training.masked.from_scratch import count_words_in_file
 from vocadapt.vocabulary.families.files.vocab_file import SPECIAL_TOKENS
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -199,14 +201,14 @@ def test_every_word_can_be_spelled() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(InputError, match="more than its 5 special tokens, got 5"):
+    with raises_input_error("too-few-tokens", "5"):
         train_wordpiece(HUGS, 5)
-    with pytest.raises(InputError, match="too small for the 16 special tokens and characters"):
+    with raises_input_error("too-few-tokens", "15", "16"):
         train_wordpiece(HUGS, 15)
-    with pytest.raises(InputError, match="Unknown WordPiece trainer 'best'"):
+    with raises_input_error("unknown-choice", "'best'"):
         TrainerSettings("best")
     for wrong in ({"min_count": -1}, {"alphabet": 0}):
-        with pytest.raises(InputError, match="expected a whole number from"):
+        with raises_input_error("out-of-range"):
             TrainerSettings(**wrong)
 
 
@@ -225,7 +227,7 @@ def test_training_reports_itself_and_can_be_stopped() -> None:
     counts = {"".join(rng.choices("abcdefgh", k=6)): 5 for _ in range(200)}
 
     def stop(fraction: float | None, message: str = "") -> None:
-        assert fraction == 0.5 and message == "100 of 200 tokens"
+        assert fraction == 0.5 and list_numbers(message) == ["100", "200"]
         raise Canceled
 
     with pytest.raises(Canceled):

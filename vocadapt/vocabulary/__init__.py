@@ -13,7 +13,7 @@ token hypertension with the next free id. The initializer `syntactic` gives it t
 embeddings of hyper and ##tension. `vocadapt.models` then writes this embedding into the network.
 
 Read in this order: `vocabulary` (the tokens of a model, their spelling, and the tokenization of
-words), `families` (the kinds of tokenizers), `plan` (which tokens are removed and added), `initializers`
-(embeddings of new tokens), `growth` (effect on the length of a text), `advice` (whether a change is
-worth it), then `overlap` and `lens` (comparisons of vocabularies).
+words), `families` (the kinds of tokenizers), `plan` (which tokens are removed and added),
+`initializers` (embeddings of new tokens), `growth` (effect on the length of a text), `advice`
+(whether a change is worth it), then `overlap` and `lens` (comparisons of vocabularies).
 """

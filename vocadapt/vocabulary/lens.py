@@ -1,11 +1,12 @@
 """Tokenizer lens: compare how models tokenize a text, and list the words that they tokenize
 differently.
 
-`tokenize_text` runs the tokenizer on a text. All statistics are computed from distinct pre-tokens and
+`tokenize_text` runs the tokenizer on a text. All statistics are computed from distinct pre-tokens
+and
 their counts instead: each one is tokenized only once. In WordPiece, a pre-token is a word. For a
-plain model both give the same tokens. They differ if an exact-word tokenizer departs from its rule (see
-`vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if the text contains a special token
-such as [MASK]: it is one token for the tokenizer, but three words in the statistics.
+plain model both give the same tokens. They differ if an exact-word tokenizer departs from its rule
+(see `vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if the text contains a special
+token such as [MASK]: it is one token for the tokenizer, but three words in the statistics.
 """
 
 import json
@@ -25,8 +26,8 @@ from vocadapt.vocabulary.families import Vocabulary
 Counts = Mapping[str, int]  # distinct pre-tokens of a text and their counts
 SEVERE = 4  # wordpieces from which a word counts as severely split
 
-# The terms of Fast 2023, table 2.1, after the PubMedBERT paper. Their tokenization is always computed
-# from the given vocabularies.
+# The terms of Fast 2023, table 2.1, after the PubMedBERT paper. Their tokenization is always
+# computed from the given vocabularies.
 TERMS = (
     "diabetes",
     "leukemia",
@@ -100,9 +101,7 @@ def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WordTokenizer:
-    """The splitter of a model, which splits a text into pre-tokens, and the vocabulary that
-    tokenizes these.
-    """
+    """The splitter of a model, and the vocabulary that tokenizes its pre-tokens."""
 
     name: str
     vocabulary: Vocabulary
@@ -132,7 +131,9 @@ class WordTokenizer:
         Raises InputError for a text without words.
         """
         if not counts:
-            raise InputError("The text has no words.", "Give a text with at least one word.")
+            raise InputError(
+                "The text has no words.", "Give a text with at least one word.", code="no-words"
+            )
         by_pieces = Counter[int]()
         distinct_pieces = unknown_words = 0
         for word, pieces in self.tokenize(counts, self.splitter).items():
@@ -219,7 +220,8 @@ def build_figures_table(figures: Sequence[TokenizationFigures]) -> Table:
 
 @dataclass(frozen=True)
 class Change:
-    """A word that two models tokenize differently, its count in the text, and the wordpieces that the
+    """A word that two models tokenize differently, its count in the text, and the wordpieces that
+    the
     second model saves in the whole text: negative if it needs more.
     """
 
@@ -389,4 +391,6 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
 
 def _check_utf8(text: str) -> None:
     if not is_encodable(text):
-        raise InputError("The text is not valid UTF-8.", "Save or enter it as UTF-8.")
+        raise InputError(
+            "The text is not valid UTF-8.", "Save or enter it as UTF-8.", code="not-utf8"
+        )

@@ -40,7 +40,7 @@ class Overlap:
 
 
 def measure_overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
-    """Count the common tokens of every pair of vocabularies; tokens are compared with their marks."""
+    """Count the common tokens of every pair of vocabularies; tokens include their marks."""
     sets = [set(vocabulary.tokens) for vocabulary in vocabularies]
     return Overlap(tuple(tuple(len(one & other) for other in sets) for one in sets))
 
@@ -129,7 +129,8 @@ class VocabularyFigures:
 class VocabularyComparison:
     """Figures of each vocabulary, and what they have in common.
 
-    common: common tokens of each pair; share: as a fraction of the row's vocabulary. lengths_common:
+    common: common tokens of each pair; share: as a fraction of the row's vocabulary.
+    lengths_common:
     lengths of the tokens of all. word_start_common, continuation_common: their single characters.
     """
 

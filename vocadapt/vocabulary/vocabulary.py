@@ -99,21 +99,26 @@ class WordTable(ABC):
         """
 
     def count_tokens(self, removed: Mask | None = None) -> int:
-        """Count the tokens of the text if those in `removed`, (V,), are removed; an unknown word
-        counts as one.
-        """
+        """Count the tokens of the text without those in `removed` (V,); an unknown word is one."""
         return round(float(self.counts @ self.tokenize(removed).pieces))
 
     def count_occurrences(self, tokenization: Tokenization) -> NDArray[np.float64]:
-        """Count how often each token occurs in the text, by id, (V,) float64; the unknown token is
-        not counted.
-        """
+        """Count how often the text has each token, (V,) float64; the unknown token is left out."""
         return sum_by_id(tokenization.tokens, self.counts[tokenization.words], self.size)
 
 
 def sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """Sum the weights of each id, (size,) float64; ids of `size` and above are ignored."""
     return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
+
+
+def list_byte_ids(ids: Mapping[str, int]) -> Ints:
+    """Return the ids of the tokens <0x00> to <0xFF>, (256,) int64; ValueError if one is missing."""
+    names = [f"<0x{byte:02X}>" for byte in range(256)]
+    missing = [name for name in names if name not in ids]
+    if missing:
+        raise ValueError(f"Byte fallback needs {missing[0]}, which is not a token")
+    return np.array([ids[name] for name in names])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +133,8 @@ class Vocabulary(Summarized, ABC):
     declared_roles: special tokens by role (of ROLES), as the model's files declare them.
     added: added tokens that are matched before a text is split, special ones included; exact words,
         which match what the splitter outputs, are not among them.
-    named: tokens that the model's files name, in a config or a chat template: their ids are not free.
+    named: tokens that the model's files name, in a config or a chat template: their ids are not
+    free.
     """
 
     family: ClassVar[str]
@@ -148,7 +154,7 @@ class Vocabulary(Summarized, ABC):
         return token in self.ids
 
     def summarize(self) -> Summary:
-        """Return the family, the number of tokens, and a few tokens from all over the vocabulary."""
+        """Return the family, the number of tokens, and tokens from all over the vocabulary."""
         facts = {"family": self.family, "tokens": len(self), "special": len(self.special)}
         step = max(len(self) // SHOWN, 1)
         rows = [(i, self.tokens[i]) for i in range(step - 1, len(self), step)]
@@ -290,7 +296,8 @@ class Vocabulary(Summarized, ABC):
         """
         if self.notation == other.notation:
             return token in self
-        body, continues = other.body(token), other.continues(token)
+        body = other.body(token)
+        continues = other.continues(token)
         if not any(character.isalnum() for character in body):
             return self.has_word(body) or self.spell(body, continues=True) in self
         return self.spell(body, continues) in self
@@ -334,18 +341,14 @@ class Vocabulary(Summarized, ABC):
         return pretoken
 
     def fold_word(self, word: str) -> str:
-        """Return the key that all forms of a word share: words with different keys are
-        different.
-        """
+        """Return the key that all forms of a word share; different words have different keys."""
         return word
 
     # Tokenization
 
     @abstractmethod
     def tokenize(self, pretoken: str) -> tuple[str, ...]:
-        """Return the tokens of one pre-token (a normalized word, in WordPiece); (unknown,) if no
-        tokens spell it.
-        """
+        """Return the tokens of one pre-token; (unknown,) if no tokens spell it."""
 
     def tokenize_word(self, word: str) -> tuple[str, ...]:
         """Return the tokens of a word after a space."""
@@ -371,9 +374,7 @@ class Vocabulary(Summarized, ABC):
         """
 
     def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text in which each token is a word or a continuation, with its weight as the
-        count.
-        """
+        """Prepare a text of each token as a word or a continuation, counted by its weight."""
         starts: dict[str, float] = {}
         continuations: dict[str, float] = {}
         for token, weight in weights.items():
@@ -463,9 +464,7 @@ class Vocabulary(Summarized, ABC):
         return tuple(tokens)
 
     def prefers_exact_words(self, splitter: Splitter) -> bool:
-        """Return whether a plan of fixed size adds words as exact words instead of inserting
-        them.
-        """
+        """Return whether a plan of fixed size adds exact words instead of inserting words."""
         return False
 
     def find_split_words(self, tokens: Sequence[str]) -> tuple[str, ...]:

@@ -43,8 +43,8 @@ DEFAULT_PRESET = "new-words"  # name of the preset to adapt with; `presets` decl
 RECOMMENDED = "recommended"  # name of the recipe to begin with
 NO_PROMISE = Finding(
     "not measured",
-    f"Only a measurement shows whether new words help your task. {FULL_TASK} With 1,000 examples and"
-    f" earlier embeddings, not the default ones: {summarize_gains()}",
+    f"Only a measurement shows whether new words help your task. {FULL_TASK} With 1,000 examples"
+    f" and earlier embeddings, not the default ones: {summarize_gains()}",
 )
 
 
@@ -52,7 +52,8 @@ NO_PROMISE = Finding(
 class Reason(Finding):
     """A rule that applies, with its figures in `sentence`.
 
-    stops: whether the rule decides against a change of the vocabulary. why: the reason for the threshold.
+    stops: whether the rule decides against a change of the vocabulary. why: the reason for the
+    threshold.
     """
 
     stops: bool
@@ -148,7 +149,8 @@ def advise(
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
-    text, entities = tokenize_text(vocabulary, counts.counts), None
+    text = tokenize_text(vocabulary, counts.counts)
+    entities = None
     if task is not None:
         spelled = {vocabulary.spell(word): count for word, count in task.items()}
         entities = tokenize_text(vocabulary, spelled)
@@ -179,8 +181,8 @@ def apply_rules(figures: Figures) -> tuple[Reason, ...]:
 
 
 def recommend(figures: Figures) -> Suggestion | None:
-    """Recommend the recipe to begin with: the words that occur FEW_OCCURRENCES times or more, or all
-    words with a vector if there are no such words; None if no word can be added.
+    """Recommend the recipe to begin with: the words that occur FEW_OCCURRENCES times or more, or
+    all words with a vector if there are no such words; None if no word can be added.
     """
     for floor in (FEW_OCCURRENCES, figures.min_count):
         gain = figures.gain(floor)
@@ -196,7 +198,6 @@ def recommend(figures: Figures) -> Suggestion | None:
 
 
 def _describe_gain(gain: Gain) -> str:
-    """Describe which words are added, and what that gains."""
     return (
         f"Words that occur {gain.min_count} times or more: saves {percent(gain.saved)} of the"
         f" tokens; {percent(gain.mended)} of the split words become one token."
@@ -204,9 +205,7 @@ def _describe_gain(gain: Gain) -> str:
 
 
 def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
-    """Suggest recipes to compare: with frequent words, with less frequent ones too, and a control
-    with random embeddings.
-    """
+    """Suggest recipes to compare: frequent words, rarer ones too, and random embeddings."""
     # Recipes by number of words: with equal numbers the words are the same.
     recipes: dict[int, Suggestion] = {}
     names = {"frequent words": ENOUGH_OCCURRENCES, "more words": FEW_OCCURRENCES}
@@ -289,13 +288,12 @@ def _summarize(reasons: tuple[Reason, ...], figures: Figures) -> str:
             return f"Do not change the vocabulary: {clauses[reason.code]}."
     gain = figures.gain(FEW_OCCURRENCES)
     return (
-        f"Worth a run: {gain.words:,} new words that occur {gain.min_count} times or more would save"
-        f" {percent(gain.saved)} of the tokens."
+        f"Worth a run: {gain.words:,} new words that occur {gain.min_count} times or more would"
+        f" save {percent(gain.saved)} of the tokens."
     )
 
 
 def _describe_worth(figures: Figures, keep: bool) -> Finding:
-    """Describe what adding words is good for."""
     gain = figures.gain(FEW_OCCURRENCES)
     if not gain.words:
         return Finding("no new words", "No new word occurs often enough to be worth a token.")
@@ -311,7 +309,6 @@ def _describe_worth(figures: Figures, keep: bool) -> Finding:
 
 
 def _describe_precision(figures: Figures) -> Finding:
-    """Describe the expected precision of the new embeddings on this text."""
     expected = figures.expected
     if not figures.gain(0).words:
         return Finding(
@@ -320,8 +317,8 @@ def _describe_precision(figures: Figures) -> Finding:
     return Finding(
         "precision",
         f"Expected precision of the new embeddings: for {format_precise(expected.value)}"
-        f" ({format_precise(expected.low)} to {format_precise(expected.high)}) of similar words, the"
-        f" right wordpiece would be among the five nearest of {expected.candidates:,}"
+        f" ({format_precise(expected.low)} to {format_precise(expected.high)}) of similar words,"
+        f" the right wordpiece would be among the five nearest of {expected.candidates:,}"
         f" (chance {format_chance(expected.chance)}).",
     )
 

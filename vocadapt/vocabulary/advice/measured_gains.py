@@ -1,6 +1,7 @@
 """Changes on tasks that were measured once, for the advice: nothing is forecast from them.
 
-A forecast of the gain from the P@1 of the alignment was checked on a task that it was not fitted on:
+A forecast of the gain from the P@1 of the alignment was checked on a task that it was not fitted
+on:
 its mean error, .0136, is not below that of always forecasting the mean gain, .0134
 (docs/evidence.md).
 """
@@ -52,8 +53,8 @@ MEASURED_GAINS = (
 
 MEASURED_TABLE = Table("Measured changes of task scores", COLUMNS, MEASURED_GAINS, (SOURCE,))
 FULL_TASK = (  # benchmarks/full_task.json
-    "On NCBI-disease with all training sentences and the default embeddings, mean F1 rose by .018 (95 %"
-    " interval .007 to .030)."
+    "On NCBI-disease with all training sentences and the default embeddings, mean F1 rose by .018"
+    " (95 % interval .007 to .030)."
 )
 
 

@@ -1,5 +1,5 @@
-"""The rules of the advice, in one table: when to keep a vocabulary, and when to be careful, with the
-reason for each threshold. Also here: the forecast of how precisely new words can be placed.
+"""The rules of the advice, in one table: when to keep a vocabulary, and when to be careful, with
+the reason for each threshold. Also here: the forecast of how precisely new words can be placed.
 
 The thresholds were measured with MiniLM (uncased), November 2026, on five English texts (biomedical
 papers and abstracts, contracts, encyclopedia, film reviews), on program messages in German, French,
@@ -13,7 +13,8 @@ whose own wordpiece is among the five nearest of all wordpieces. Before training
 fitted on the runs of `benchmarks/advise.py` with more than MIN_WORDS running words (November 2026):
 lines of the five texts, drawn with seed 1, counted vectors, MiniLM (width 384), five folds. HALF is
 from the error on a text that was left out. It is no reason to adapt or not: whether a task gains by
-precision is another question (`measured_gains`), and no rule compares P@5 with a threshold. No other
+precision is another question (`measured_gains`), and no rule compares P@5 with a threshold. No
+other
 model and no other language was measured: the rule "not measured" says so.
 """
 
@@ -51,10 +52,11 @@ MIN_SPLIT_ENTITIES, MIN_JOINED = 0.25, 0.10
 MAX_RARE = 0.5  # fraction of the words that could be added
 
 # The forecast: its coefficients, and half of the 95 % interval of the logit.
-INTERCEPT, SLOPE = -1.745, 0.32
+INTERCEPT = -1.745
+SLOPE = 0.32
 HALF = 0.53
-# Running words that get a vector. P@5 for words like the new ones was .37 to .52 with 78 000 to 95 000
-# of them, .20 to .41 with 27 000 or fewer: there, the form of a word decides.
+# Running words that get a vector. P@5 for words like the new ones was .37 to .52 with 78 000 to 95
+# 000 of them, .20 to .41 with 27 000 or fewer: there, the form of a word decides.
 MIN_WORDS = 75_000
 MAX_WORDS = 9_700_000  # measured
 WIDTH = 384
@@ -79,8 +81,8 @@ class Forecast:
 
 
 def forecast(words: int, candidates: int, width: int | None) -> Forecast:
-    """Forecast P@5 for vectors of `words` running words among this number of wordpieces; it is never
-    below chance.
+    """Forecast P@5 for vectors of `words` running words among this number of wordpieces; it is
+    never below chance.
     """
     chance = min(1.0, K / max(candidates, 1))
     logit = INTERCEPT + SLOPE * math.log10(max(words, 1))
@@ -166,27 +168,27 @@ RULES: tuple[Rule, ...] = (
         "the model cannot read the text",
         lambda f: f.corpus.unknown >= MAX_UNKNOWN,
         lambda f: f"The model cannot read {percent(f.corpus.unknown)} of the running words at all.",
-        f"At {percent(MAX_UNKNOWN)} or more, the text has a script or characters that the model does"
-        " not know. Choose a model for this script.",
+        f"At {percent(MAX_UNKNOWN)} or more, the text has a script or characters that the model"
+        " does not know. Choose a model for this script.",
     ),
     Rule(
         "other language",
         "the text seems to have another language or casing than the model",
         lambda f: f.corpus.split >= MAX_SPLIT,
         lambda f: (
-            f"{percent(f.corpus.split)} of the running words are split: the text seems to have another"
-            " language or casing."
+            f"{percent(f.corpus.split)} of the running words are split: the text seems to have"
+            " another language or casing."
         ),
-        f"The threshold is {percent(MAX_SPLIT)}: English texts have at most 12 %. Choose a model for"
-        " this language and casing.",
+        f"The threshold is {percent(MAX_SPLIT)}: English texts have at most 12 %. Choose a model"
+        " for this language and casing.",
     ),
     Rule(
         "too few words",
         "too few new words occur often enough",
         lambda f: f.gain(FEW_OCCURRENCES).words < MIN_ADDED,
         lambda f: (
-            f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur {f.gain(FEW_OCCURRENCES).min_count} times or"
-            " more."
+            f"{f.gain(FEW_OCCURRENCES).words:,} words that the model lacks occur"
+            f" {f.gain(FEW_OCCURRENCES).min_count} times or more."
         ),
         f"With fewer than {MIN_ADDED} words the gain is negligible.",
     ),
@@ -195,10 +197,12 @@ RULES: tuple[Rule, ...] = (
         "hardly worth it, because the model knows nearly all frequent words of this text",
         lambda f: f.top_saved < MIN_SAVED and not f.task_needs_words,
         lambda f: (
-            f"Adding the {min(TOP, f.gain(0).words):,} most frequent word{'s' * (f.gain(0).words != 1)}"
-            f" that the model lacks would save {percent(f.top_saved)} of the tokens."
+            f"Adding the {min(TOP, f.gain(0).words):,} most frequent"
+            f" word{'s' * (f.gain(0).words != 1)} that the model lacks would save"
+            f" {percent(f.top_saved)} of the tokens."
         ),
-        f"Below {percent(MIN_SAVED)} the text is similar to general texts, which save at most 1.5 %.",
+        f"Below {percent(MIN_SAVED)} the text is similar to general texts, which save at most 1.5"
+        " %.",
     ),
     Rule(
         "little text",
@@ -208,8 +212,8 @@ RULES: tuple[Rule, ...] = (
             f"Only words that occur {f.min_count} times or more get a vector:"
             f" {f.expected.words:,} running words."
         ),
-        f"With fewer than {MIN_WORDS:,} a new word is placed by its form, not by its contexts, and the"
-        " forecast is too high. More text helps.",
+        f"With fewer than {MIN_WORDS:,} a new word is placed by its form, not by its contexts, and"
+        " the forecast is too high. More text helps.",
     ),
     Rule(
         "rare words",
@@ -217,11 +221,11 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.gain(0).under_few >= MAX_RARE,
         lambda f: (
             f"{percent(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
-            f" occur fewer than {FEW_OCCURRENCES} times, {percent(f.gain(0).under_enough)} fewer than"
-            f" {ENOUGH_OCCURRENCES} times."
+            f" occur fewer than {FEW_OCCURRENCES} times, {percent(f.gain(0).under_enough)} fewer"
+            f" than {ENOUGH_OCCURRENCES} times."
         ),
-        "Words with 5 occurrences were placed with a P@5 of .27 to .47, with 20 of .42 to .60, with 100 of"
-        " .66 to .76, where form alone has .22 to .36.",
+        "Words with 5 occurrences were placed with a P@5 of .27 to .47, with 20 of .42 to .60, with"
+        " 100 of .66 to .76, where form alone has .22 to .36.",
     ),
     Rule(
         "task elsewhere",
@@ -242,8 +246,8 @@ RULES: tuple[Rule, ...] = (
         "",
         lambda f: f.task is not None and f.task.split < f.corpus.split,
         lambda f: (
-            f"The task's entity words are split less ({percent(f.task.split if f.task else None)}) than"
-            " the text's words."
+            f"The task's entity words are split less ({percent(f.task.split if f.task else None)})"
+            " than the text's words."
         ),
         "The gain, if any, will not come from the entities.",
     ),

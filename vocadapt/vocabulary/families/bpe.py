@@ -80,9 +80,7 @@ class BpeFamily(TokenizerFamily):
         """Return the vocabulary of a tokenizer."""
 
     def read_fields(self, tokenizer: Tokenizer) -> dict[str, Any]:
-        """Return the arguments of the vocabulary class for a tokenizer; entries without merges
-        match whole pre-tokens.
-        """
+        """Return the arguments of the vocabulary class for a tokenizer."""
         model = to_json(tokenizer)["model"]
         merges = tuple((left, right) for left, right in model["merges"])
         special, _ = split_added_tokens(tokenizer)
@@ -110,9 +108,7 @@ class BpeFamily(TokenizerFamily):
     # Edit
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
-        """Raise InputError if `ignore_merges` would change how pre-tokens without new words are
-        tokenized.
-        """
+        """Raise InputError if exact words would change how other pre-tokens are tokenized."""
         vocabulary = self.read_vocabulary(tokenizer)
         if vocabulary.ignore_merges:
             return
@@ -122,6 +118,7 @@ class BpeFamily(TokenizerFamily):
                 f"{len(unmerged):,} tokens of the model are never produced by its merges"
                 f" ({name_tokens(unmerged)}), and adding exact words would change that.",
                 "Insert the words into the vocabulary instead (tokenizer mode insertion).",
+                code="unmerged-tokens",
             )
 
     def prepare_exact_words(self, tokenizer: Tokenizer) -> Tokenizer:
@@ -137,7 +134,8 @@ class BpeFamily(TokenizerFamily):
         Raises InputError if `ignore_merges` would change how other pre-tokens are tokenized, and
         for tokens that are in the vocabulary already.
         """
-        content, vocabulary = _list_all_entries(tokenizer), self.read_vocabulary(tokenizer)
+        content = _list_all_entries(tokenizer)
+        vocabulary = self.read_vocabulary(tokenizer)
         refuse_known_tokens(vocabulary, tokens)
         self.check_exact_words(tokenizer)
         _append_entries(content, tokens, len(vocabulary))
@@ -151,7 +149,8 @@ class BpeFamily(TokenizerFamily):
         Raises InputError for tokens that are in the vocabulary already, and if the intermediate
         tokens of the new merges are not among `tokens` (see `expand_insertions`).
         """
-        content, vocabulary = _list_all_entries(tokenizer), self.read_vocabulary(tokenizer)
+        content = _list_all_entries(tokenizer)
+        vocabulary = self.read_vocabulary(tokenizer)
         refuse_known_tokens(vocabulary, tokens)
         lacking = set(vocabulary.expand_insertions(tokens)) - set(tokens)
         if lacking:
@@ -159,6 +158,7 @@ class BpeFamily(TokenizerFamily):
                 f"Merges make the new tokens from {len(lacking):,} others that are not among them"
                 f" ({name_tokens(sorted(lacking))}).",
                 "Insert these too.",
+                code="missing-parts",
             )
         changed = vocabulary.with_tokens([*vocabulary.tokens, *tokens], vocabulary.whole)
         _append_entries(content, tokens, len(vocabulary))
@@ -166,11 +166,10 @@ class BpeFamily(TokenizerFamily):
         return from_json(content)
 
     def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
-        """Return a copy with other tokens, ids and merges; normalizer, pre-tokenizer and template
-        are kept.
-        """
+        """Return a copy with other tokens, ids and merges; all other parts are kept."""
         assert isinstance(vocabulary, BpeVocabulary)
-        content, ids = to_json(tokenizer), vocabulary.ids
+        content = to_json(tokenizer)
+        ids = vocabulary.ids
         content["model"]["vocab"] = ids
         content["model"]["merges"] = list(map(list, vocabulary.merges))
         content["model"]["ignore_merges"] = vocabulary.ignore_merges
@@ -215,9 +214,10 @@ class BpeFamily(TokenizerFamily):
         tokens = dict.fromkeys(self.list_first_tokens(counts))
         if size < len(tokens):
             raise InputError(
-                f"A vocabulary of {size:,} tokens is too small for the {len(tokens):,} special tokens"
-                " and bytes.",
+                f"A vocabulary of {size:,} tokens is too small for the {len(tokens):,} special"
+                " tokens and bytes.",
                 f"Choose a size of {len(tokens):,} or more.",
+                code="too-few-tokens",
             )
         pieces = Pieces([list(pretoken) for pretoken in counts], list(counts.values()))
         for token in merge_best_pairs(pieces, self.trainers[trainer].score, MIN_COUNT, False):
@@ -266,9 +266,7 @@ class BpeFamily(TokenizerFamily):
 
 
 def _split_at_bytes(vocabulary: BpeVocabulary, tokens: Iterable[str]) -> list[list[str]]:
-    """Split tokens into runs without byte tokens such as <0xE2> and unknown tokens, which cannot be
-    parts of merges.
-    """
+    """Split tokens into runs without unknown and byte tokens, which merges cannot join."""
     runs: list[list[str]] = [[]]
     for token in tokens:
         is_byte = len(token) > 1 and vocabulary.is_symbol(token)
@@ -293,19 +291,22 @@ def name_tokens(tokens: Sequence[str]) -> str:
 
 
 def refuse_known_tokens(vocabulary: Vocabulary, tokens: Sequence[str]) -> None:
-    """Raise InputError if new tokens are in the vocabulary already, or occur twice: a token would
-    get a second id.
-    """
+    """Raise InputError if new tokens are known or occur twice: one would get a second id."""
     known = [token for token in tokens if token in vocabulary]
     if known:
         raise InputError(
             f"{len(known):,} of {len(tokens):,} new tokens are in the vocabulary already"
             f" ({name_tokens(known)}).",
             "Leave them out.",
+            code="known-tokens",
         )
     if len(set(tokens)) < len(tokens):
         repeated = [token for i, token in enumerate(tokens) if token in tokens[:i]]
-        raise InputError(f"New tokens are repeated ({name_tokens(repeated)}).", "Leave them out.")
+        raise InputError(
+            f"New tokens are repeated ({name_tokens(repeated)}).",
+            "Leave them out.",
+            code="repeated-tokens",
+        )
 
 
 def _list_all_entries(tokenizer: Tokenizer) -> dict[str, Any]:

@@ -42,7 +42,8 @@ class BpeVocabulary(MarkedVocabulary):
 
     def continues(self, token: str) -> bool:
         """Return whether a token has no mark of a word start: "tension"."""
-        return not token.startswith(self.mark) and token not in self._undivided
+        is_whole = token in self.added or token in self.whole
+        return not (is_whole or token.startswith(self.mark))
 
     def is_symbol(self, token: str) -> bool:
         """Return whether a token is a symbol: pre-tokens consist of symbols before any merge."""
@@ -94,9 +95,7 @@ class BpeVocabulary(MarkedVocabulary):
     def explain_unreachable(
         self, token: str, splitter: Splitter, exact: bool = False
     ) -> str | None:
-        """Return why a tokenizer with this vocabulary and splitter can never produce a token; None
-        if it can.
-        """
+        """Return why a tokenizer with this splitter never produces a token; None if it can."""
         if token in self.added:
             return SPECIAL
         if splitter.can_output(token) or (not exact and self.is_part_of_character(token)):
@@ -184,9 +183,7 @@ class BpeVocabulary(MarkedVocabulary):
         return dict(parts)
 
     def order_removals(self, tokens: Sequence[str]) -> list[str]:
-        """Return the tokens in the order in which they can be removed: none before the tokens that
-        are merged from it.
-        """
+        """Return the tokens in an order of removal: none before those that are merged from it."""
         symbols = [token for token in tokens if self.is_symbol(token)]
         return order_leaf_removals(self.merges, tokens, self.tokens, symbols)
 
@@ -194,7 +191,8 @@ class BpeVocabulary(MarkedVocabulary):
         """Return tokens to insert, each after its missing characters and after the intermediate
         tokens of its merges.
         """
-        merges, expanded = MergeList(self.merges), dict.fromkeys(self.tokens)
+        merges = MergeList(self.merges)
+        expanded = dict.fromkeys(self.tokens)
         for token in tokens:
             expanded.update(dict.fromkeys(token))
             expanded.update(dict.fromkeys([*merges.append_for(token), token]))
@@ -233,7 +231,8 @@ class BpeVocabulary(MarkedVocabulary):
 
     def _list_in_place(self, tokens: Iterable[str]) -> set[str]:
         """Return the old tokens among `tokens` that do not come after old ones with higher ids."""
-        in_place, last = set[str](), -1
+        in_place = set[str]()
+        last = -1
         for token in tokens:
             i = self.ids.get(token, -1)
             if token in self.added or token in self.whole:
@@ -266,6 +265,7 @@ class BpeVocabulary(MarkedVocabulary):
                 f"The target's tokens are made by {target.family}, those of the model by"
                 f" {self.family}.",
                 "Give a target of the same kind of tokenizer.",
+                code="other-family",
             )
         known = frozenset(tokens)
         return replace(
@@ -278,10 +278,6 @@ class BpeVocabulary(MarkedVocabulary):
             ignore_merges=target.ignore_merges,
             byte_fallback=target.byte_fallback,
         )
-
-    @cached_property
-    def _undivided(self) -> frozenset[str]:
-        return self.added | self.whole
 
     @cached_property
     def _model(self) -> models.BPE:

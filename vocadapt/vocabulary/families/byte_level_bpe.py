@@ -18,16 +18,12 @@ from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, list_parts
 from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily
 from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
 from vocadapt.vocabulary.families.files.merges_file import build_from_merges
 from vocadapt.vocabulary.families.files.tokenizer_checks import Json
-from vocadapt.vocabulary.families.files.tokenizer_json import (
-    join_pre_tokenizers,
-    list_parts,
-    read_parts,
-)
+from vocadapt.vocabulary.families.files.tokenizer_json import join_pre_tokenizers, read_parts
 from vocadapt.vocabulary.families.wordpiece_training import Trainer
 
 SPACE = "Ġ"
@@ -104,8 +100,8 @@ class ByteLevelFamily(BpeFamily):
     name = "byte-level-bpe"
     title = "byte-level BPE (RoBERTa, ModernBERT, GPT-2)"
     exceptions = (
-        "in forms that were not added, such as after a symbol that the model reads together with the"
-        " word, where a new word is split as before"
+        "in forms that were not added, such as after a symbol that the model reads together with"
+        " the word, where a new word is split as before"
     )
     trainers: Mapping[str, Trainer] = {"byte-level-bpe": TRAINER}
 
@@ -115,17 +111,11 @@ class ByteLevelFamily(BpeFamily):
         if model.get("type", "BPE" if "merges" in model else "") != "BPE":
             return False
         parts = (content.get("normalizer"), content.get("pre_tokenizer"), content.get("decoder"))
-        return any(
-            one.get("type") == "ByteLevel"
-            for part in parts
-            if part is not None
-            for one in list_parts(part)
-        )
+        steps = [step for part in parts for step in list_parts(part)]
+        return any(step.get("type") == "ByteLevel" for step in steps)
 
     def build_from_folder(self, folder: Path, lowercase: bool | None = None) -> Tokenizer | None:
-        """Build the tokenizer of a folder from its vocabulary and merges files; None if it has
-        none.
-        """
+        """Build the tokenizer of a folder with vocabulary and merges files; None if it has none."""
         return build_from_merges(folder)
 
     def read_vocabulary(self, tokenizer: Tokenizer) -> ByteLevelVocabulary:

@@ -129,9 +129,7 @@ class TokenizerFamily(ABC):
     # Edit
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
-        """Raise InputError if adding exact words would change how other words are tokenized; in
-        most families it never does.
-        """
+        """Raise InputError if exact words would change how other words are tokenized."""
         return None
 
     def prepare_exact_words(self, tokenizer: Tokenizer) -> Tokenizer | None:
@@ -165,10 +163,14 @@ class TokenizerFamily(ABC):
     def check_trainer(self, trainer: str) -> None:
         """Raise InputError for a trainer that the family does not have."""
         if trainer not in self.trainers:
-            raise InputError(
-                f"{self.title} tokenizers have no trainer {trainer!r}.",
-                f"Choose one of: {', '.join(self.trainers) or 'none'}.",
-            )
+            raise self._build_trainer_error(trainer)
+
+    def _build_trainer_error(self, trainer: str) -> InputError:
+        return InputError(
+            f"{self.title} tokenizers have no trainer {trainer!r}.",
+            f"Choose one of: {', '.join(self.trainers) or 'none'}.",
+            code="unknown-trainer",
+        )
 
     def make_training_splitter(self, lowercase: bool) -> Splitter:
         """Return the splitter of the tokenizers that `build` makes."""
@@ -181,17 +183,13 @@ class TokenizerFamily(ABC):
 
         vocabulary: a vocabulary of this family, whose spelling the tokens use.
         """
-        raise InputError(
-            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another trainer."
-        )
+        raise self._build_trainer_error(trainer)
 
     def train(
         self, counts: Mapping[str, int], size: int, trainer: str, progress: Progress = silent
     ) -> tuple[str, ...]:
         """Train a vocabulary of at most `size` tokens, special tokens included."""
-        raise InputError(
-            f"{self.title} tokenizers have no trainer {trainer!r}.", "Choose another trainer."
-        )
+        raise self._build_trainer_error(trainer)
 
     def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
         """Build a tokenizer over trained tokens."""
@@ -233,7 +231,9 @@ def find_trainer(trainer: str) -> TokenizerFamily:
         if trainer in family.trainers:
             return family
     raise InputError(
-        f"Unknown trainer {trainer!r}.", f"Choose one of: {', '.join(list_trainers())}."
+        f"Unknown trainer {trainer!r}.",
+        f"Choose one of: {', '.join(list_trainers())}.",
+        code="unknown-trainer",
     )
 
 
@@ -265,19 +265,24 @@ def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer
         raise InputError(
             f"{path} is a model folder, which stores its casing.",
             "Set the casing only for a vocab.txt.",
+            code="stated-casing",
         )
     else:
         tokenizer = _read_folder(path, lowercase)
     problem = family_of(tokenizer).explain_unusable(tokenizer)
     if problem is not None:
-        raise InputError(f"{path}: {problem}.", "Correct the files: no model can use them.")
+        raise InputError(
+            f"{path}: {problem}.",
+            "Correct the files: no model can use them.",
+            code="invalid-tokenizer",
+        )
     tokenizer.no_truncation()  # a stored limit (128 in MiniLM) would silently truncate long text
     tokenizer.no_padding()
     return tokenizer
 
 
 def find_word_kinds(words: Sequence[str]) -> TokenKinds:
-    """Return the token kinds of the words of a space without a model, some of which may be tokens."""
+    """Return the token kinds of words of a space without a model; some may be tokens."""
     return FAMILIES[DEFAULT].find_word_kinds(words)
 
 
@@ -318,7 +323,9 @@ def _read_folder(folder: Path, lowercase: bool | None) -> Tokenizer:
             )
         try_parts(content)
         with TokenizerErrors(
-            f"{folder / TOKENIZER} cannot be read", "Download or save the model again."
+            f"{folder / TOKENIZER} cannot be read",
+            "Download or save the model again.",
+            "invalid-tokenizer-file",
         ):
             return Tokenizer.from_file(str(folder / TOKENIZER))
     # 2. Older models have only the files of their family, such as vocab.txt.
@@ -333,10 +340,12 @@ def _read_folder(folder: Path, lowercase: bool | None) -> Tokenizer:
             f"{folder}: its vocabulary (vocab.json without merges.txt, or a .model file of"
             " SentencePiece) can be read only from a tokenizer.json, and it has none.",
             CONVERT.format(folder=folder),
+            code="only-tokenizer-json",
         )
     raise InputError(
         f"{folder}: expected tokenizer.json or vocab.txt, found neither.",
         "Copy the files of the model's tokenizer into the folder.",
+        code="no-tokenizer-file",
     )
 
 
@@ -349,16 +358,15 @@ def _check_model(content: Json) -> dict[str, int] | None:
 
 
 def _describe_parts(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return a tokenizer as in tokenizer.json, without the vocabulary, which is slow to serialize."""
+    """Return a tokenizer as in tokenizer.json, without the vocabulary: it is slow to serialize."""
     kind = {"type": type(tokenizer.model).__name__}
     return {"model": kind, **read_parts(tokenizer, ("normalizer", "pre_tokenizer", "decoder"))}
 
 
 def _build_unsupported_error(what: str, kind: str) -> InputError:
+    titles = " and ".join(family.title for family in FAMILIES.values())
     return InputError(
-        f"{what} is {kind[:40]}, but vocadapt supports only {_list_titles()} models.", REMEDY
+        f"{what} is {kind[:40]}, but vocadapt supports only {titles} models.",
+        REMEDY,
+        code="unsupported-tokenizer",
     )
-
-
-def _list_titles() -> str:
-    return " and ".join(family.title for family in FAMILIES.values())

@@ -4,7 +4,8 @@ A merge joins two adjacent tokens. Its rank is its place in the list; the merge 
 comes first (Sennrich et al. 2016). An appended merge has the highest rank, so every token that the
 earlier merges make is made as before.
 
-Example: with the merges (h, e), (r, t), hert becomes he rt. To make hert one token, append (he, rt).
+Example: with the merges (h, e), (r, t), hert becomes he rt. To make hert one token, append (he,
+rt).
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -25,7 +25,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers
 
 from vocadapt.errors import InputError
 from vocadapt.text.line_division import BEFORE_MARKS, LETTERS_AND_OTHERS
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, list_parts
 from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, name_tokens
 from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
 from vocadapt.vocabulary.families.files.metaspace import MARK
@@ -33,7 +33,6 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS, Jso
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     join_pre_tokenizers,
-    list_parts,
     read_parts,
     to_json,
 )
@@ -94,9 +93,7 @@ class SentencePieceBpeVocabulary(BpeVocabulary):
     def explain_unreachable(
         self, token: str, splitter: Splitter, exact: bool = False
     ) -> str | None:
-        """Return why a tokenizer with this vocabulary and splitter can never produce a token; None
-        if it can.
-        """
+        """Return why a tokenizer with this splitter never produces a token; None if it can."""
         if token in self.added:
             return SPECIAL
         if splitter.can_output(token) or (not exact and self._may_end_a_pretoken(token, splitter)):
@@ -124,15 +121,13 @@ class SentencePieceBpeFamily(BpeFamily):
     trainers: Mapping[str, Trainer] = {"sentencepiece-bpe": TRAINER}
 
     def recognizes(self, content: Json) -> bool:
-        """Return whether the model of a tokenizer is BPE, over text with marks or with byte
-        fallback.
-        """
+        """Return whether the model of a tokenizer is BPE, with marks or with byte fallback."""
         model = content["model"]
         if model.get("type", "BPE" if "merges" in model else "") != "BPE":
             return False
         steps: list[Part] = []
         for name in ("normalizer", "pre_tokenizer", "decoder"):
-            steps += _list_steps(content.get(name))
+            steps += list_parts(content.get(name))
         kinds = {step.get("type") for step in steps}
         if "ByteLevel" in kinds:
             return False
@@ -151,13 +146,14 @@ class SentencePieceBpeFamily(BpeFamily):
         Raises InputError if the tokenizer writes no marks.
         """
         parts = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
-        steps = _list_steps(parts["pre_tokenizer"])
-        normalizing = _list_steps(parts["normalizer"])
+        steps = list_parts(parts["pre_tokenizer"])
+        normalizing = list_parts(parts["normalizer"])
         if not any(_writes_mark(step) for step in [*normalizing, *steps]):
             raise InputError(
                 f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not"
                 " show where a word begins.",
                 "Choose another model.",
+                code="no-word-starts",
             )
         own = [step for step in steps if step not in SPLITS]
         split = next((step for step in steps if step in SPLITS), None)
@@ -176,10 +172,8 @@ class SentencePieceBpeFamily(BpeFamily):
         )
 
     def splits_exactly(self, tokenizer: Tokenizer) -> bool:
-        """Return whether no merge joins tokens across the boundaries of the splitter's
-        pre-tokens.
-        """
-        steps = _list_steps(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
+        """Return whether no merge joins tokens across the borders of the splitter's pre-tokens."""
+        steps = list_parts(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
         if any(step in SPLITS for step in steps):
             return True
         _, crossing = choose_split(self.read_vocabulary(tokenizer), _is_split(steps))
@@ -187,16 +181,17 @@ class SentencePieceBpeFamily(BpeFamily):
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
         """Raise InputError if merges cross spaces, or if merges do not make all tokens."""
-        steps = _list_steps(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
+        steps = list_parts(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
         if not any(step in SPLITS for step in steps):
             vocabulary = self.read_vocabulary(tokenizer)
             _, crossing = choose_split(vocabulary, _is_split(steps))
             if crossing:
                 raise InputError(
-                    f"The tokenizer merges a whole text at once, and {len(crossing):,} of its merges"
-                    f" join tokens across a space ({name_tokens([' + '.join(crossing[0])])}): no word"
-                    " can be an exact word.",
+                    f"The tokenizer merges a whole text at once, and {len(crossing):,} of its"
+                    f" merges join tokens across a space"
+                    f" ({name_tokens([' + '.join(crossing[0])])}): no word can be an exact word.",
                     "Insert the words into the vocabulary instead (tokenizer mode insertion).",
+                    code="merges-across-spaces",
                 )
         super().check_exact_words(tokenizer)
 
@@ -232,9 +227,7 @@ class SentencePieceBpeFamily(BpeFamily):
     # Train
 
     def list_first_tokens(self, counts: Mapping[str, int]) -> list[str]:
-        """Return the special tokens, the tokens of the 256 bytes, and the characters of the
-        text.
-        """
+        """Return the special tokens, the tokens of the 256 bytes and the characters of the text."""
         characters = sorted(set("".join(counts)) | {MARK})
         return [*self.special_tokens.values(), *BYTE_TOKENS, *characters]
 
@@ -314,8 +307,3 @@ def _writes_mark(step: Part) -> bool:
 def _is_split(steps: Sequence[Part]) -> bool:
     """Return whether pre-tokenizers split a text at spaces."""
     return any(step["type"] == "Metaspace" and step.get("split", True) for step in steps)
-
-
-def _list_steps(part: Part | None) -> list[Part]:
-    """Return the steps of a normalizer or pre-tokenizer."""
-    return [] if part is None else list(list_parts(part))

@@ -77,7 +77,7 @@ class UnigramFamily(TokenizerFamily):
         return check_unigram_model(model)
 
     def build_from_folder(self, folder: Path, lowercase: bool | None = None) -> Tokenizer | None:
-        """Build the tokenizer of a folder from its SentencePiece .model file; None if it has none."""
+        """Build the tokenizer of a folder from its SentencePiece .model; None if it has none."""
         return build_from_sentencepiece(folder)
 
     def explain_unusable(self, tokenizer: Tokenizer) -> str | None:
@@ -125,9 +125,10 @@ class UnigramFamily(TokenizerFamily):
         within = [token for token in tokens if not token.startswith(MARK)]
         if within:
             raise InputError(
-                f"{len(within):,} of {len(tokens):,} new tokens have no {MARK}, {within[0]!r} first:"
-                " exact-word adds whole words only.",
+                f"{len(within):,} of {len(tokens):,} new tokens have no {MARK}, {within[0]!r}"
+                " first: exact-word adds whole words only.",
                 "Choose insertion.",
+                code="not-whole-words",
             )
         return self.insert_tokens(tokenizer, tokens)
 
@@ -144,7 +145,8 @@ class UnigramFamily(TokenizerFamily):
         pre-tokenizer and template are kept.
         """
         assert isinstance(vocabulary, UnigramVocabulary)
-        content, ids = to_json(tokenizer), vocabulary.ids
+        content = to_json(tokenizer)
+        ids = vocabulary.ids
         content["model"] |= {
             "vocab": list(map(list, vocabulary.scores.items())),
             "unk_id": ids.get(vocabulary.unknown),
@@ -229,7 +231,6 @@ class UnigramFamily(TokenizerFamily):
 
 
 def _build_empty_tokenizer(lowercase: bool) -> Tokenizer:
-    """Build a tokenizer of this family without tokens."""
     tokenizer = Tokenizer(models.Unigram())
     steps: list[Any] = [normalizers.NFKC()]
     if lowercase:

@@ -92,7 +92,6 @@ class PieceScores:
         return Segmentation(tuple(reversed(pieces)), best[size])
 
     def _score_unknown(self, without: str | None) -> float:
-        """Return the score of an unknown character."""
         lowest = self._lowest
         if without is not None and self.scores.get(without) == lowest:
             others = (score for piece, score in self.scores.items() if piece != without)
@@ -101,9 +100,7 @@ class PieceScores:
 
 
 def score_new_pieces(scores: Mapping[str, float], new: Iterable[str]) -> dict[str, float]:
-    """Return the scores of new pieces, which are added from the shortest to the longest; of the
-    same length, in their order.
-    """
+    """Return the scores of new pieces, added from the shortest to the longest, then in order."""
     added = list(new)
     pieces = PieceScores(scores)
     for piece in sorted(added, key=len):

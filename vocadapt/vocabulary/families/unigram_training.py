@@ -163,6 +163,7 @@ def train_unigram(
             f"{size:,} tokens besides the special ones are too few: the text has {n_kept:,}"
             " characters, and each needs a token.",
             f"Choose a vocabulary with at least {n_kept - size:,} tokens more.",
+            code="too-few-tokens",
         )
     rare = set(characters[n_kept:])
     seeds = find_seeds(words, frequency, SEEDS_PER_PIECE * size)
@@ -256,7 +257,6 @@ def _count_characters(counts: Mapping[str, int]) -> list[str]:
 
 
 def _build_lattice(words: list[str], frequency: Floats, texts: list[str]) -> Lattice:
-    """Build the lattice of words with all pieces."""
     trees = build_prefix_trees(len(texts), {i: (0, text[::-1]) for i, text in enumerate(texts)}, 1)
     prefixes = list_prefixes(words)
     longest = find_longest_suffixes(trees, prefixes)

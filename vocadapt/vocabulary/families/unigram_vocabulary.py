@@ -108,9 +108,7 @@ class UnigramVocabulary(MarkedVocabulary):
     def explain_unreachable(
         self, token: str, splitter: Splitter, exact: bool = False
     ) -> str | None:
-        """Return why a tokenizer with this vocabulary and splitter can never produce a token; None
-        if it can.
-        """
+        """Return why a tokenizer with this splitter never produces a token; None if it can."""
         if token in self.added:
             return SPECIAL
         if exact and not _has_letters(token):
@@ -124,9 +122,7 @@ class UnigramVocabulary(MarkedVocabulary):
         return None if is_kept else NEVER_ONE_WORD
 
     def _is_kept(self, token: str, splitter: Splitter) -> bool:
-        """Return whether a splitter can output a pre-token that contains the token, at its start if
-        it starts a word.
-        """
+        """Return whether a pre-token can contain the token, at its start if it starts a word."""
         if token in self._bytes or splitter.can_output(token):
             return True
         if token.startswith(MARK):
@@ -155,9 +151,7 @@ class UnigramVocabulary(MarkedVocabulary):
         return self.tokenize(token) == (token,) and self._is_kept(token, splitter)
 
     def is_irreplaceable(self, token: str) -> bool:
-        """Return whether a token is a single character or a byte, or contains a character without a
-        token.
-        """
+        """Return whether a token is one character or byte, or has a character without a token."""
         if len(token) == 1 or token in self._bytes:
             return True
         return not self.byte_fallback and any(one not in self.scores for one in token)
@@ -200,10 +194,11 @@ class UnigramVocabulary(MarkedVocabulary):
         ]
         if len(ordinary) > 1 and len(set(ordinary)) == 1:
             raise InputError(
-                f"All {len(ordinary):,} tokens of the model have the same score, {ordinary[0]:g}: no"
-                " score can be found for a new token.",
+                f"All {len(ordinary):,} tokens of the model have the same score, {ordinary[0]:g}:"
+                " no score can be found for a new token.",
                 "Take the tokenizer.json of the original model, or convert its SentencePiece .model"
                 " file again: it has the scores.",
+                code="equal-scores",
             )
 
     def with_tokens(self, tokens: Iterable[str], whole: frozenset[str] | None = None) -> Self:
@@ -235,6 +230,7 @@ class UnigramVocabulary(MarkedVocabulary):
                 f"The tokens of the target ({target.family}) have no scores, which a model of the"
                 f" family {self.family} needs.",
                 "Give a target of the same family, or combine the vocabularies.",
+                code="no-scores",
             )
         known = frozenset(tokens)
         lowest = min(target.scores.values(), default=0.0)
@@ -277,9 +273,7 @@ class UnigramVocabulary(MarkedVocabulary):
 
 
 def _has_letters(text: str) -> bool:
-    """Return whether a text has a character that is not punctuation: a letter, a digit, an
-    emoji.
-    """
+    """Return whether a text has a character other than punctuation: a letter, a digit, an emoji."""
     return any(not _is_punctuation(character) for character in text.removeprefix(MARK))
 
 

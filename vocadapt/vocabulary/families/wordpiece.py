@@ -75,8 +75,8 @@ NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
 PLACEHOLDER = re.compile(r"\[unused\d+\]")
-# Characters before a continuation in a test: a letter and a digit, because a pre-tokenizer may split
-# letters from digits.
+# Characters before a continuation in a test: a letter and a digit, because a pre-tokenizer may
+# split letters from digits.
 STEMS = "a0"
 MAX_CARRIERS = 8  # word starts to try before a continuation counts as unreachable
 
@@ -159,9 +159,11 @@ class WordPieceVocabulary(Vocabulary):
         if not without and token in self._indivisible:
             return (token,)
         # 2. Separate its mark and the text that has to be spelled.
-        mark, rest = "", token
+        mark = ""
+        rest = token
         if token.startswith(self.continuation) and token != self.continuation:
-            mark, rest = self.continuation, token.removeprefix(self.continuation)
+            mark = self.continuation
+            rest = token.removeprefix(self.continuation)
         # 3. Take the longest entry that matches; all later ones are continuations.
         excluded = token if without else None
         pieces: list[str] = []
@@ -281,7 +283,7 @@ class WordPieceVocabulary(Vocabulary):
         return frozenset(parts.intersection(self.ids))
 
     def is_irreplaceable(self, token: str) -> bool:
-        """Return whether single-character tokens, which are never removed, cannot spell the token."""
+        """Return whether single characters, which are never removed, cannot spell the token."""
         continues = self.continues(token)
         for character in self.body(token):
             if self.spell(character, continues) not in self.ids:
@@ -310,9 +312,7 @@ class WordPieceFamily(TokenizerFamily):
         return check_wordpiece_model(model)
 
     def read_vocabulary(self, tokenizer: Tokenizer) -> WordPieceVocabulary:
-        """Return the vocabulary of a tokenizer; added tokens that are not special match whole
-        words.
-        """
+        """Return the vocabulary of a tokenizer; added ordinary tokens match whole words."""
         special, whole = split_added_tokens(tokenizer)
         splitter = self.make_splitter(tokenizer)
         added = {
@@ -404,6 +404,7 @@ class WordPieceFamily(TokenizerFamily):
                 f"{len(within):,} of {len(tokens):,} new tokens are continuations, {within[0]!r}"
                 " first: exact-word adds whole words only.",
                 "Choose insertion.",
+                code="not-whole-words",
             )
         changed = from_json(fill_id_gaps(tokenizer))
         changed.add_tokens([AddedToken(token, **EXACT_WORD) for token in tokens])
@@ -415,13 +416,15 @@ class WordPieceFamily(TokenizerFamily):
         Raises InputError if there are exact-word tokens: their ids must be higher than those of all
         wordpieces.
         """
-        content, vocabulary = fill_id_gaps(tokenizer), self.read_vocabulary(tokenizer)
+        content = fill_id_gaps(tokenizer)
+        vocabulary = self.read_vocabulary(tokenizer)
         if vocabulary.whole:
             raise InputError(
                 f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot"
                 " be inserted after them.",
                 'Add words with tokenizer = "exact-word" in the recipe, or start from the model'
                 " without exact-word tokens.",
+                code="exact-words-before",
             )
         first = len(vocabulary)
         content["model"]["vocab"].update({token: first + i for i, token in enumerate(tokens)})
@@ -505,9 +508,7 @@ def build_tokenizer(
 
 
 def _read_flags(folder: Path) -> dict[str, bool]:
-    """Read the settings of BERT's normalizer from tokenizer_config.json, by the normalizer's
-    parameter names.
-    """
+    """Read the settings of BERT's normalizer from tokenizer_config.json, by its names for them."""
     path = folder / CONFIG
     stored = read_json_object(path) if path.exists() else {}
     return {

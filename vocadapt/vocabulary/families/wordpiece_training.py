@@ -76,23 +76,15 @@ class Trainer:
         return max(MIN_COUNT, round(self.min_fraction * running))
 
 
-def _score_by_count(pair: int, left: int, right: int) -> float:
-    return pair
-
-
-def _score_by_association(pair: int, left: int, right: int) -> float:
-    return pair / (left * right)
-
-
 TRAINERS: dict[str, Trainer] = {
     "bpe-merges": Trainer(
-        _score_by_count,
+        lambda pair, left, right: pair,
         "the most frequent pair is merged first",
         "f(t1 t2)",
         "the WordPieceTrainer of the tokenizers library",
     ),
     "wordpiece-score": Trainer(
-        _score_by_association,
+        lambda pair, left, right: pair / (left * right),
         "the pair is merged first whose pieces rarely occur without each other",
         "f(t1 t2) / (f(t1) · f(t2))",
         "Fast 2023, equation 2.1",
@@ -132,6 +124,7 @@ def train_wordpiece(
         raise InputError(
             f"A vocabulary needs more than its {len(SPECIAL_TOKENS)} special tokens, got {size}.",
             "A usual size is 16000.",
+            code="too-few-tokens",
         )
     settings = settings or TrainerSettings()
     # 1. Start with special tokens and single characters, which can spell every word.
@@ -139,9 +132,10 @@ def train_wordpiece(
     tokens = dict.fromkeys([*SPECIAL_TOKENS, *_list_characters(words, "##")])
     if len(tokens) > size:
         raise InputError(
-            f"A vocabulary of {size:,} tokens is too small for the {len(tokens):,} special tokens and"
-            " characters of this text.",
+            f"A vocabulary of {size:,} tokens is too small for the {len(tokens):,} special tokens"
+            " and characters of this text.",
             f"Choose a size of {len(tokens):,} or more.",
+            code="too-few-tokens",
         )
     # 2. Merge until there are enough tokens; a token that results from two pairs is counted once.
     for merged in _merge_words(words, settings, "##"):
@@ -237,10 +231,9 @@ class Pieces:
         return pair[0] + pair[1].removeprefix(self.continuation)
 
     def merge(self, pair: Pair) -> list[Pair]:
-        """Replace a pair by one piece in every word; return the pairs that occur more often than
-        before.
-        """
-        token, change = self.join(pair), Counter[Pair]()
+        """Replace a pair by one piece in every word; return the pairs that occur more often now."""
+        token = self.join(pair)
+        change = Counter[Pair]()
         for i in self.words_with_pair.pop(pair, ()):
             # 1. Merge the pair in this word; an earlier merge may have removed it from the word.
             before, count = self.words[i], self.word_counts[i]
@@ -273,7 +266,6 @@ class Pieces:
         return frequent
 
     def _index_pair(self, pair: Pair, word: int) -> None:
-        """Record that the word with this index contains a pair."""
         self.words_with_pair[pair].append(word)
         self.pairs_with_piece[pair[0]].add(pair)
         self.pairs_with_piece[pair[1]].add(pair)
@@ -312,8 +304,8 @@ class PairQueue:
         """Remove and return the pair with the highest score, ties by token; None if no pair is
         left.
         """
-        # 1. Take entries, best bound first, and compute their exact scores, until no remaining bound
-        #    is better than the best exact score.
+        # 1. Take entries, best bound first, and compute their exact scores, until no remaining
+        #    bound is better than the best exact score.
         best: Entry | None = None
         examined: set[Pair] = set()
         while self.heap and (best is None or self.heap[0] < best):
@@ -379,7 +371,8 @@ def merge_best_pairs(
         increased = pieces.merge(pair)
         yield pieces.join(pair)
         queue.push(increased)
-        # 3. If a rounded count fell, the bounds of the pairs of that piece are too low: update them.
+        # 3. If a rounded count fell, the bounds of the pairs of that piece are too low: update
+        #    them.
         for piece, before in rounded_counts.items():
             if round_down(pieces.piece_counts[piece]) < before:
                 queue.push(pieces.list_frequent_pairs(piece, min_count))

@@ -1,9 +1,9 @@
 """Measure the length of a text with a reduced or an extended vocabulary: exactly, from its distinct
 words and their counts.
 
-The words of held-out lines are measured, because the cost is lowest in sample: on the lines that the
-tokens were chosen by. It is reported next to the held-out cost (`in_sample`). Without held-out lines
-both are the same.
+The words of held-out lines are measured, because the cost is lowest in sample: on the lines that
+the tokens were chosen by. It is reported next to the held-out cost (`in_sample`). Without held-out
+lines both are the same.
 
 *Reduction* (`study`): how much longer the text becomes, as in Fast 2023, table 6.10 (more tokens)
 and figure 3.1 (fewer parameters).
@@ -181,9 +181,7 @@ class MeasuredText:
         return round(float(self.table.counts @ self.tokenization.pieces))
 
     def measure(self, removed: Mask) -> tuple[int, int]:
-        """Return the number of wordpieces without the removed tokens, and of the running words that
-        become unknown.
-        """
+        """Return the numbers of wordpieces without these tokens and of words that get unknown."""
         tokenization = self.table.tokenize(removed)
         newly_unknown = tokenization.unknown & ~self.tokenization.unknown
         tokens = float(self.table.counts @ tokenization.pieces)
@@ -211,7 +209,7 @@ class Study:
     left_out: Mapping[float, str] = field(default_factory=dict)
 
     def build_table(self, *notes: str) -> Table:
-        """Return the growths as a table, with these notes and those on what could not be measured."""
+        """Return the growths as a table, with these notes and those on what was not measured."""
         unknown = tuple(
             f"{one.unknown:,} words become unknown under {one.heuristic}, {one.keep:g}."
             for one in self.rows
@@ -238,15 +236,16 @@ def study(
     """
     if not (heuristics and keeps and seeds):
         raise InputError(
-            "A study needs a heuristic, a fraction of the vocabulary to keep, and a seed."
+            "A study needs a heuristic, a fraction of the vocabulary to keep, and a seed.",
+            code="empty-study",
         )
     # 1. Leave out the fractions to which the vocabulary cannot be reduced.
-    possible, errors = list[float](), dict[float, InputError]()
+    possible = list[float]()
+    errors = dict[float, InputError]()
     for keep in dict.fromkeys(keeps):
         try:
-            count_removed(
-                reducer.vocabulary, ReductionSettings("last", keep, count_marks=count_marks)
-            )
+            settings = ReductionSettings("last", keep, count_marks=count_marks)
+            count_removed(reducer.vocabulary, settings)
             possible.append(keep)
         except InputError as error:
             errors[keep] = error
@@ -289,9 +288,7 @@ def measure_growth_over_seeds(
 def measure_growth_curves(
     reducer: Reducer, seeds: Sequence[int] = SEEDS
 ) -> dict[str, tuple[Growth, ...]]:
-    """Measure the growth under every heuristic at SIZES sizes, from the whole vocabulary to the
-    smallest possible.
-    """
+    """Measure the growth under every heuristic at SIZES sizes, down to the smallest possible."""
     least = min(1.0, np.ceil(1000 * compute_min_keep_fraction(reducer.vocabulary)) / 1000)
     keeps = np.linspace(1.0, least, SIZES).tolist()
     return {
@@ -359,8 +356,8 @@ class ExtensionCurve:
     """A text tokenized with extension vocabularies of several sizes.
 
     sizes: smallest first; size 0 is the original vocabulary.
-    counts: (new tokens,) int64, occurrences of each new token in the whole text, in the order of the
-        plan.
+    counts: (new tokens,) int64, occurrences of each new token in the whole text, in the order of
+        the plan.
     words: running words of the held-out lines.
     """
 
@@ -383,21 +380,23 @@ def measure_extension_curve(
 ) -> ExtensionCurve:
     """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
-    counts: of the lines that the tokens were chosen by. held_out: of the lines that are measured; by
-    default the same lines. sizes: numbers of new tokens; if empty, all of them, a half, a quarter,
-    and so on.
-    Raises InputError for a plan that removes or moves tokens, and for a size larger than the plan.
+    counts: of the lines that the tokens were chosen by. held_out: of the lines that are measured;
+    by default the same lines. sizes: numbers of new tokens; if empty, all of them, a half, a
+    quarter, and so on. Raises InputError for a plan that removes or moves tokens, and for a size
+    larger than the plan.
     """
     total = len(plan.added)
     if plan.order is not None or not total:
         raise InputError(
             "The sizes of an extension can be compared only for a plan that appends new tokens.",
             "Choose a recipe such as exbert-s3.",
+            code="not-an-extension",
         )
     if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
         raise InputError(
             f"Sizes range from 0 to the {total:,} tokens of the plan, got {min(sizes)} to"
-            f" {max(sizes)}."
+            f" {max(sizes)}.",
+            code="out-of-range",
         )
     # 1. List the sizes, smallest first; 0 is the original vocabulary.
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})

@@ -35,8 +35,8 @@ class PlanCost:
 
     tokens_before, tokens_after: tokens of the held-out lines. growth: additional ones, as a
     fraction of those before; negative if the text becomes shorter. growth_in_sample: the same for
-    the lines that the tokens were chosen by. unknown: running words of the held-out lines that become
-    unknown. is_held_out: False if there are no held-out lines: then all numbers are those in
+    the lines that the tokens were chosen by. unknown: running words of the held-out lines that
+    become unknown. is_held_out: False if there are no held-out lines: then all numbers are those in
     sample.
     """
 
@@ -68,9 +68,9 @@ def measure_plan_cost(
 ) -> PlanCost:
     """Measure how a plan changes the length of a text.
 
-    counts: pre-tokens of the lines that the tokens were chosen by, with their counts. held_out: those
-    of the held-out lines; {} if there are none. A trim keeps the tokens of all lines, so its own
-    figures are used.
+    counts: pre-tokens of the lines that the tokens were chosen by, with their counts. held_out:
+    those of the held-out lines; {} if there are none. A trim keeps the tokens of all lines, so its
+    own figures are used.
     """
     if plan.trim is not None:
         own = plan.trim
@@ -98,7 +98,8 @@ def measure_savings(
     the same number of words is chosen again from the plan's candidates, by the lines that are not
     held out, and measured on those that are.
     """
-    # 1. The candidates, and the words among them that are chosen by the lines that are not held out.
+    # 1. The candidates, and the words among them that are chosen by the lines that are not held
+    #    out.
     base = plan.base
     rest = (word for reason in (OVER_LIMIT, TOO_RARE) for word in plan.left_out.get(reason, ()))
     main = [base.body(word.token) for word in plan.added if not word.form_of]
@@ -115,9 +116,7 @@ def measure_savings(
 
 
 def _measure(plan: VocabularyPlan, counts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return the number of tokens of a text before and after a plan, and of the running words that
-    become unknown.
-    """
+    """Return the numbers of tokens before and after a plan, and of words that become unknown."""
     before, after = (MeasuredText.tokenize(one, counts) for one in (plan.base, plan.after))
     newly_unknown = after.tokenization.unknown & ~before.tokenization.unknown
     return before.tokens, after.tokens, round(float(after.table.counts @ newly_unknown))

@@ -192,8 +192,8 @@ GAINS = (
     Column(
         "under_few",
         f"Under {FEW_OCCURRENCES}",
-        f"Fraction of added words that occur fewer than {FEW_OCCURRENCES} times: their embeddings are"
-        " less precise.",
+        f"Fraction of added words that occur fewer than {FEW_OCCURRENCES} times: their embeddings"
+        " are less precise.",
         "percent",
     ),
     Column(
@@ -267,9 +267,7 @@ def measure_gain(
 
 
 def compute_saved_fraction(added: Sequence[WordForms], text: TokenizedText) -> float:
-    """Return the fraction of the tokens of a text that it has less if each form of these words is
-    one token.
-    """
+    """Return the fraction of tokens that a text saves if these words are one token each."""
     saved = 0
     for word in added:
         for form, _ in word.forms:

@@ -85,7 +85,8 @@ def copy_to_forms(embeddings: NewEmbeddings, plan: VocabularyPlan) -> NewEmbeddi
     rows = [row[plan.forms.get(token, token)] for token in tokens]
     provenance: list[Provenance] = []
     for token, i in zip(tokens, rows, strict=True):
-        source, main = embeddings.provenance[i], plan.forms.get(token)
+        source = embeddings.provenance[i]
+        main = plan.forms.get(token)
         if main is not None:
             how = f"another form of {main}, with the same embedding"
             source = Provenance(how, ((main, 1.0),), source.fallback)

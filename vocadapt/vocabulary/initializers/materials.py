@@ -33,7 +33,8 @@ MAX_DONORS = 5  # donors that the description of an embedding lists
 
 
 class Donors(Sequence[tuple[str, float]]):
-    """The (donor, weight) pairs of an embedding, created lazily, because FOCUS has millions of them.
+    """The (donor, weight) pairs of an embedding, created lazily, because FOCUS has millions of
+    them.
 
     Equal to a tuple of the same pairs.
     """
@@ -160,7 +161,7 @@ class DistilSettings(FittingSettings):
 
 @dataclass(frozen=True)
 class AttentionSettings(FittingSettings):
-    """Settings of matched attention: the outputs of the attention in the first layers are matched."""
+    """Settings of matched attention: its outputs in the first layers are matched."""
 
     depth: float = setting(
         0.333,
@@ -177,7 +178,7 @@ class AttentionSettings(FittingSettings):
 
 @dataclass(frozen=True)
 class JoinSettings(CheckedSettings):
-    """Settings of joined states: the layer, and the words that the map to embeddings is fitted on."""
+    """Settings of joined states: the layer, and the words that the map is fitted on."""
 
     layer: int = setting(
         0,
@@ -231,9 +232,10 @@ class GroundingSettings(CheckedSettings):
 class JoinedEmbeddings:
     """Embeddings mapped from hidden states.
 
-    matrix: (new tokens, dim) float32. is_joined: (new tokens,) bool; the others are the mean of their
-    pieces, because the model cannot spell them. agreement: (new tokens,) cosine of the last hidden
-    states with the embedding and with the pieces; NaN where not joined. how: their provenance.
+    matrix: (new tokens, dim) float32. is_joined: (new tokens,) bool; the others are the mean of
+    their pieces, because the model cannot spell them. agreement: (new tokens,) cosine of the last
+    hidden states with the embedding and with the pieces; NaN where not joined. how: their
+    provenance.
     """
 
     matrix: Matrix
@@ -263,8 +265,8 @@ class Joiner(Protocol):
         """Map hidden states to the embeddings of the new tokens of the materials."""
 
     def compute_states(self, words: Sequence[Sequence[str]], layer: int) -> Matrix:
-        """Return the states of a layer at the last piece of each word, (words, width); raises InputError
-        for a layer that the model lacks.
+        """Return the states of a layer at the last piece of each word, (words, width); raises
+        InputError for a layer that the model lacks.
         """
 
 
@@ -276,7 +278,8 @@ class Materials:
     model: wordpiece embeddings of the model.
     domain: word vectors of the domain, by token (see `Vocabulary.spell_words`).
     alignment: fitted from the domain (or from the target, without a domain) to the model.
-    target: embeddings of a target model, or vectors trained on a text tokenized with its vocabulary.
+    target: embeddings of a target model, or vectors trained on a text tokenized with its
+    vocabulary.
     distiller: trains embeddings on a text and reports its progress; grounder: on a glossary.
     joiner: runs the network on words that are split into pieces.
     """
@@ -303,6 +306,7 @@ class Materials:
                 "These embeddings are mixed from tokens that are similar in a target space, but no"
                 " target space was given.",
                 "Give a target model, word vectors, or a text.",
+                code="no-target-space",
             )
         return space
 
@@ -314,7 +318,8 @@ class Materials:
         Special and [unused] tokens, and those that the tokenizer never produces, are excluded.
         Raises InputError if there are none.
         """
-        space, kept = self.similarity_space, frozenset(self.plan.kept)
+        space = self.similarity_space
+        kept = frozenset(self.plan.kept)
         trained = list_trained_tokens(self.plan, self.model)
         is_produced = self.model.kinds.is_produced
         common = tuple(
@@ -327,6 +332,7 @@ class Materials:
                 f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in"
                 " common that keeps its embedding.",
                 "Check that both have the same language and casing.",
+                code="no-common-token",
             )
         return common
 
@@ -422,8 +428,8 @@ def read_options(options: Mapping[str, Any], used: Collection[str]) -> dict[str,
     """Convert the own settings of initializers, by name, to their dataclasses; those that are at
     their defaults are left out.
 
-    used: names of the initializers that will run. Raises InputError for settings of another one, for
-    the name of an initializer without settings of its own, and for invalid values.
+    used: names of the initializers that will run. Raises InputError for settings of another one,
+    for the name of an initializer without settings of its own, and for invalid values.
     """
     if not isinstance(options, Mapping):
         raise InputError(f"options: expected a table of initializers, got {show_value(options)}.")

@@ -50,11 +50,15 @@ def initialize_aligned(materials: Materials, settings: InitializerSettings) -> I
     alignment = materials.alignment
     if alignment is None:
         raise InputError(
-            "Aligned embeddings need an alignment of the word vectors to the model, but none was fitted."
+            "Aligned embeddings need an alignment of the word vectors to the model, but none was"
+            " fitted.",
+            code="no-alignment",
         )
-    space, what = materials.domain, "its word vector"
+    space = materials.domain
+    what = "its word vector"
     if space is None:
-        space, what = materials.target, "the target's embedding"
+        space = materials.target
+        what = "the target's embedding"
     return _copy_vectors(
         materials, space, f"{what}, aligned by {alignment.settings.method}", alignment.apply
     )
@@ -65,9 +69,11 @@ def initialize_identity(materials: Materials, settings: InitializerSettings) -> 
     space = materials.domain
     if space is not None and space.dim != materials.model.dim:
         raise InputError(
-            f"Identity embeddings need word vectors of the model's width {materials.model.dim}, these"
-            f" have {space.dim}.",
-            f"Train vectors of {materials.model.dim} dimensions, or choose the initializer aligned.",
+            f"Identity embeddings need word vectors of the model's width {materials.model.dim},"
+            f" these have {space.dim}.",
+            f"Train vectors of {materials.model.dim} dimensions, or choose the initializer"
+            " aligned.",
+            code="wrong-dimensions",
         )
     return _copy_vectors(
         materials, space, "its word vector, not aligned", lambda vectors, _: vectors
@@ -84,8 +90,10 @@ def initialize_target(materials: Materials, settings: InitializerSettings) -> In
         )
     if space.dim != materials.model.dim:
         raise InputError(
-            f"The target's embeddings have {space.dim} dimensions, the model's {materials.model.dim}.",
+            f"The target's embeddings have {space.dim} dimensions, the model's"
+            f" {materials.model.dim}.",
             "Choose the initializer aligned, which maps them, or a target model of the same width.",
+            code="wrong-dimensions",
         )
     return _copy_vectors(materials, space, "the target's embedding", lambda vectors, _: vectors)
 
@@ -138,6 +146,7 @@ def _copy_vectors(
         raise InputError(
             "These embeddings are computed from word vectors, but none were given.",
             "Give word vectors or a text.",
+            code="no-vectors",
         )
 
     def make(tokens: tuple[str, ...]) -> Initialized:
@@ -170,9 +179,7 @@ def initialize_focus(materials: Materials, settings: InitializerSettings) -> Ini
 
 
 def initialize_wechsel(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Mix the embeddings of the nearest common tokens, weighted by the softmax of their cosines
-    divided by a temperature.
-    """
+    """Mix the nearest common tokens' embeddings by the softmax of cosine / temperature."""
     k = min(settings.neighbors or WECHSEL_NEIGHBORS, len(materials.donors))
 
     def choose(similarities: Matrix) -> Mix:
@@ -233,9 +240,7 @@ def initialize_distilled(materials: Materials, settings: InitializerSettings) ->
 
 
 def initialize_attention(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Start from the mean of a token's wordpieces, and train until the outputs of the attention in
-    the first layers match.
-    """
+    """Start from the mean of a token's wordpieces, and train until attention outputs match."""
     return _fit_to_text(
         materials,
         settings,
@@ -247,10 +252,10 @@ def _fit_to_text(materials: Materials, settings: InitializerSettings, what: str)
     """Start from the mean of a token's wordpieces, and fit the embeddings to contexts of a text."""
     if materials.distiller is None:
         raise InputError(
-            f"Embeddings of the initializer {settings.method} are trained on a text, but no text was"
-            " given.",
-            f"Give a text. A leaderboard includes {settings.method}, which is slow, only if you name"
-            " it.",
+            f"Embeddings of the initializer {settings.method} are trained on a text, but no text"
+            " was given.",
+            f"Give a text. A leaderboard includes {settings.method}, which is slow, only if you"
+            " name it.",
         )
     own: FittingSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
@@ -275,13 +280,11 @@ def _describe_fitted(
 
 
 def initialize_joined(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Map the hidden state at the last wordpiece of a token, where the layers have joined its pieces,
-    to an embedding.
-    """
+    """Map the hidden state at a token's last wordpiece, where it was joined, to an embedding."""
     if materials.joiner is None:
         raise InputError(
-            "The initializer joined is computed from hidden states of the network, and here only the"
-            " embeddings of the model are read.",
+            "The initializer joined is computed from hidden states of the network, and here only"
+            " the embeddings of the model are read.",
             "Compare initializers before training, or adapt a model with it.",
         )
     joined = materials.joiner.join(materials, settings.own)
@@ -296,12 +299,11 @@ def initialize_joined(materials: Materials, settings: InitializerSettings) -> In
 
 
 def initialize_grounded(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Start from the mean of a token's wordpieces, and train until the network predicts the words of
-    its description from it.
-    """
+    """Start from the mean of a token's wordpieces, and train until it predicts its description."""
     if materials.grounder is None:
         raise InputError(
-            "Grounded embeddings are trained on the descriptions of a glossary, but none was given.",
+            "Grounded embeddings are trained on the descriptions of a glossary, but none was"
+            " given.",
             "Give a glossary. A leaderboard includes grounded only if you name it.",
         )
     own: GroundingSettings = settings.own
@@ -395,8 +397,8 @@ METHODS: dict[str, Initializer] = {
     ),
     "wechsel": Initializer(
         initialize_wechsel,
-        "a mix of the 10 nearest common tokens' embeddings; no dictionary is used, and common tokens"
-        " keep their embeddings",
+        "a mix of the 10 nearest common tokens' embeddings; no dictionary is used, and common"
+        " tokens keep their embeddings",
         "Σ softmax(cos(t, o) / 0.1) · E(o)",
         "Minixhofer et al. 2022, WECHSEL",
         needs="similar",
@@ -426,8 +428,8 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
     ),
     "attention": Initializer(
         initialize_attention,
-        "the mean of its pieces, trained until the attention in the first third of the layers has the"
-        " outputs it had with the pieces; needs a text",
+        "the mean of its pieces, trained until the attention in the first third of the layers has"
+        " the outputs it had with the pieces; needs a text",
         "argmin Σ ‖a(t) − a(pieces of t)‖², a: attention-weighted values",
         "MATT (Haltiuk and Smywiński-Pohl 2025), here also for encoders",
         needs="text",
@@ -435,8 +437,8 @@ FITTED = {  # a separate dictionary, because they come last in menus, after matc
     ),
     "grounded": Initializer(
         initialize_grounded,
-        "the mean of its pieces, trained until the model predicts the words of the token's description"
-        " from it; needs a glossary",
+        "the mean of its pieces, trained until the model predicts the words of the token's"
+        " description from it; needs a glossary",
         "argmin −Σ log p(words of the description | t)",
         "GTI (Chen et al. 2026), here also for encoders",
         needs="glossary",

@@ -74,8 +74,8 @@ def mix_embeddings(
 def mix_similar_tokens(
     materials: Materials, choose: Callable[[Matrix], Mix], how: str
 ) -> Initialized:
-    """Mix the embeddings of common tokens by their cosine similarity to each new token in the target
-    space.
+    """Mix the embeddings of common tokens by their cosine similarity to each new token in the
+    target space.
 
     choose: computes a Mix from similarities (block, common tokens). It is called for one block of
         new tokens at a time, to limit the memory.
@@ -138,8 +138,10 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
 
     Tokens that the model cannot spell get the mean of all embeddings.
     """
-    # 1. Average the pieces of each token with equal weights; all are 0 if the model cannot spell it.
-    base, model = materials.plan.base, materials.model
+    # 1. Average the pieces of each token with equal weights; all are 0 if the model cannot spell
+    #    it.
+    base = materials.plan.base
+    model = materials.model
     tokenized = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
     shape = (len(tokenized), max(map(len, tokenized), default=1))
@@ -178,7 +180,8 @@ def select_above_bound(similarities: Matrix, bound: Matrix) -> tuple[NDArray[np.
     first_of_row = np.cumsum(counts) - counts
     place = np.arange(len(rows)) - np.repeat(first_of_row, counts)
     shape = (len(similarities), int(counts.max(initial=1)))
-    found, values = np.zeros(shape, np.int64), np.full(shape, -np.inf, np.float32)
+    found = np.zeros(shape, np.int64)
+    values = np.full(shape, -np.inf, np.float32)
     found[rows, place] = columns
     values[rows, place] = similarities[rows, columns]
     # 3. Sort each row.

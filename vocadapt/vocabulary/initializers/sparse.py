@@ -1,5 +1,5 @@
-"""Initializer by orthogonal matching pursuit: approximate a target vector by a weighted sum of a few
-common tokens' vectors, and apply the same weights to their embeddings.
+"""Initializer by orthogonal matching pursuit: approximate a target vector by a weighted sum of a
+few common tokens' vectors, and apply the same weights to their embeddings.
 
 Batch-OMP (Rubinstein et al. 2008): the inner products of all common tokens with each other are
 computed once, and each step reads a few rows of this matrix. The atom with the largest product with
@@ -51,8 +51,8 @@ def decompose(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
 
     vectors: (n, d) float32; atoms: (m, d) float32. Returns a Mix of (n, k).
 
-    The products of all atoms, m² · 4 bytes, are computed in advance if they fit into 4 GB and enough
-    vectors use them.
+    The products of all atoms, m² · 4 bytes, are computed in advance if they fit into 4 GB and
+    enough vectors use them.
     """
     from threadpoolctl import threadpool_limits
 

@@ -1,17 +1,19 @@
 """Stacked embeddings: linear maps from the form and the context of a word to its embedding.
 
-The context of a word is its word vector; its form are its pieces. The maps are fitted on words of the
-model's own vocabulary, whose embeddings are known. Each is divided into pieces as if it were new:
-half of the words are removed from the vocabulary, the words of this half are divided, then the other
-half. So their pieces are about as many and as short as those of new words, and an inflected word
-does not always have its stem as a piece.
+The context of a word is its word vector; its form are its pieces. The maps are fitted on words of
+the model's own vocabulary, whose embeddings are known. Each is divided into pieces as if it were
+new:
+half of the words are removed from the vocabulary, the words of this half are divided, then the
+other half. So their pieces are about as many and as short as those of new words, and an inflected
+word does not always have its stem as a piece.
 
     e(w) = A · f(w) + c / (c + k) · B · [f(w); v(w); log c]
 
 f(w) are the mean, the first and the last piece of the word, its n-grams of letters and, optionally,
-the hidden state at its last piece (state_layer); v(w) is its word vector and c its count in the text.
-A is fitted by ridge regression on all words that can be divided, B on what A leaves over, with the
-words that have a vector. So a word without a vector gets the prediction from its form, and the
+the hidden state at its last piece (state_layer); v(w) is its word vector and c its count in the
+text. A is fitted by ridge regression on all words that can be divided, B on what A leaves over,
+with the words that have a vector. So a word without a vector gets the prediction from its form, and
+the
 correction is smaller for rare words: with k = 3, at 5 occurrences, 5/8 of it.
 Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
 words of equal frequency.
@@ -52,8 +54,8 @@ MIN_WORDS = 10  # that a map is fitted on
 WORDS = ("word start", "whole word")  # position classes of words
 
 NGRAMS = (3, 5)  # lengths of the n-grams of letters, ends of words included
-# In a vocabulary of this size, an n-gram of one word alone says nothing about others: without these,
-# P@5 on reviews is .574 instead of .572, and there are half as many to compress.
+# In a vocabulary of this size, an n-gram of one word alone says nothing about others: without
+# these, P@5 on reviews is .574 instead of .572, and there are half as many to compress.
 MANY_WORDS = 1000
 SPELLING_DIMENSIONS = 768  # of the compressed n-grams
 
@@ -92,7 +94,7 @@ class StackedSettings(CheckedSettings):
 
 @dataclass(frozen=True, eq=False)
 class OwnWords:
-    """Words of a model with their pieces as if they were new, and the row of each embedding, (n,)."""
+    """Words of a model with their pieces as if new, and the row of each embedding, (n,)."""
 
     words: tuple[str, ...]
     pieces: tuple[Pieces, ...]
@@ -143,6 +145,7 @@ def divide_own_words(vocabulary: Vocabulary, model: EmbeddingSpace, seed: int) -
             f"{model.name} has {len(divided):,} words that can be divided into pieces, too few to"
             " map the form of a word to its embedding.",
             "Choose another initializer, such as aligned.",
+            code="too-few-words",
         )
     found = tuple(word for word in words if word in divided)
     return OwnWords(found, tuple(divided[word] for word in found), model.rows(found))
@@ -150,7 +153,7 @@ def divide_own_words(vocabulary: Vocabulary, model: EmbeddingSpace, seed: int) -
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of features: vectors of length 1, centered, and scaled to a mean square of weight²."""
+    """A block of features: vectors of length 1, centered, scaled to a mean square of weight²."""
 
     mean: Matrix
     scale: float
@@ -217,8 +220,8 @@ class FormReader:
         return cls(vocabulary, model, make_pipeline(tfidf, compressor), compute_states)
 
     def read(self, words: Sequence[str], pieces: Sequence[Pieces]) -> list[Matrix]:
-        """Return mean, first and last piece, (words, dim), the spelling, (words, dimensions), and the
-        hidden states, (words, width), if they are read.
+        """Return mean, first and last piece, (words, dim), the spelling, (words, dimensions), and
+        the hidden states, (words, width), if they are read.
         """
         rows = [self.model.rows(one) for one in pieces]
         mean = np.empty((len(rows), self.model.dim), np.float32)
@@ -256,8 +259,8 @@ def join_blocks(blocks: Sequence[Block], form: Sequence[Matrix]) -> Matrix:
 class ContextMap:
     """B: corrects a prediction from the form by the context.
 
-    block: of the word vectors. log_mean, log_sd: of the log counts of the anchors. matrix: (features
-    of the form + vector dim + 1, dim). anchors: number of words that it was fitted on.
+    block: of the word vectors. log_mean, log_sd: of the log counts of the anchors. matrix:
+    (features of the form + vector dim + 1, dim). anchors: number of words that it was fitted on.
     """
 
     block: Block
@@ -287,8 +290,8 @@ def join_features(
 class StackedMap:
     """The fitted maps; context: None if too few own words have a word vector.
 
-    norm_curve: norms of the own words by frequency, see `fit_norm_curve`. words: number of own words
-    that the map of the form was fitted on.
+    norm_curve: norms of the own words by frequency, see `fit_norm_curve`. words: number of own
+    words that the map of the form was fitted on.
     """
 
     settings: StackedSettings
@@ -312,9 +315,7 @@ class StackedMap:
         return predicted + self.context.correct(features, vectors, counts, half_reliable)
 
     def embed(self, predicted: Matrix, counts: IntArray) -> Matrix:
-        """Return embeddings (words, dim) float32: predicted directions, with the norm that own words
-        of equal frequency have.
-        """
+        """Return embeddings (words, dim) float32 with the norm of own words of equal frequency."""
         norms = read_norm_curve(self.norm_curve, counts, len(predicted))
         return normalize_rows(predicted + self.form.mean) * norms[:, None]
 
@@ -351,7 +352,8 @@ def fit_stacked(
         curve = fit_norm_curve(None, rows, model.matrix[rows])
         return StackedMap(settings, by_form, None, curve, len(own))
     anchors = domain.rows([w for w, has in zip(own.words, has_context, strict=True) if has])
-    vectors, counts = domain.matrix[anchors], get_counts(domain, anchors)
+    vectors = domain.matrix[anchors]
+    counts = get_counts(domain, anchors)
     block = Block.fit(vectors, settings.context_weight)
     logs = np.log(np.maximum(counts, 1))
     log_mean, log_sd = float(logs.mean()), float(logs.std())
@@ -392,7 +394,8 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
 
     Tokens that are no words, or that no pieces spell, get the mean of their pieces.
     """
-    base, model = materials.plan.base, materials.model
+    base = materials.plan.base
+    model = materials.model
     # Contexts are the word vectors of the domain, or else the vectors of a target model.
     domain = materials.similarity_space if materials.domain is None else materials.domain
     own_settings: StackedSettings = settings.own
@@ -432,7 +435,8 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
         vectors = None
         if with_context:
             rows = domain.rows(chosen)
-            vectors, counts = domain.matrix[rows], get_counts(domain, rows)
+            vectors = domain.matrix[rows]
+            counts = get_counts(domain, rows)
         embeddings[places] = stacked.embed(stacked.predict(form, vectors, counts), counts)
         for i in places.tolist():
             provenance[i] = _describe(stacked, pieces[i], with_context)
@@ -448,15 +452,16 @@ def build_state_function(joiner: Joiner | None, layer: int) -> StateFunction | N
         return None
     if joiner is None:
         raise InputError(
-            "Hidden states need the network, but only the embeddings of the model are available here.",
+            "Hidden states need the network, but only the embeddings of the model are available"
+            " here.",
             "Set the layer to 0.",
             "state_layer",
+            code="no-network",
         )
     return lambda words: joiner.compute_states(words, layer)
 
 
 def _describe(stacked: StackedMap, pieces: Pieces, with_context: bool) -> Provenance:
-    """Return the provenance of a predicted embedding."""
     form = f"its form ({' '.join(pieces)}), fitted on {stacked.words:,} words"
     if stacked.settings.state_layer:
         form = f"the hidden state of layer {stacked.settings.state_layer} and {form}"
@@ -471,8 +476,9 @@ def _describe(stacked: StackedMap, pieces: Pieces, with_context: bool) -> Proven
 STACKED = {
     "stacked": Initializer(
         initialize_stacked,
-        "a map from the word's vector and its pieces to an embedding, fitted on the model's own words,"
-        " which are divided as if they were new; a word without a vector gets what its pieces predict",
+        "a map from the word's vector and its pieces to an embedding, fitted on the model's own"
+        " words, which are divided as if they were new; a word without a vector gets what its"
+        " pieces predict",
         "A · f + c / (c + k) · B · [f; v; log c], f: pieces and n-grams",
         "ours; after Poerner et al. 2020 (context) and Schick and Schütze 2020, BERTRAM (form)",
         needs="similar",

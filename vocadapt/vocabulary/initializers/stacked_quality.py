@@ -2,9 +2,11 @@
 
 1. Divide the own words that have a word vector into folds, by a hash of the word.
 2. Fit the maps without a fold, words of the model without a vector included, and predict the fold.
-3. Rank all wordpieces by similarity to each prediction, by CSLS; its own wordpiece is the right one.
+3. Rank all wordpieces by similarity to each prediction, by CSLS; its own wordpiece is the right
+   one.
 
-The own words are not like new words: they are more frequent and have fewer, longer pieces. So P@k is
+The own words are not like new words: they are more frequent and have fewer, longer pieces. So P@k
+is
 reported twice: as it is, and reweighted, as if counts, numbers of pieces and lengths of the first
 piece were those of the words that will be added.
 """
@@ -45,7 +47,8 @@ MAX_WEIGHT = 10.0  # of a word, relative to the mean
 class StackedQuality:
     """Held-out results of stacked embeddings.
 
-    words: (n,) own words with a vector. ranks: (n,) int64, number of wordpieces nearer than the own.
+    words: (n,) own words with a vector. ranks: (n,) int64, number of wordpieces nearer than the
+    own.
     weights: (n,) float64 with mean 1, which make the words resemble the new ones. new_words: number
     of these; matched: fraction of them whose like is among the own words. candidates: number of
     wordpieces.
@@ -96,9 +99,9 @@ def cross_validate_stacked(
 ) -> StackedQuality:
     """Evaluate stacked embeddings on held-out own words of a model.
 
-    model, domain: spaces by token. new_tokens: the words that will be added. joiner: runs the network,
-    if the settings name a layer. Raises InputError if too few words of the model can be divided, or
-    have a word vector.
+    model, domain: spaces by token. new_tokens: the words that will be added. joiner: runs the
+    network, if the settings name a layer. Raises InputError if too few words of the model can be
+    divided, or have a word vector.
     """
     # 1. The own words, and those of them that are judged.
     settings = settings or StackedSettings()
@@ -112,6 +115,7 @@ def cross_validate_stacked(
             f"{len(judged):,} words of the model have a word vector: too few to evaluate stacked"
             " embeddings.",
             "Give more text.",
+            code="too-few-words",
         )
     rows = domain.rows(judged.words)
     counts = get_counts(domain, rows)

@@ -70,7 +70,7 @@ class AugmentationMaterials:
 
     @cached_property
     def words(self) -> tuple[WordForms, ...]:
-        """The words of the text with their forms, most frequent first; ties go to the smaller word."""
+        """The words of the text with their forms, most frequent first, ties by word."""
         return group_word_forms(self.base, self.splitter, self.counts or {})
 
     @cached_property
@@ -147,10 +147,16 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
     # 1. The heuristic, with all that it needs.
     if heuristic not in AUGMENTATIONS:
         raise InputError(
-            f"Unknown augmentation {heuristic!r}.", f"Choose one of: {', '.join(AUGMENTATIONS)}."
+            f"Unknown augmentation {heuristic!r}.",
+            f"Choose one of: {', '.join(AUGMENTATIONS)}.",
+            code="unknown-choice",
         )
     if size < 0:
-        raise InputError(f"The number of tokens to add is {size}.", "Give 0 or a positive number.")
+        raise InputError(
+            f"The number of tokens to add is {size}.",
+            "Give 0 or a positive number.",
+            code="out-of-range",
+        )
     chosen = AUGMENTATIONS[heuristic]
     if chosen.family and chosen.family != materials.base.family:
         own = FAMILIES[materials.base.family]
@@ -158,12 +164,14 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
             f"The augmentation {heuristic} trains tokens of another kind than those of the model,"
             f" {own.title}.",
             f"Choose another augmentation, such as {', '.join([*own.trainers, 'words'])}.",
+            code="other-family",
         )
     for need in chosen.needs:
         if not getattr(materials, need):
             raise InputError(
                 f"The augmentation {heuristic} needs {NEEDS[need]}.",
                 "Give it, or choose another augmentation.",
+                code="missing-input",
             )
 
     # 2. Take candidates, best first, until there are enough. The ranking is lazy: a trainer merges
@@ -211,7 +219,8 @@ def reverse_reduction(name: str, reduction: Reduction) -> Augmentation:
     needs = ("target", "counts") if reduction.needs_counts else ("target",)
 
     def rank(materials: AugmentationMaterials) -> Candidates:
-        target, table = materials.target, None
+        target = materials.target
+        table = None
         assert target is not None  # checked by `propose`
         if reduction.needs_counts:
             table = target.build_word_table(materials.counts or {})
@@ -242,10 +251,6 @@ def _convert_marks(tokens: Candidates, materials: AugmentationMaterials) -> Iter
             yield token
 
 
-def _rank_words(materials: AugmentationMaterials) -> Candidates:
-    return (word.main for word in materials.words)
-
-
 def _rank_by_savings(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the tokens they save; ties keep the order of counts (stable sort)."""
     saved = _count_saved_tokens(materials)
@@ -264,7 +269,8 @@ def _count_saved_tokens(materials: AugmentationMaterials) -> dict[str, int]:
 def _rank_by_joining(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the tokens they save, weighted by how well the network joins their pieces.
 
-    Only the words that save most are compared by hidden states; the others follow by what they save.
+    Only the words that save most are compared by hidden states; the others follow by what they
+    save.
     """
     assert materials.network is not None  # checked by `propose`
     saved = _count_saved_tokens(materials)
@@ -295,7 +301,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         for name, reduction in REDUCTIONS.items()
     },
     "words": Augmentation(
-        _rank_words,
+        lambda materials: (word.main for word in materials.words),
         "the most frequent words of the text",
         "common practice",
         ("counts",),

@@ -1,8 +1,8 @@
 """Check on a text that exact words leave the tokens of all other words as they are.
 
-Whether they do in every text follows from the merges of a model, and one merge of 500,000 that joins
-tokens across a space is enough to refuse them (Gemma 3: > + ▁</). A text can show more: if none of its
-lines changes when the tokenizer is prepared for exact words, they are added.
+Whether they do in every text follows from the merges of a model, and one merge of 500,000 that
+joins tokens across a space is enough to refuse them (Gemma 3: > + ▁</). A text can show more: if
+none of its lines changes when the tokenizer is prepared for exact words, they are added.
 """
 
 from dataclasses import replace
@@ -34,7 +34,9 @@ def check_exact_words(
             raise
         if corpus is None or corpus.counted_by is not None:
             raise InputError(
-                error.problem, f"Give a text, on which this is checked. Or: {error.remedy}"
+                error.problem,
+                f"Give a text, on which this is checked. Or: {error.remedy}",
+                code=error.code,
             ) from error
         found = count_lines_with_other_tokens(corpus, tokenizer, prepared, progress)
         if found.changed or not found.lines:
@@ -42,6 +44,7 @@ def check_exact_words(
                 f"{error.problem} In {found.changed:,} of the {found.lines:,} lines of the text,"
                 " exact words would change other tokens.",
                 error.remedy,
+                code=error.code,
             ) from error
         note = (
             "Exact words could change how other words are tokenized; they change none in the"

@@ -187,12 +187,15 @@ class PlanSettings(MethodSettings):
                 "A trim got both a coverage of the text and a number of tokens to keep.",
                 "Give one of them.",
                 "cover",
+                code="two-sizes",
             )
         if is_trim and not self.cover and not self.keep:
             raise InputError(
-                "A trim needs a coverage of the text or a number of tokens to keep, and got neither.",
+                "A trim needs a coverage of the text or a number of tokens to keep, and got"
+                " neither.",
                 "Give a coverage, for example 1 for all tokens of the text.",
                 "cover",
+                code="no-size",
             )
 
 
@@ -344,9 +347,7 @@ class VocabularyPlan(Summarized):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return the plan without the old vocabulary, as it is stored in an adapted model's
-        folder.
-        """
+        """Return the plan without the old vocabulary, as an adapted model's folder stores it."""
         return {
             **list_known_fields(self.summary()),
             "settings": asdict(self.settings),

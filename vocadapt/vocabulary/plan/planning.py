@@ -78,12 +78,14 @@ def plan_vocabulary(
     settings: PlanSettings | None = None,
 ) -> VocabularyPlan:
     """Make the plan that the settings describe; raises InputError if a source is missing."""
-    settings, target = settings or PlanSettings(), sources.target
+    settings = settings or PlanSettings()
+    target = sources.target
     if target is not None and target.notation != vocabulary.notation:
         raise InputError(
             f"The target marks {target.notation}, and the model {vocabulary.notation}: its tokens"
             " could never be produced.",
             "Give a target that marks tokens as the model does.",
+            code="other-notation",
         )
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
     if plan.whole is None and not sources.exact(settings):
@@ -96,9 +98,7 @@ def plan_vocabulary(
 
 
 def find_plan_inputs(settings: PlanSettings) -> frozenset[str]:
-    """Return the inputs that the heuristics of a plan need: "counts" of a text, a "target"
-    vocabulary.
-    """
+    """Return what the heuristics of a plan need: "counts" of a text, a "target" vocabulary."""
     needs = set[str]()
     removes_some = settings.kind in ("reduce", "combined") and settings.removed < 1
     if removes_some and REDUCTIONS[settings.remove_by].needs_counts:
@@ -145,6 +145,7 @@ def plan_from_words(
             f"None of the {len(domain)} words in the vectors can be added to the model ({lacking}"
             " are new, but its tokenizer can produce none of them).",
             "Train the vectors on text of the new domain, or lower the minimum count.",
+            code="no-new-word",
         )
     frequent = _select_frequent(domain, (*reachable, *activated), settings.min_count)
     rare = {*reachable, *activated} - set(frequent)
@@ -232,9 +233,7 @@ def add_forms(plan: VocabularyPlan, words: Iterable[WordForms]) -> VocabularyPla
 
 
 def leave_out_split_words(plan: VocabularyPlan) -> VocabularyPlan:
-    """Return a plan without the exact words that would not be one token, and without their
-    forms.
-    """
+    """Return a plan without exact words that would not be one token, and without their forms."""
     base, added = plan.base, plan.added
     left_out: list[str] = []
     # Leaving out a word may change the scores of others: repeat until none is split.
@@ -278,6 +277,7 @@ def _select_frequent(
             " be applied.",
             "Leave the minimum number of occurrences out.",
             "min_count",
+            code="no-counts",
         )
     frequent = tuple(word for word in words if (_get_count(domain, word) or 0) >= min_count)
     if not frequent:
@@ -285,6 +285,7 @@ def _select_frequent(
             f"None of the {len(words):,} words that could be added occurs {min_count:,} times.",
             "Lower the minimum number of occurrences.",
             "min_count",
+            code="too-rare",
         )
     return frequent
 
@@ -325,15 +326,10 @@ def _plan_from_vectors(
         raise InputError(
             f"A plan of the kind {settings.kind} needs word vectors.",
             "Give word vectors or a text.",
+            code="no-vectors",
         )
     exact = sources.exact(settings)
     return plan_from_words(vocabulary, splitter, sources.domain, settings, exact, sources.counts)
-
-
-def _plan_same(
-    vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
-) -> VocabularyPlan:
-    return VocabularyPlan(vocabulary, (), settings=settings)
 
 
 def _plan_transfer(
@@ -342,7 +338,9 @@ def _plan_transfer(
     """Take over the target's tokens and ids; tokens that both have keep their embedding."""
     if sources.target is None:
         raise InputError(
-            "A transfer needs the model whose vocabulary is taken over.", "Give a target model."
+            "A transfer needs the model whose vocabulary is taken over.",
+            "Give a target model.",
+            code="no-target",
         )
     return _plan_order(vocabulary, splitter, sources.target.tokens, sources, settings)
 
@@ -366,7 +364,7 @@ def _plan_trim(
     counts = Counter(sources.counts) + Counter(sources.held_out)
     token_counts = Counter(sources.token_counts) + Counter(sources.held_out_token_counts)
     if not counts and not token_counts:
-        raise InputError("A trim needs the words of a text.", "Give a text.")
+        raise InputError("A trim needs the words of a text.", "Give a text.", code="no-text")
     how = (settings.cover, settings.keep, settings.characters == "all")
     text = tokenize_text(vocabulary, counts, token_counts)
     order, figures = select_trim(vocabulary, text, *how)
@@ -392,12 +390,15 @@ def _plan_combination(
     if settings.removed == 1:
         if settings.add_by != "target" or sources.target is None:
             raise InputError(
-                "If all tokens are removed, special tokens and letters included, only the vocabulary"
-                " of a target can replace them."
+                "If all tokens are removed, special tokens and letters included, only the"
+                " vocabulary of a target can replace them.",
+                code="nothing-left",
             )
         first = sources.target.tokens[: len(vocabulary)]
         plan = _plan_order(vocabulary, splitter, first, sources, settings)
-        note, before, after = "", len(vocabulary), len(sources.target)
+        note = ""
+        before = len(vocabulary)
+        after = len(sources.target)
         if after > before:
             note = f"The first {before:,} of the target's {after:,} tokens: the size stays."
         if after < before:
@@ -437,9 +438,7 @@ def _plan_combination(
 def _add_forms_of_words(
     vocabulary: Vocabulary, main_forms: Iterable[str], words: Iterable[WordForms]
 ) -> tuple[str, ...]:
-    """Return the main forms of words, each followed by the word's other forms in a text that are
-    not tokens yet.
-    """
+    """Return the main forms of words, each before its other forms that are not tokens yet."""
     words_of = {vocabulary.fold_word(word.word): word for word in words}
     tokens: dict[str, None] = {}
     for main in main_forms:
@@ -453,7 +452,6 @@ def _add_forms_of_words(
 def _select_removed(
     vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings
 ) -> frozenset[str]:
-    """Return the tokens that a reduction removes."""
     keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004 in floating point
     chosen = ReductionSettings(settings.remove_by, keep, settings.seed, settings.count_marks)
     return frozenset(select_removed_tokens(vocabulary, chosen, sources.counts))
@@ -462,7 +460,6 @@ def _select_removed(
 def _plan_extension(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """Append the tokens of an augmentation."""
     proposal = _propose(
         vocabulary, splitter, sources, settings, settings.max_added or MAX_EXTENSION
     )
@@ -470,13 +467,14 @@ def _plan_extension(
         raise InputError(
             f"No new token: the augmentation {settings.add_by} found none that the model lacks.",
             proposal.note,
+            code="no-new-token",
         )
     added = _describe_added(vocabulary, proposal.tokens, sources)
     note = proposal.note if settings.max_added else ""
     if not settings.max_added and len(added) == MAX_EXTENSION:
         note = (
-            f"The first {MAX_EXTENSION:,} tokens were added; there may be more: set the maximum number"
-            " of tokens to add."
+            f"The first {MAX_EXTENSION:,} tokens were added; there may be more: set the maximum"
+            " number of tokens to add."
         )
     plan = VocabularyPlan(
         vocabulary, added, left_out=proposal.left_out, settings=settings, note=note
@@ -508,9 +506,7 @@ def _propose(
 def _describe_added(
     vocabulary: Vocabulary, tokens: Iterable[str], sources: PlanSources
 ) -> tuple[AddedWord, ...]:
-    """Return those of the tokens that are new, with their pieces and counts; the count of a
-    continuation is 0.
-    """
+    """Return the new ones of the tokens with pieces and counts; that of a continuation is 0."""
     added: list[AddedWord] = []
     for token in tokens:
         if token in vocabulary:
@@ -540,6 +536,7 @@ def _plan_order(
             f"The new vocabulary lacks {', '.join(lacking)}, and the model needs its special and"
             " added tokens.",
             "Choose a target with the same special and added tokens as the model.",
+            code="missing-special-tokens",
         )
     added = _describe_added(vocabulary, order, sources)
     whole = sources.target.whole.intersection(order) if sources.target else None
@@ -556,7 +553,9 @@ def _get_count(space: EmbeddingSpace, word: str) -> int | None:
 PLANNERS: dict[str, Callable[[Vocabulary, Splitter, PlanSources, PlanSettings], VocabularyPlan]] = {
     "append": _plan_from_vectors,
     "replace": _plan_from_vectors,
-    "same": _plan_same,
+    "same": lambda vocabulary, splitter, sources, settings: VocabularyPlan(
+        vocabulary, (), settings=settings
+    ),
     "reduce": _plan_reduction,
     "trim": _plan_trim,
     "combined": _plan_combination,

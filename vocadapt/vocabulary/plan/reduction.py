@@ -38,13 +38,13 @@ from vocadapt.settings import ABOVE_ZERO, MAX_SEED, CheckedSettings, setting
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.vocabulary import FIXED, Ints, WordTable
 
-# Held-out growth in % of two texts (every tenth line of 3 MB, bert-base-uncased; `vocabulary study`),
-# keeping 50 % and 25 % of the tokens:
+# Held-out growth in % of two texts (every tenth line of 3 MB, bert-base-uncased; `vocabulary
+# study`), keeping 50 % and 25 % of the tokens:
 #                              last         longest      random       freq         cost
 #     contracts (legal)        10.3  54.9   36.1  60.9   40.3  69.5    .4   6.5     .3   5.9
 #     biomedical abstracts     10.7  51.9   33.1  58.1   39.1  66.1    .8  10.3     .6   9.0
-# cost is .1 to 1.3 points better than freq, which is published, is ranked at once, and says in a word
-# what it removes.
+# cost is .1 to 1.3 points better than freq, which is published, is ranked at once, and says in a
+# word what it removes.
 DEFAULT_HEURISTIC = "freq"
 MIN_LENGTH = 4  # characters of a token that may be removed
 FAST_2023 = "Fast 2023, section 4.4.4"
@@ -58,8 +58,8 @@ class ReductionSettings(CheckedSettings):
 
     heuristic: str = setting(
         DEFAULT_HEURISTIC,
-        "heuristic by which tokens are removed; the default lengthens held-out lines by 0.4 and 0.8 %"
-        " where last lengthens them by 10 % (half of the tokens of uncased BERT, two texts)",
+        "heuristic by which tokens are removed; the default lengthens held-out lines by 0.4 and 0.8"
+        " % where last lengthens them by 10 % (half of the tokens of uncased BERT, two texts)",
         choices=lambda: REDUCTIONS,
         label="Reduction",
     )
@@ -71,8 +71,8 @@ class ReductionSettings(CheckedSettings):
     )
 
 
-# Sorts the removable ids (rising) into the order of removal, from the vocabulary, the ids, the words
-# of a text (None unless the heuristic needs them) and the settings.
+# Sorts the removable ids (rising) into the order of removal, from the vocabulary, the ids, the
+# words of a text (None unless the heuristic needs them) and the settings.
 Order = Callable[[Vocabulary, Ints, WordTable | None, ReductionSettings], Ints]
 
 
@@ -80,9 +80,9 @@ Order = Callable[[Vocabulary, Ints, WordTable | None, ReductionSettings], Ints]
 class Reduction:
     """A removal heuristic with its explanation and source.
 
-    title: which tokens are removed first, in words, for menus and legends. order: sorts the ids that
-    may be removed, first to be removed first. needs_counts: whether it needs the word counts of a
-    text. seeded: whether it depends on the seed.
+    title: which tokens are removed first, in words, for menus and legends. order: sorts the ids
+    that may be removed, first to be removed first. needs_counts: whether it needs the word counts
+    of a text. seeded: whether it depends on the seed.
     """
 
     about: str
@@ -123,7 +123,9 @@ def rank_removable(
     reduction = REDUCTIONS[settings.heuristic]
     if reduction.needs_counts and table is None:
         raise InputError(
-            f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text."
+            f"The heuristic {settings.heuristic} needs the words of a text.",
+            "Give a text.",
+            code="no-text",
         )
     removable = list_removable_ids(vocabulary, settings.count_marks)
     ranked = reduction.order(vocabulary, removable, table, settings)
@@ -150,9 +152,7 @@ def list_removable_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Int
 
 
 def count_removed(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
-    """Count the tokens that a reduction removes; raises InputError if fewer tokens are to be kept
-    than are protected.
-    """
+    """Count the tokens that a reduction removes; raises InputError if it keeps too few."""
     size = round(settings.keep * len(vocabulary))
     reasons = group_protected_tokens(vocabulary, settings.count_marks)
     n_protected = sum(map(len, reasons.values()))
@@ -167,6 +167,7 @@ def count_removed(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
             f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and"
             f" {n_protected:,} must stay: {why}.",
             f"{remedy}.",
+            code="too-few-tokens",
         )
     return len(vocabulary) - size
 
@@ -196,12 +197,6 @@ def group_protected_tokens(
     return {reason: tuple(tokens) for reason, tokens in reasons.items()}
 
 
-def _sort_last(
-    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
-) -> Ints:
-    return ids[::-1]
-
-
 def _sort_longest(
     vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
 ) -> Ints:
@@ -216,12 +211,6 @@ def _sort_by_count(
 ) -> Ints:
     assert table is not None  # checked by `rank_removable`
     return _sort_by(ids, table.count_occurrences(table.tokenize())[ids])
-
-
-def _shuffle(
-    vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
-) -> Ints:
-    return np.random.default_rng(settings.seed).permutation(ids)
 
 
 # Tokens that `cost` removes before it computes the costs again: a fraction of those that are left,
@@ -311,7 +300,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "last": Reduction(
         "removes the tokens with the highest ids first: they were added last",
         FAST_2023,
-        _sort_last,
+        lambda vocabulary, ids, table, settings: ids[::-1],
         title="highest ids",
     ),
     "longest": Reduction(
@@ -329,7 +318,13 @@ REDUCTIONS: dict[str, Reduction] = {
         title="rarest in your text",
     ),
     "random": Reduction(
-        "removes tokens in random order", FAST_2023, _shuffle, seeded=True, title="random"
+        "removes tokens in random order",
+        FAST_2023,
+        lambda vocabulary, ids, table, settings: np.random.default_rng(settings.seed).permutation(
+            ids
+        ),
+        seeded=True,
+        title="random",
     ),
     "cost": Reduction(
         "removes the tokens first whose loss lengthens a text least, computed again as others are"

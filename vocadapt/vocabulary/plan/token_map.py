@@ -33,6 +33,7 @@ def check_token_map_path(path: Path) -> None:
         raise InputError(
             f"{path}: a token map is written as {' or '.join(FORMATS)}.",
             f"Give a file name that ends in {FORMATS[0]} or {FORMATS[1]}.",
+            code="unknown-file-kind",
         )
 
 

@@ -64,12 +64,15 @@ def adapt_tokenizer(
     """
     if mode not in TOKENIZER_MODES:
         raise InputError(
-            f"Unknown tokenizer mode {mode!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}."
+            f"Unknown tokenizer mode {mode!r}.",
+            f"Choose one of: {', '.join(TOKENIZER_MODES)}.",
+            code="unknown-choice",
         )
     if plan.order is not None and not TOKENIZER_MODES[mode].rearranges:
         raise InputError(
             f"This plan removes or moves tokens, which {mode} cannot do.",
             "Choose replacement.",
+            code="removing-plan",
         )
     family = family_of(tokenizer)
     if mode == "exact-word" and plan.checked_lines:

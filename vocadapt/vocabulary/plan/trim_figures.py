@@ -103,8 +103,8 @@ class TrimFigures:
 
 
 def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:
-    """Return whether the tokens of each word of a table differ, (words,) bool."""
     # 1. Words whose number of tokens differs, or that are unknown in only one of the two.
+    """Return whether the tokens of each word of a table differ, (words,) bool."""
     is_changed: Mask = (before.pieces != after.pieces) | (before.unknown != after.unknown)
     # 2. All others have equally many tokens: sort both by word and place, and compare.
     tokens, words = _sort_tokens(before, ~is_changed)

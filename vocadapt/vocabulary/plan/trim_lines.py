@@ -98,7 +98,8 @@ def read_added_token_lines(
     corpus: Corpus, tokenizer: Tokenizer, splitter: Splitter, progress: Progress = silent
 ) -> AddedTokenLines:
     """Count the pre-tokens and the tokens of the lines with an added token."""
-    pattern, names = compile_added_tokens(tokenizer), list_tokens(tokenizer)
+    pattern = compile_added_tokens(tokenizer)
+    names = list_tokens(tokenizer)
     pretokens = {side: Counter[str]() for side in (False, True)}  # of held-out lines: True
     tokens = {side: Counter[str]() for side in (False, True)}
     for lines, fraction in read_lines(corpus):

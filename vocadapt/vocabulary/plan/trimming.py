@@ -92,6 +92,7 @@ def tokenize_text(
         raise InputError(
             f"The model knows none of the {len(counts):,} distinct words of the text.",
             "Give a text in a language and a script that the model knows.",
+            code="no-known-word",
         )
     n_unknown = round(float(table.counts[tokenization.unknown].sum()))
     return TextTokens(
@@ -123,9 +124,7 @@ class TokenChoice:
         return frozenset[str]().union(*self.fixed.values())
 
     def close(self, tokens: Collection[str]) -> frozenset[str]:
-        """Return the tokens that are always kept, these tokens, and those that they are made
-        from.
-        """
+        """Return the tokens that are always kept, these, and those that they are made from."""
         return self.fixed_tokens.union(tokens, self.vocabulary.find_parts(tokens))
 
     def mark(self, tokens: Collection[str]) -> Mask:
@@ -135,9 +134,7 @@ class TokenChoice:
         return marked
 
     def cover(self, fraction: float) -> frozenset[str]:
-        """Return the smallest set that covers a fraction of the running tokens, most frequent
-        first.
-        """
+        """Return the fewest tokens that cover a fraction of the text, most frequent first."""
         needed = fraction * self.text.total
 
         def covers(n_first: int) -> bool:
@@ -146,7 +143,8 @@ class TokenChoice:
 
         # Coverage grows with the number of tokens: find the smallest one that suffices by
         # bisection.
-        low, high = 0, len(self.ranked_tokens)
+        low = 0
+        high = len(self.ranked_tokens)
         while low < high:
             middle = (low + high) // 2
             if covers(middle):
@@ -163,7 +161,8 @@ class TokenChoice:
         self._check_size(size)
         ranked = tuple(dict.fromkeys((*self.ranked_tokens, *self.vocabulary.tokens)))
         # 1. Find the largest number of tokens that fit with those that they are made from.
-        low, high = 0, len(ranked)
+        low = 0
+        high = len(ranked)
         while low < high:
             middle = (low + high + 1) // 2
             if len(self.close(ranked[:middle])) <= size:
@@ -183,6 +182,7 @@ class TokenChoice:
                 f"{size:,} tokens cannot be kept: the model has {len(self.vocabulary):,}.",
                 "Keep fewer tokens.",
                 "keep",
+                code="too-many-tokens",
             )
         if size < len(self.fixed_tokens):
             why = ", ".join(
@@ -192,6 +192,7 @@ class TokenChoice:
                 f"{size:,} tokens cannot be kept: {len(self.fixed_tokens):,} must stay ({why}).",
                 f"Keep {len(self.fixed_tokens):,} or more.",
                 "keep",
+                code="too-few-tokens",
             )
 
 
@@ -224,8 +225,8 @@ def select_trim(
 ) -> tuple[tuple[str, ...], TrimFigures]:
     """Return the tokens that a trim keeps, by old id, and how much of the text they keep.
 
-    measured: another text that is measured; by default `text`. cover: fraction of the running tokens
-    to keep. size: number of tokens to keep if `cover` is 0.
+    measured: another text that is measured; by default `text`. cover: fraction of the running
+    tokens to keep. size: number of tokens to keep if `cover` is 0.
     keeps_characters: keep the single characters of all texts, not only those of this text.
     """
     characters = None
@@ -241,7 +242,8 @@ def select_trim(
 def measure_trim(choice: TokenChoice, kept: frozenset[str]) -> TrimFigures:
     """Measure how much of a text the kept tokens keep."""
     # 1. Tokenize the text without the removed tokens, and compare.
-    text, is_kept = choice.text, choice.mark(kept)
+    text = choice.text
+    is_kept = choice.mark(kept)
     before = text.tokenization
     after = text.table.tokenize(~is_kept)
     is_changed = find_changed_words(before, after)

@@ -88,7 +88,9 @@ def build_from_merges(folder: Path) -> Tokenizer | None:
         content = _build_content(model, ids, layout, settings)
         check_tokenizer(content, lambda _: dict(content["model"]["vocab"]))
     except UnfitError as error:
-        raise InputError(f"{show_path(folder)}: {error}.", REMEDY) from None
+        raise InputError(
+            f"{show_path(folder)}: {error}.", REMEDY, code="invalid-tokenizer"
+        ) from None
     return from_json(content)
 
 
@@ -121,12 +123,15 @@ def _choose_layout(folder: Path, settings: Json) -> Layout:
     layout = LAYOUTS.get(str(kind))
     if layout is not None and not settings.get("add_bos_token"):
         return layout
-    problem = f"how a tokenizer of the kind {str(kind)[:40]!r} uses its vocabulary and merges is not known"
+    name = str(kind)[:40]
+    problem = f"how a tokenizer of the kind {name!r} uses its vocabulary and merges is not known"
     if kind is None:
         problem = "its config.json does not name the type of the model"
     raise InputError(
-        f"{show_path(folder)}: it has no tokenizer.json, and {problem} (known: {', '.join(LAYOUTS)}).",
+        f"{show_path(folder)}: it has no tokenizer.json, and {problem} (known:"
+        f" {', '.join(LAYOUTS)}).",
         CONVERT.format(folder=folder),
+        code="unknown-model-type",
     )
 
 
@@ -136,7 +141,7 @@ def _read_merges(path: Path) -> list[list[str]]:
         text = read_whole(path).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{show_path(path)}: byte {error.start} is not valid UTF-8.", REMEDY
+            f"{show_path(path)}: byte {error.start} is not valid UTF-8.", REMEDY, code="not-utf8"
         ) from None
     check_line_count(text, path)
     lines = text.split("\n")

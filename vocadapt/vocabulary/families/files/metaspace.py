@@ -15,11 +15,10 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.text.splitter import Splitter
+from vocadapt.text.splitter import Splitter, list_parts
 from vocadapt.text.tokenization import normalize
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     join_pre_tokenizers,
-    list_parts,
     read_parts,
 )
 
@@ -34,12 +33,13 @@ def make_marked_splitter(tokenizer: Tokenizer) -> Splitter:
     """
     parts = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
     pre_tokenizer: Any = parts["pre_tokenizer"]
-    steps = [] if pre_tokenizer is None else list(list_parts(pre_tokenizer))
+    steps = list_parts(pre_tokenizer)
     if not _writes_marks(tokenizer, steps):
         raise InputError(
             f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not show"
             " where a word begins.",
             REMEDY,
+            code="no-word-starts",
         )
     # 1. A tokenizer that does not split its text: split it at the marks.
     is_split = any(step["type"] == "Metaspace" and step.get("split", True) for step in steps)
@@ -76,9 +76,9 @@ def _refuse_crossing(tokens: Iterable[str]) -> None:
             f" have {MARK} after their first character ({crossing[0]!r}): the tokens of a word"
             " depend on the words around it.",
             REMEDY,
+            code="tokens-across-spaces",
         )
 
 
 def _split_at_marks(behavior: str) -> dict[str, Any]:
-    """Return a pre-tokenizer that splits at each mark."""
     return {"type": "Split", "pattern": {"String": MARK}, "behavior": behavior, "invert": False}

@@ -4,8 +4,8 @@ folder from it.
 Such a file has pieces with scores, and the character map of a normalizer. The ids of special tokens
 and the template depend on the model that uses the file. They are built as in the converters of
 transformers (`convert_slow_tokenizer`); the tests compare the two. The converters are not called:
-their normalizer and pre-tokenizer are not those of the published tokenizer.json of XLM-R, and <mask>
-is no special token of theirs.
+their normalizer and pre-tokenizer are not those of the published tokenizer.json of XLM-R, and
+<mask> is no special token of theirs.
 
 XLM-R has <s> <pad> </s> <unk> first, instead of the first three pieces of its file, so its ids
 are 1 higher than those of the file, and <mask> last. The other models have the ids of the file.
@@ -126,7 +126,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
     try:
         file = read_sentencepiece_file(read_whole(path))
     except UnfitError as error:
-        raise InputError(f"{show_path(path)}: {error}.", BROKEN) from None
+        raise InputError(f"{show_path(path)}: {error}.", BROKEN, code="invalid-tokenizer") from None
     if file.kind != UNIGRAM:
         return None
     config = _read_config(folder, "config.json")
@@ -136,6 +136,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
             f"{show_path(path)}: how a model of the type {config.get('model_type')!r:.60} uses a"
             f" SentencePiece file is not known (known: {', '.join(LAYOUTS)}).",
             CONVERT.format(folder=folder),
+            code="unknown-model-type",
         )
     # 2. Build its tokenizer as a tokenizer.json, which is checked and tested as one.
     settings = _read_config(folder, CONFIG)
@@ -151,9 +152,9 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
         content["model"] = _build_model(file, layout, kind, settings)
         check_tokenizer(content, lambda content: check_unigram_model(content["model"]))
     except UnfitError as error:
-        raise InputError(f"{show_path(path)}: {error}.", BROKEN) from None
+        raise InputError(f"{show_path(path)}: {error}.", BROKEN, code="invalid-tokenizer") from None
     try_parts(content, path.name)
-    with TokenizerErrors(f"{show_path(path)} cannot be read", BROKEN):
+    with TokenizerErrors(f"{show_path(path)} cannot be read", BROKEN, "invalid-tokenizer-file"):
         tokenizer = from_json(content)
     # 3. Special tokens, and the template.
     _add_special_tokens(tokenizer, file, layout)
@@ -201,9 +202,7 @@ T = TypeVar("T", int, bytes)
 
 
 def _take(fields: Mapping[int, Any], number: int, default: T) -> T:
-    """Return a field of a message, which has the type of its default; raises TypeError for another
-    type.
-    """
+    """Return a field of a message; raises TypeError unless it has the type of its default."""
     value = fields.get(number, default)
     if not isinstance(value, type(default)):
         raise TypeError(f"field {number} has another type")
@@ -300,7 +299,6 @@ def _build_normalizer(
 
 
 def _build_pre_tokenizer(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the pre-tokenizer as JSON."""
     first: dict[str, Any] = {"type": "WhitespaceSplit"}
     if kind == "deberta-v2":
         if not settings.get("split_by_punct", False):

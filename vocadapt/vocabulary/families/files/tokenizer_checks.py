@@ -96,7 +96,9 @@ def check_tokenizer_files(
         try:
             check(found[name])
         except UnfitError as error:
-            raise InputError(f"{show_path(path)}: {error}.", REMEDY) from None
+            raise InputError(
+                f"{show_path(path)}: {error}.", REMEDY, code="invalid-tokenizer"
+            ) from None
     return found.get(TOKENIZER)
 
 
@@ -113,10 +115,12 @@ def check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] 
     if ids is None:
         return
 
-    # 2. Check the added tokens: the library does not check their ids, and a token must not have two.
+    # 2. Check the added tokens: the library does not check their ids, and a token must not have
+    #    two.
     for token in content.get("added_tokens") or ():
         _check_added_token(token, "an added token")
-        name, i = token["content"], token.get("id")
+        name = token["content"]
+        i = token.get("id")
         _demand(is_id(i), f"the id of {_format_value(name)}", i, EXPECTED_ID)
         known = ids.setdefault(name, i)
         if known != i:
@@ -231,7 +235,6 @@ def check_unigram_model(model: Json) -> dict[str, int]:
 
 
 def _check_length(token: str) -> None:
-    """Raise UnfitError if a token is too long."""
     if len(token) > MAX_TOKEN_LENGTH:
         raise UnfitError(
             f"the token {_format_value(token)} has {len(token):,} characters, more than"
@@ -245,8 +248,8 @@ def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
         other = first.setdefault(i, token)
         if other != token:
             raise UnfitError(
-                f"two tokens with one id: {_format_value(other)} and {_format_value(token)} both have"
-                f" {i:,}"
+                f"two tokens with one id: {_format_value(other)} and {_format_value(token)} both"
+                f" have {i:,}"
             )
 
 

@@ -1,7 +1,7 @@
 """Edit a tokenizer through the JSON of its tokenizer.json, for all families."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer
@@ -15,7 +15,6 @@ EXACT_WORD = {  # flags of an added token that is an exact word
     "normalized": True,
     "special": False,
 }
-INSIDE = ("normalizers", "pretokenizers")  # keys of the parts of a Sequence
 
 
 def to_json(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -30,9 +29,7 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
 
 
 def read_parts(tokenizer: Tokenizer, names: Iterable[str]) -> dict[str, Any]:
-    """Return parts of a tokenizer as in tokenizer.json, without serializing its vocabulary, which
-    is slow.
-    """
+    """Return parts of a tokenizer as in tokenizer.json, without its vocabulary, which is slow."""
     parts: dict[str, Any] = {}
     for name in names:
         part = getattr(tokenizer, name)
@@ -89,16 +86,6 @@ def fill_id_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
     named = enumerate(list_tokens(tokenizer))
     content["model"]["vocab"].update({token: i for i, token in named if token not in known})
     return content
-
-
-def list_parts(part: Any) -> Iterator[Mapping[str, Any]]:
-    """Flatten a Sequence into its parts, at any depth; any other part is yielded as it is."""
-    inner = next((part[name] for name in INSIDE if isinstance(part.get(name), list)), None)
-    if part.get("type") != "Sequence" or inner is None:
-        yield part
-        return
-    for one in inner:
-        yield from list_parts(one if isinstance(one, dict) else {"type": str(one)})
 
 
 def join_pre_tokenizers(parts: Sequence[Mapping[str, Any]]) -> str:

@@ -23,8 +23,8 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.text.splitter import list_parts
 from vocadapt.vocabulary.families.files.tokenizer_checks import TOKENIZER
-from vocadapt.vocabulary.families.files.tokenizer_json import list_parts
 
 # Limits of the subprocess. Processor time instead of wall time: the result must not depend on how
 # busy the machine is.
@@ -91,12 +91,13 @@ def try_parts(tokenizer: Mapping[str, Any], file: str = TOKENIZER) -> None:
     """
     for kind in ("normalizer", "pre_tokenizer"):
         part = tokenizer.get(kind)
-        if part is not None and any(one.get("type") not in SAFE for one in list_parts(part)):
+        if any(one.get("type") not in SAFE for one in list_parts(part)):
             failure = _try(kind, json.dumps(part, sort_keys=True))
             if failure:
                 raise InputError(
                     f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.",
                     f"Remove it from {file}, or choose another model.",
+                    code="invalid-tokenizer-part",
                 )
 
 
@@ -149,9 +150,7 @@ def _try(kind: str, part: str) -> str:
 
 
 def _communicate(process: "subprocess.Popen[str]") -> tuple[str, str]:
-    """Return the output of a process; raises TimeoutExpired after SECONDS of processor time or
-    MAX_WALL_SECONDS of wall time.
-    """
+    """Return the output of a process; raises TimeoutExpired after too much time."""
     start = time.monotonic()
     while True:
         try:

@@ -55,19 +55,23 @@ def read_listing(path: Path) -> Listing:
     """
     if not os.path.lexists(path):
         raise InputError(
-            f"{path}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt."
+            f"{path}: no such file or folder.",
+            "Give a model folder, a hub name, or a vocab.txt.",
+            code="missing-file",
         )
     try:
         text = read_whole(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}: expected a vocab.txt in UTF-8, but byte {error.start} is not valid UTF-8."
+            f"{path}: expected a vocab.txt in UTF-8, but byte {error.start} is not valid UTF-8.",
+            code="not-utf8",
         ) from error
     check_line_count(text, path)
     lines = tuple(text.removesuffix("\n").split("\n"))
     if not any(lines):
         raise InputError(
-            f"{path}: expected a WordPiece vocab.txt, one token per line; it has none."
+            f"{path}: expected a WordPiece vocab.txt, one token per line; it has none.",
+            code="no-tokens",
         )
     return Listing(lines, tuple(find_faults(lines, text.endswith("\n"))))
 
@@ -84,11 +88,13 @@ def read_tokens(path: Path) -> tuple[str, ...]:
             f"{path}: expected a WordPiece vocab.txt, one token per line, [UNK] among them;"
             f" {format_faults(listing.faults[::-1])}.",
             "Give a model folder, a hub name, or a vocab.txt.",
+            code="faulty-vocabulary",
         )
     if listing.faults:
         raise InputError(
             f"{path}: {format_faults(listing.faults)}.",
             "Correct the file: no model can use it. `vocabulary compare` can read it nevertheless.",
+            code="faulty-vocabulary",
         )
     return listing.lines
 
@@ -107,7 +113,8 @@ def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
 
     ended: whether the last line ends in a line break.
     """
-    first, faults = dict[str, int](), []
+    first = dict[str, int]()
+    faults = []
     empty_token = is_empty_token(lines)
     for number, token in enumerate(lines, start=1):
         if token == "" and not empty_token:

@@ -1,11 +1,11 @@
 """The order in which tokens can be removed from a vocabulary of byte-pair encoding (BPE).
 
-A token that a merge joins to a longer one cannot be removed before that one: the longer one would be
-kept, but no text could contain it. So only *leaves* are removed: tokens that no kept merge uses as a
-part. A token becomes a leaf when all tokens that are made from it are removed.
+A token that a merge joins to a longer one cannot be removed before that one: the longer one would
+be kept, but no text could contain it. So only *leaves* are removed: tokens that no kept merge uses
+as a part. A token becomes a leaf when all tokens that are made from it are removed.
 
-Example: the merges are (t, e), (te, n), (n, s), and the ranking is te, ns, ten. te is needed for ten,
-so ns is removed first; then ten, which makes te a leaf; then te.
+Example: the merges are (t, e), (te, n), (n, s), and the ranking is te, ns, ten. te is needed for
+ten, so ns is removed first; then ten, which makes te a leaf; then te.
 """
 
 import heapq

@@ -1,5 +1,5 @@
-"""Tokenize every distinct word of a text again after tokens were removed from a vocabulary: exactly,
-and in milliseconds, because all words are tokenized together.
+"""Tokenize every distinct word of a text again after tokens were removed from a vocabulary:
+exactly, and in milliseconds, because all words are tokenized together.
 
 WordPiece takes, at each place of a word, the longest token that matches there. All tokens that
 match at one place are prefixes of one another, so two tables are enough, neither of which depends
@@ -94,7 +94,8 @@ class LongestMatchTable(WordTable):
         at a place where no token matches.
         """
         match = self.replace_removed(removed)
-        unknown, place = ~self.readable, self.starts.copy()
+        unknown = ~self.readable
+        place = self.starts.copy()
         pieces = np.zeros(len(place), dtype=np.int64)
 
         # 1. A word that is an exact-word token, and not removed, is one token.
@@ -140,7 +141,8 @@ class LongestMatchTable(WordTable):
         Exact for words that contain the token once. If a word contains it twice, the second one is
         counted as if it were not removed.
         """
-        match, tokenization = self.replace_removed(removed), self.tokenize(removed)
+        match = self.replace_removed(removed)
+        tokenization = self.tokenize(removed)
         rest = self.count_pieces_from(match)
         shorter_length = self.length[match[self.shorter[tokenization.tokens]]]
         places = tokenization.places

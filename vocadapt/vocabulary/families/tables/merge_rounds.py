@@ -1,8 +1,8 @@
 """Byte-pair encoding (BPE) of many words at once, with a history of the merges.
 
 BPE starts from single characters and joins, again and again, the adjacent pair with the lowest rank
-(Sennrich et al. 2016). Here all words are merged in rounds: in each round, every word joins its pair
-of the lowest rank, from the left.
+(Sennrich et al. 2016). Here all words are merged in rounds: in each round, every word joins its
+pair of the lowest rank, from the left.
 
 Example: the merges are (t, e), (n, s), (te, n), (te, ns). The word tens:
 
@@ -56,9 +56,7 @@ class Merges:
         return np.where(is_found, place, none)
 
     def rank_without(self, removed: Mask) -> Ints:
-        """Return the ranks, (M + 1,) int64; NEVER for merges with or of a token in `removed`,
-        (V,) bool.
-        """
+        """Return the ranks (M + 1,) int64; NEVER for merges with or of a token in `removed`."""
         gone = removed[self.left] | removed[self.right] | removed[self.products]
         ranks: Ints = self.ranks.copy()
         ranks[:-1][gone] = NEVER
@@ -66,7 +64,7 @@ class Merges:
 
     @cached_property
     def dependents(self) -> tuple[Ints, Ints]:
-        """All pairs of a token and one that is made from it, directly or not, two (pairs,) int64."""
+        """Pairs of a token and one that is made from it, directly or not, two (pairs,) int64."""
         parts = np.concatenate([self.left, self.right])
         products = np.concatenate([self.products, self.products])
         known = sort_distinct(products * self.size + parts)
@@ -87,7 +85,7 @@ class Merges:
 
 
 def sort_distinct(keys: Ints) -> Ints:
-    """Return the distinct keys, rising; `np.unique` of numpy 2.4 takes seconds for keys of pairs."""
+    """Return the distinct keys, rising; `np.unique` of numpy 2.4 takes seconds for pairs."""
     keys = np.sort(keys)
     return keys[np.diff(keys, prepend=-1) > 0]
 
@@ -175,7 +173,8 @@ def merge_words(
         active = lowest != NEVER
         if not active.all():
             finished.append(symbols.select(~active))
-            symbols, pairs = symbols.select(active), pairs[active]
+            symbols = symbols.select(active)
+            pairs = pairs[active]
             rank, lowest = rank[active], lowest[active]
         # 2. Choose the pairs to join.
         chosen = _choose_pairs(np.flatnonzero(rank == lowest), symbols.words, merges.repeats[pairs])
@@ -188,7 +187,8 @@ def merge_words(
         symbols.tokens[chosen] = merges.products[pairs[chosen]]
         is_kept = np.ones(len(rank), dtype=np.bool_)
         is_kept[chosen + 1] = False
-        symbols, pairs = symbols.select(is_kept), pairs[is_kept]
+        symbols = symbols.select(is_kept)
+        pairs = pairs[is_kept]
         # 4. Look up the new pairs: of each new token, and of the token before it.
         new = chosen - np.arange(len(chosen))
         changed = np.concatenate([new, new[new > 0] - 1])
@@ -203,7 +203,7 @@ def merge_words(
 
 
 def _find_pairs(symbols: Symbols, at: Ints, merges: Merges) -> Ints:
-    """Return the index of the merge of the symbols `at` with those after them, (at,) int64, or M."""
+    """Return the merge of the symbols `at` with those after them, (at,) int64, or M."""
     pairs = np.full(len(at), len(merges.keys))
     following = np.minimum(at + 1, len(symbols.tokens) - 1)
     has_next = (following > at) & (symbols.words[following] == symbols.words[at])
@@ -244,7 +244,7 @@ class MergeHistory:
     until: Ints
     firsts: Ints
 
-    @property
+    @cached_property
     def final(self) -> Symbols:
         """The tokens that are not a part of another one."""
         return Symbols(self.tokens, self.words, self.places).select(self.until == NEVER)
@@ -270,7 +270,8 @@ class MergeHistory:
 
 def record_merges(symbols: Symbols, n_words: int, merges: Merges) -> MergeHistory:
     """Merge words and record the history; the places of `symbols` are 0, 1, 2, …"""
-    n_symbols, log = len(symbols.tokens), MergeLog()
+    n_symbols = len(symbols.tokens)
+    log = MergeLog()
     merge_words(symbols, merges, merges.ranks, log)
     # 1. Collect the nodes: first symbols, then the tokens of each round.
     rounds = [np.full(len(at), turn) for turn, at in enumerate(log.places, start=1)]

@@ -42,6 +42,7 @@ from vocadapt.vocabulary.vocabulary import (
     Mask,
     Tokenization,
     WordTable,
+    list_byte_ids,
     sum_by_id,
 )
 
@@ -146,7 +147,7 @@ class MergeTable(WordTable):
     def _tokenize(self, removed: Mask, is_whole: Mask) -> Tokenization:
         """Tokenize every word without some tokens; the words in `is_whole` are looked up."""
         # 1. Find the words that have a removed token.
-        merged = self._merged
+        merged = self.history.final
         is_changed = np.zeros(len(self.counts), dtype=np.bool_)
         is_changed[merged.words[removed[merged.tokens]]] = True
         is_changed &= ~is_whole
@@ -209,11 +210,6 @@ class MergeTable(WordTable):
         return costs
 
     @cached_property
-    def _merged(self) -> Symbols:
-        """The tokens of all words by merges alone, with the whole vocabulary."""
-        return self.history.final
-
-    @cached_property
     def _starts(self) -> Ints:
         """Place of the first symbol of each word, (words,) int64."""
         first_nodes = self.history.firsts[:-1]
@@ -231,7 +227,8 @@ class MergeTable(WordTable):
         """
         made = sort_distinct(self.merges.products)
         text_of = {i: token for token, i in self.ids.items()}
-        symbols, log = self.alphabet.encode([text_of[i] for i in made.tolist()]), MergeLog()
+        symbols = self.alphabet.encode([text_of[i] for i in made.tolist()])
+        log = MergeLog()
         merge_words(symbols, self.merges, self.merges.ranks, log)
         last = np.full(len(made), len(self.merges.keys))
         for words, merges in zip(log.words, log.merges, strict=True):
@@ -298,8 +295,4 @@ def _build_alphabet(ids: Mapping[str, int], byte_fallback: bool, unknown: int | 
             symbols[ord(token)] = i
     if not byte_fallback:
         return Alphabet(symbols, None, unknown)
-    names = [f"<0x{byte:02X}>" for byte in range(256)]
-    missing = [name for name in names if name not in ids]
-    if missing:
-        raise ValueError(f"Byte fallback needs {missing[0]}, which is not a token")
-    return Alphabet(symbols, np.array([ids[name] for name in names]), unknown)
+    return Alphabet(symbols, list_byte_ids(ids), unknown)

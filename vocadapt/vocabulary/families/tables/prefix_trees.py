@@ -3,8 +3,8 @@
 All tokens that match at one place are prefixes of one another. So the longest of them is enough:
 `shorter` leads from each token to the next shorter one that is a prefix of it.
 
-Example: hyper (id 4) and h (id 5) give the path root –h– y – p – e – r; the longest token is 5 at the
-nodes h, y, p and e, and 4 at r, and shorter[4] = 5.
+Example: hyper (id 4) and h (id 5) give the path root –h– y – p – e – r; the longest token is 5 at
+the nodes h, y, p and e, and 4 at r, and shorter[4] = 5.
 """
 
 from collections.abc import Mapping, Sequence
@@ -110,7 +110,8 @@ class PrefixTrees:
         if not len(self.edges):
             return self.token[node]
         places = np.arange(len(letters)) if at is None else at
-        active, depth = np.arange(len(places)), 0
+        active = np.arange(len(places))
+        depth = 0
         base = int(self.alphabet.max(initial=0)) + 1
         while len(active):
             letter = letters[places[active] + depth]

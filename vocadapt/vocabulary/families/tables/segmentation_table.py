@@ -27,7 +27,7 @@ from vocadapt.vocabulary.families.tables.best_segmentations import (
     segment_prefixes,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import PrefixTrees, build_prefix_trees
-from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization, WordTable
+from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization, WordTable, list_byte_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class SegmentationTable(WordTable):
         return Tokenization(pieces, unknown, places[is_known], tokens[is_known], words[is_known])
 
     def _join_unknown(self, segmentations: Segmentations, token: int) -> tuple[Ints, Ints, Ints]:
-        """Return tokens, words and places with one unknown token for adjacent unknown characters."""
+        """Return tokens, words and places, with one token for adjacent unknown characters."""
         is_unknown = (segmentations.tokens == self.size) | (segmentations.tokens == token)
         places = segmentations.places[is_unknown]
         ends = places + self.segmentations.pieces.length[segmentations.tokens[is_unknown]]
@@ -206,11 +206,7 @@ def build_segmentation_table(
     length[n_tokens] = 1
     bytes_ = None
     if byte_fallback:
-        names = [f"<0x{byte:02X}>" for byte in range(256)]
-        missing = [name for name in names if name not in ids]
-        if missing:
-            raise ValueError(f"Byte fallback needs {missing[0]}, which is not a token")
-        bytes_ = np.array([ids[name] for name in names])
+        bytes_ = list_byte_ids(ids)
     weights = [*counts.values(), *(continuations or {}).values()]
     prefixes = list_prefixes([*counts, *(continuations or {})])
     longest = find_longest_suffixes(trees, prefixes)
