@@ -198,8 +198,7 @@ class Corpus:
             size += part.size
             if size >= text_file.BLOCK // 2 or len(waiting) == MAX_FILES:
                 yield _join_blocks(waiting)
-                waiting = []
-                size = 0
+                waiting, size = [], 0
         if waiting:
             yield _join_blocks(waiting)
 

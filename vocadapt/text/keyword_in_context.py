@@ -33,8 +33,7 @@ RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
 
 SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
-COMPRESSED = (".gz", ".parquet")
-COMPRESSION_RATIO = 3
+COMPRESSED, COMPRESSION_RATIO = (".gz", ".parquet"), 3
 
 Span = tuple[int, int]
 
@@ -284,8 +283,7 @@ def _find_spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[S
             continue
         size += len(text[characters:start].encode())
         spans.append((size, size + len(text[start:end].encode())))
-        characters = end
-        size = spans[-1][1]
+        characters, size = end, spans[-1][1]
     return spans
 
 
@@ -303,8 +301,7 @@ class _RunFinder:
         self.core = core.encode()
         # A pattern of the core as a whole run. It finds the literal word first and then checks the
         # characters around it, which is fastest.
-        literal = re.escape(self.core)
-        run = RUN.encode()
+        literal, run = re.escape(self.core), RUN.encode()
         self.alone = re.compile(literal)
         if self.core.isalnum():
             self.alone = re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal))

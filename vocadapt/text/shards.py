@@ -68,8 +68,7 @@ def divide_corpus(corpus: Corpus, parts: int, smallest: int = SMALLEST) -> tuple
         divided = own > size and may_divide(path)
         if waiting and (divided or waiting_bytes + own > size):
             found.append(replace(corpus, files=tuple(waiting)))
-            waiting = []
-            waiting_bytes = 0
+            waiting, waiting_bytes = [], 0
         if divided:
             spans = _find_spans(path, -(-own // size))
             found += [replace(corpus, files=(path,), span=span) for span in spans]

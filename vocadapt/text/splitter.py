@@ -159,8 +159,7 @@ class Splitter:
         """Split one line into (word, start, end): each normalized word, and the range of
         characters in the original line that it comes from.
         """
-        pre_tokenized = PreTokenizedString(text)
-        tokenizer = self._tokenizer
+        pre_tokenized, tokenizer = PreTokenizedString(text), self._tokenizer
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if tokenizer.normalizer is not None:
                 pre_tokenized.normalize(tokenizer.normalizer.normalize)

@@ -117,8 +117,7 @@ def _split_into_blocks(texts: Sequence[str]) -> Iterator[list[str]]:
     for text in texts:
         if block and (len(block) == MAX_TEXTS or characters + len(text) > MAX_CHARACTERS):
             yield block
-            block = []
-            characters = 0
+            block, characters = [], 0
         block.append(text)
         characters += len(text)
     if block:

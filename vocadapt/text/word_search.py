@@ -63,8 +63,7 @@ def search_words(
     Raises InputError for an expression that cannot be searched, and for a formula with errors; its
     words may be unknown.
     """
-    typed = typed.strip()
-    known = frozenset(words)
+    typed, known = typed.strip(), frozenset(words)
     if typed in known:
         return WordSearch(typed, word=typed)
     if is_in_slashes(typed):

@@ -320,8 +320,7 @@ def find_infeasible_methods(
     folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
     # 1. The number of anchors in the training folds.
-    fitted = anchors
-    given = f"{anchors:,} anchors"
+    fitted, given = anchors, f"{anchors:,} anchors"
     if folds > 0:
         fitted -= math.ceil(anchors / folds)
         given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"

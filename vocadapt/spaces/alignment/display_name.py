@@ -5,8 +5,7 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 
 def describe_method(settings: AlignmentSettings) -> str:
     """Return the display name of an alignment: its method and all non-default settings."""
-    anchors = settings.anchors
-    default = AlignmentSettings()
+    anchors, default = settings.anchors, AlignmentSettings()
     named = {
         "normalized": settings.unit,
         "centered": settings.center,

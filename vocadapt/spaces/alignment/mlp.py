@@ -151,8 +151,7 @@ def compute_retrieval_loss(
     # 2. Cross-entropy, of the own target among targets and of the own word among words.
     own = np.arange(len(scores))
     fractions = weights / max(float(weights.sum()), TINY)
-    loss = 0.0
-    by_scores = np.zeros_like(scores)
+    loss, by_scores = 0.0, np.zeros_like(scores)
     for axis in (1, 0):
         shifted = scores - scores.max(axis=axis, keepdims=True)
         logs = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))

@@ -151,8 +151,7 @@ def diagnose(
     hubness = measure_hubness(space, progress=part(progress, 0.2, 1.0)) if hubs else None
     # The norms of the added tokens, if the space has both kinds.
     is_added = np.array([word in added for word in space.words], dtype=bool)
-    original_norms = norms
-    added_norms = None
+    original_norms, added_norms = norms, None
     if is_added.any() and not is_added.all():
         old = measure_norms(space.take(np.flatnonzero(~is_added)))
         new = measure_norms(space.take(np.flatnonzero(is_added)))
@@ -255,8 +254,7 @@ def _compare_added_tokens(added: Norms, original: Norms) -> Finding:
     ratio = added.median / original.median
     code, compared = "added_alike", "about as long as"
     if abs(ratio - 1) >= ALIKE:
-        code = "added_differ"
-        compared = f"about {format_precise(ratio, 2)} times as long as"
+        code, compared = "added_differ", f"about {format_precise(ratio, 2)} times as long as"
     return Finding(
         code,
         f"Added tokens are {compared} the original ones: median {format_precise(added.median)}"

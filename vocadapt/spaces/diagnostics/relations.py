@@ -185,8 +185,7 @@ def _draw_permutations(
     """Return the mean cosine of each random pairing (draws,), no word with itself."""
     if len(first) < 2:
         return np.empty(0)
-    rng = np.random.default_rng(permutations.seed)
-    means = []
+    rng, means = np.random.default_rng(permutations.seed), []
     left, right = space.unit[first], space.unit[second]
     for _ in range(permutations.draws):
         order = rng.permutation(len(second))

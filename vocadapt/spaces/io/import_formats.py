@@ -123,8 +123,7 @@ def _read_rows(
     """Read a file of rows: text or binary with a header, or GloVe, which has none."""
     # 1. Detect the format from the first bytes.
     body = len(head) - len(head.removeprefix(MARK))
-    first_line = 1
-    rows = None
+    first_line, rows = 1, None
     header = HEADER.match(head, body)
     if header:
         first_line = 2
@@ -206,11 +205,9 @@ def _read_array(
     # 1. Read the words, and map the array, which has one row for each.
     names = read_words(words or _find_words_file(path))
     if head.startswith(NPY):
-        format = "npy"
-        rows = _map_npy(path)
+        format, rows = "npy", _map_npy(path)
     else:
-        format = "safetensors"
-        rows = _map_tensor(path, len(names.words))
+        format, rows = "safetensors", _map_tensor(path, len(names.words))
     if len(names.words) != len(rows):
         raise InputError(
             f"{path}: {len(rows):,} rows, but the words file has {len(names.words):,} lines.",

@@ -116,8 +116,7 @@ def summarize_change(
 
     Raises InputError if the word is not compared.
     """
-    settings = change.settings
-    null = None
+    settings, null = change.settings, None
     if baseline is not None:
         null = NoiseSummary(
             baseline.about,
@@ -193,8 +192,7 @@ def build_neighbor_table(change: NeighborhoodChange, baseline: NoiseBaseline | N
 
 def describe_histogram(change: NeighborhoodChange) -> Finding:
     """Return how many neighbors the words keep: the median, and how many keep none and all."""
-    k = change.settings.k
-    words = len(change.words)
+    k, words = change.settings.k, len(change.words)
     none, all_kept = int(change.histogram[0]), int(change.histogram[-1])
     numbers = f"{none:,} of {words:,} keep none, {all_kept:,} keep all."
     median = float(np.median(np.rint(change.overlap * k)))

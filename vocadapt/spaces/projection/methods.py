@@ -417,8 +417,7 @@ class _Bar(TextIOBase):
     percent = re.compile(r"(\d+)%")
 
     def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.last = 0
+        self.progress, self.last = progress, 0
 
     def write(self, text: str) -> int:
         found = self.percent.search(text)

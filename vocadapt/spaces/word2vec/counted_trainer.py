@@ -121,8 +121,7 @@ def estimate_seconds(counts: FloatArray, settings: TrainingSettings) -> float:
 
 def count_words_in_memory(counts: FloatArray, settings: TrainingSettings) -> int:
     """Return how many words can be counted in MAX_BYTES; counts: (words,), most frequent first."""
-    fits = 0
-    too_many = len(counts) + 1
+    fits, too_many = 0, len(counts) + 1
     while too_many - fits > 1:
         n = (fits + too_many) // 2
         if estimate_bytes(counts[:n], settings) <= MAX_BYTES:

@@ -72,8 +72,7 @@ def split_into_slices(sentences: Path) -> list[TextSlice]:
                 batch = 0
                 if words > SLICE:
                     slices.append(TextSlice(start, words))
-                    start = offset
-                    words = 0
+                    start, words = offset, 0
     if words:
         slices.append(TextSlice(start, words))
     return slices

@@ -175,8 +175,7 @@ class ArticleParser:
     def take(self) -> tuple[list[str], ReaderNotes]:
         """Return the paragraphs and the count of the articles that ended since the last call."""
         taken = self.lines, self.articles
-        self.lines = []
-        self.articles = ReaderNotes()
+        self.lines, self.articles = [], ReaderNotes()
         return taken
 
     def _check_size(self) -> None:

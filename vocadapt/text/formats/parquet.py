@@ -106,15 +106,13 @@ def _read_cells(column: Any, path: Path, row: int, max_line: int) -> Iterator[li
         return
 
     # 2. Else yield the cells whenever they fill about a block.
-    texts = []
-    held = 0
+    texts, held = [], 0
     for cell, size in zip(column, sizes.tolist(), strict=True):
         texts.append(cell.as_py() or "")
         held += size
         if held > text_file.BLOCK:
             yield texts
-            texts = []
-            held = 0
+            texts, held = [], 0
     if texts:
         yield texts
 

@@ -80,8 +80,7 @@ class Source:
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
-        parts = []
-        size = 0
+        parts, size = [], 0
         while raw := self.read():
             parts.append(raw)
             size += len(raw)
@@ -91,8 +90,7 @@ class Source:
 
     def blocks(self) -> Iterator[str]:
         """Yield decoded blocks of whole lines, without byte order mark and with \\n for \\r\\n."""
-        offset = self.start
-        n_lines = 0
+        offset, n_lines = self.start, 0
         for raw in self._whole_lines():
             text = self.decode(raw, offset, first=offset == 0)
             offset += len(raw)
@@ -131,8 +129,7 @@ class Source:
                 end = raw.rfind(b"\n") + 1
                 yield b"".join([*begun, raw[:end]])
                 done += size + end
-                begun = []
-                size = 0
+                begun, size = [], 0
                 raw = raw[end:]
             begun.append(raw)
             size += len(raw)

@@ -154,8 +154,7 @@ class _Rows:
 
     def _read_batch(self, size: int) -> list[tuple[int, list[str]]]:
         batch: list[tuple[int, list[str]]] = []
-        path = self.source.path
-        self.taken = 0
+        path, self.taken = self.source.path, 0
         # The limit is global to the csv module, so it is set for each batch and restored.
         before = csv.field_size_limit(self.source.max_line)
         first = self.line + 1

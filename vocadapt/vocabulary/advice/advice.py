@@ -149,8 +149,7 @@ def advise(
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
-    text = tokenize_text(vocabulary, counts.counts)
-    entities = None
+    text, entities = tokenize_text(vocabulary, counts.counts), None
     if task is not None:
         spelled = {vocabulary.spell(word): count for word, count in task.items()}
         entities = tokenize_text(vocabulary, spelled)

@@ -52,8 +52,7 @@ MIN_SPLIT_ENTITIES, MIN_JOINED = 0.25, 0.10
 MAX_RARE = 0.5  # fraction of the words that could be added
 
 # The forecast: its coefficients, and half of the 95 % interval of the logit.
-INTERCEPT = -1.745
-SLOPE = 0.32
+INTERCEPT, SLOPE = -1.745, 0.32
 HALF = 0.53
 # Running words that get a vector. P@5 for words like the new ones was .37 to .52 with 78 000 to 95
 # 000 of them, .20 to .41 with 27 000 or fewer: there, the form of a word decides.

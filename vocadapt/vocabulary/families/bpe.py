@@ -168,8 +168,7 @@ class BpeFamily(TokenizerFamily):
     def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
         """Return a copy with other tokens, ids and merges; all other parts are kept."""
         assert isinstance(vocabulary, BpeVocabulary)
-        content = to_json(tokenizer)
-        ids = vocabulary.ids
+        content, ids = to_json(tokenizer), vocabulary.ids
         content["model"]["vocab"] = ids
         content["model"]["merges"] = list(map(list, vocabulary.merges))
         content["model"]["ignore_merges"] = vocabulary.ignore_merges

@@ -145,8 +145,7 @@ class UnigramFamily(TokenizerFamily):
         pre-tokenizer and template are kept.
         """
         assert isinstance(vocabulary, UnigramVocabulary)
-        content = to_json(tokenizer)
-        ids = vocabulary.ids
+        content, ids = to_json(tokenizer), vocabulary.ids
         content["model"] |= {
             "vocab": list(map(list, vocabulary.scores.items())),
             "unk_id": ids.get(vocabulary.unknown),

@@ -240,8 +240,7 @@ def study(
             code="empty-study",
         )
     # 1. Leave out the fractions to which the vocabulary cannot be reduced.
-    possible = list[float]()
-    errors = dict[float, InputError]()
+    possible, errors = list[float](), dict[float, InputError]()
     for keep in dict.fromkeys(keeps):
         try:
             settings = ReductionSettings("last", keep, count_marks=count_marks)

@@ -54,11 +54,9 @@ def initialize_aligned(materials: Materials, settings: InitializerSettings) -> I
             " fitted.",
             code="no-alignment",
         )
-    space = materials.domain
-    what = "its word vector"
+    space, what = materials.domain, "its word vector"
     if space is None:
-        space = materials.target
-        what = "the target's embedding"
+        space, what = materials.target, "the target's embedding"
     return _copy_vectors(
         materials, space, f"{what}, aligned by {alignment.settings.method}", alignment.apply
     )

@@ -140,8 +140,7 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
     """
     # 1. Average the pieces of each token with equal weights; all are 0 if the model cannot spell
     #    it.
-    base = materials.plan.base
-    model = materials.model
+    base, model = materials.plan.base, materials.model
     tokenized = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
     shape = (len(tokenized), max(map(len, tokenized), default=1))

@@ -394,8 +394,7 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
 
     Tokens that are no words, or that no pieces spell, get the mean of their pieces.
     """
-    base = materials.plan.base
-    model = materials.model
+    base, model = materials.plan.base, materials.model
     # Contexts are the word vectors of the domain, or else the vectors of a target model.
     domain = materials.similarity_space if materials.domain is None else materials.domain
     own_settings: StackedSettings = settings.own

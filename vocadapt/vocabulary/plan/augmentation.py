@@ -219,8 +219,7 @@ def reverse_reduction(name: str, reduction: Reduction) -> Augmentation:
     needs = ("target", "counts") if reduction.needs_counts else ("target",)
 
     def rank(materials: AugmentationMaterials) -> Candidates:
-        target = materials.target
-        table = None
+        target, table = materials.target, None
         assert target is not None  # checked by `propose`
         if reduction.needs_counts:
             table = target.build_word_table(materials.counts or {})

@@ -78,8 +78,7 @@ def plan_vocabulary(
     settings: PlanSettings | None = None,
 ) -> VocabularyPlan:
     """Make the plan that the settings describe; raises InputError if a source is missing."""
-    settings = settings or PlanSettings()
-    target = sources.target
+    settings, target = settings or PlanSettings(), sources.target
     if target is not None and target.notation != vocabulary.notation:
         raise InputError(
             f"The target marks {target.notation}, and the model {vocabulary.notation}: its tokens"

@@ -143,8 +143,7 @@ class TokenChoice:
 
         # Coverage grows with the number of tokens: find the smallest one that suffices by
         # bisection.
-        low = 0
-        high = len(self.ranked_tokens)
+        low, high = 0, len(self.ranked_tokens)
         while low < high:
             middle = (low + high) // 2
             if covers(middle):
@@ -161,8 +160,7 @@ class TokenChoice:
         self._check_size(size)
         ranked = tuple(dict.fromkeys((*self.ranked_tokens, *self.vocabulary.tokens)))
         # 1. Find the largest number of tokens that fit with those that they are made from.
-        low = 0
-        high = len(ranked)
+        low, high = 0, len(ranked)
         while low < high:
             middle = (low + high + 1) // 2
             if len(self.close(ranked[:middle])) <= size:
@@ -242,8 +240,7 @@ def select_trim(
 def measure_trim(choice: TokenChoice, kept: frozenset[str]) -> TrimFigures:
     """Measure how much of a text the kept tokens keep."""
     # 1. Tokenize the text without the removed tokens, and compare.
-    text = choice.text
-    is_kept = choice.mark(kept)
+    text, is_kept = choice.text, choice.mark(kept)
     before = text.tokenization
     after = text.table.tokenize(~is_kept)
     is_changed = find_changed_words(before, after)

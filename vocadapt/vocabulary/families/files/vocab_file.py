@@ -113,8 +113,7 @@ def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
 
     ended: whether the last line ends in a line break.
     """
-    first = dict[str, int]()
-    faults = []
+    first, faults = dict[str, int](), []
     empty_token = is_empty_token(lines)
     for number, token in enumerate(lines, start=1):
         if token == "" and not empty_token:

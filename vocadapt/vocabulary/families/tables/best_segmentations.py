@@ -125,8 +125,7 @@ def _count_shared(codes: Ints, starts: Ints, sizes: Ints) -> Ints:
     shared = np.zeros(len(starts), dtype=np.int64)
     shared[:1] = -1
     limits = np.minimum(sizes[1:], sizes[:-1])
-    active = np.arange(1, len(starts))
-    depth = 0
+    active, depth = np.arange(1, len(starts)), 0
     while len(active):
         active = active[limits[active - 1] > depth]
         is_equal = codes[starts[active] + depth] == codes[starts[active - 1] + depth]

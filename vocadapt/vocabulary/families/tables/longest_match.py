@@ -94,8 +94,7 @@ class LongestMatchTable(WordTable):
         at a place where no token matches.
         """
         match = self.replace_removed(removed)
-        unknown = ~self.readable
-        place = self.starts.copy()
+        unknown, place = ~self.readable, self.starts.copy()
         pieces = np.zeros(len(place), dtype=np.int64)
 
         # 1. A word that is an exact-word token, and not removed, is one token.

@@ -270,8 +270,7 @@ class MergeHistory:
 
 def record_merges(symbols: Symbols, n_words: int, merges: Merges) -> MergeHistory:
     """Merge words and record the history; the places of `symbols` are 0, 1, 2, …"""
-    n_symbols = len(symbols.tokens)
-    log = MergeLog()
+    n_symbols, log = len(symbols.tokens), MergeLog()
     merge_words(symbols, merges, merges.ranks, log)
     # 1. Collect the nodes: first symbols, then the tokens of each round.
     rounds = [np.full(len(at), turn) for turn, at in enumerate(log.places, start=1)]

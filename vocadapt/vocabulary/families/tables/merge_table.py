@@ -227,8 +227,7 @@ class MergeTable(WordTable):
         """
         made = sort_distinct(self.merges.products)
         text_of = {i: token for token, i in self.ids.items()}
-        symbols = self.alphabet.encode([text_of[i] for i in made.tolist()])
-        log = MergeLog()
+        symbols, log = self.alphabet.encode([text_of[i] for i in made.tolist()]), MergeLog()
         merge_words(symbols, self.merges, self.merges.ranks, log)
         last = np.full(len(made), len(self.merges.keys))
         for words, merges in zip(log.words, log.merges, strict=True):

@@ -110,8 +110,7 @@ class PrefixTrees:
         if not len(self.edges):
             return self.token[node]
         places = np.arange(len(letters)) if at is None else at
-        active = np.arange(len(places))
-        depth = 0
+        active, depth = np.arange(len(places)), 0
         base = int(self.alphabet.max(initial=0)) + 1
         while len(active):
             letter = letters[places[active] + depth]
