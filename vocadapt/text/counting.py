@@ -1,6 +1,5 @@
 """Counting of pre-tokens and words: line by line for any splitter, by distinct parts of lines if
-lines can be divided (`line_division`), by distinct chunks for BERT's splitter, whose pre-tokens are
-words.
+lines can be divided (`line_division`), by distinct chunks for BERT's, whose pre-tokens are words.
 
 Counting by chunks is exact, because BERT's normalizer and pre-tokenizer never look across
 whitespace, delete control characters and always split at ASCII punctuation:
@@ -127,9 +126,7 @@ class LineParts:
         return len(self.others) + len(self.firsts) > MAX_CHUNKS
 
     def add_to(self, counts: Counter[str]) -> None:
-        """Split the distinct parts, add the counts of their pre-tokens or words, and clear the
-        parts.
-        """
+        """Split the distinct parts, add the counts of their pre-tokens or words, clear them."""
         for part, count in self.firsts.items():
             for one in self.split(part):
                 counts[one] += count

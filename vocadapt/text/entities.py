@@ -1,5 +1,4 @@
-"""Words inside the entities of a task file: one `word TAB tag` per line, blank lines between
-sentences.
+"""Words in the entities of a task file: one `word TAB tag` a line, blank lines between sentences.
 
 This reads only the words and their counts; the tasks read sentences, spans and splits.
 """

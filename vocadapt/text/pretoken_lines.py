@@ -1,7 +1,6 @@
 """Find the lines of a text that contain given pre-tokens.
 
-If lines can be divided exactly (`line_division`), each distinct part is split and checked only
-once.
+If lines can be divided exactly (`line_division`), each distinct part is checked only once.
 """
 
 import json
@@ -64,7 +63,7 @@ class PretokenFinder:
         self.others.update(zip(new, found, strict=True))
 
     def _check(self, texts: Sequence[str], n_context: int = 0) -> list[bool]:
-        """Return whether each text has one of the pre-tokens, without the first `n_context` ones."""
+        """Return whether each text has one of the pre-tokens after its first `n_context`."""
         encoded = encode_batch(self._tokenizer, texts, add_special_tokens=False)
         return [any(one.ids[n_context:]) for one in encoded]
 

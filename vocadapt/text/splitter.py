@@ -16,8 +16,7 @@ from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
 
 BERT_PRE_TOKENIZER = BertPreTokenizer()  # splits at spaces and punctuation
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
-# Texts before a pre-token in a test line: "(" for a word without a space before it, "a" for a
-# symbol.
+# Before a pre-token in a test line: "(" for a word without a space before it, "a" for a symbol.
 BEFORE_A_PRETOKEN = ("(", "a")
 MINIMAL_SPEC: dict[str, object] = {
     "version": "1.0",

@@ -79,8 +79,7 @@ def choose_alignment(
 ) -> ChosenAlignment:
     """Choose the best fast alignment for two spaces; see the head of the file.
 
-    Raises InputError if there are no words to choose by or to evaluate on, or no method can be
-    fitted.
+    Raises InputError without words to choose by or to evaluate on, or if no method can be fitted.
     """
     # 1. Hold the last fold out, and divide the other words by other digits of the hash.
     shared = find_anchors(source, target, anchors)

@@ -81,8 +81,7 @@ class ListSettings(CheckedSettings):
 
 @dataclass(frozen=True, eq=False)
 class CrossSpace:
-    """Word vectors, a model's wordpieces and their alignment; shared intermediate results are
-    cached.
+    """Word vectors, a model's wordpieces and their alignment; shared results are cached.
 
     The model's special tokens are neither anchors nor neighbors.
     """

@@ -1,5 +1,4 @@
-"""Quality of an alignment by k-fold cross-validation, and comparison of alignments on the same
-folds.
+"""Quality of an alignment by cross-validation, and comparison of alignments on the same folds.
 
 1. Split the anchors (shared words) into folds.
 2. Fit on all folds but one; map the held-out words.
@@ -301,8 +300,7 @@ def list_alignment_settings(
 ) -> tuple[AlignmentSettings, ...]:
     """Return the settings of all alignments, without and with normalizing and centering.
 
-    The default of Poerner et al. 2020 comes first. iterative: include the methods that take
-    minutes.
+    The default of Poerner et al. 2020 comes first. iterative: include slow methods.
     """
     names = [name for name, method in METHODS.items() if iterative or not method.iterative]
     if source.dim != target.dim:

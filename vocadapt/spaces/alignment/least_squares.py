@@ -35,8 +35,7 @@ def solve_least_squares(x: FloatArray, y: FloatArray, ridge: float = 0.0) -> Flo
 def solve_procrustes(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the W (d, e) with orthonormal rows or columns that maximizes tr(Wᵀxᵀy).
 
-    x: (n, d), y: (n, e), float64. W = U·Vᵀ of the singular value decomposition of xᵀy (Schönemann
-    1966).
+    x: (n, d), y: (n, e), float64. W = U·Vᵀ of the SVD of xᵀy (Schönemann 1966).
     """
     left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
     return np.asarray(left @ right)

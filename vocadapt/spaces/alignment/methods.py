@@ -44,8 +44,7 @@ class AlignmentSettings(MethodSettings):
 
     Each method names those that only some methods use (`AlignmentMethod.settings`).
 
-    Both spaces are centered by the means of their anchors; `apply` reverts normalizing and
-    centering.
+    Both spaces are centered by the means of their anchors; `apply` reverts both.
     """
 
     method: str = setting(

@@ -218,8 +218,7 @@ def _interpret(found: Diagnosis) -> Iterator[Finding]:
         yield Finding("weak_common_direction", sentence)
     else:
         yield Finding("no_common_direction", f"There is no common direction: {value}.")
-    # 2. Whether the norm depends on the frequency or origin of a token, or is of very different
-    #    size.
+    # 2. Whether the norm depends on the frequency or origin of a token, or is of different size.
     if found.frequency_bias.norm is not None:
         yield _interpret_frequency_bias(found, found.frequency_bias.norm)
     if found.added_norms:

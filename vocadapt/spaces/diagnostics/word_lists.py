@@ -115,8 +115,7 @@ def load_bundled_pairs() -> tuple[PairList, ...]:
 
 
 def read_pairs(path: Path) -> PairList:
-    """Read a list of word pairs; empty lines, lines that start with # and one header line are
-    skipped.
+    """Read a list of word pairs; empty lines, lines with # and one header line are skipped.
 
     Raises InputError, with the line number, for a line without two words and a score.
     """
@@ -343,8 +342,7 @@ def _build_pair_relations(source: str, rows: list[TableRow], path: Path) -> tupl
     if width == 2:
         return (build_relation(source, source, ((row.fields[0], row.fields[1]) for row in rows)),)
 
-    # 2. The relation is named in the first column if its header or cells indicate so, else in the
-    #    last.
+    # 2. The relation is named in the first column if its header or cells say so, else in the last.
     name_column = 2
     first_cells = {row.fields[0].lower() for row in rows}
     if header[0] in ("relation", "pos", "kind") or first_cells <= PARTS_OF_SPEECH:

@@ -164,8 +164,7 @@ def _read_rows(
 
 
 def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
-    """Return whether a row of a file with a header is a binary one, although it has no control
-    bytes.
+    """Return whether a row of a file with a header is binary, although it has no control bytes.
 
     Then its vector of 4 · dim bytes ends the line or the file, and the line does not end with `dim`
     numbers.

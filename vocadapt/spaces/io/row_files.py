@@ -256,8 +256,7 @@ def _check_numbers(values: bytes, into: RowCollector, line: int) -> None:
 
 
 def _split_row(line: bytes, into: RowCollector, number: int) -> tuple[str, bytes]:
-    """Split a line into its word and the text of its vector; the word may contain blanks, or be
-    empty.
+    """Split a line into its word and the text of its vector; the word may have blanks or be empty.
 
     Example, dim 2: b". . .1 .2" -> (". .", b".1 .2"); b" .1 .2" -> ("", b".1 .2").
     """

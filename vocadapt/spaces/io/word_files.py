@@ -46,9 +46,7 @@ def encode_word_lines(words: Iterable[str], name: str) -> bytes:
 
 
 def read_word_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
-    """Read the lines of a UTF-8 file; raise InputError if it is larger than `max_bytes` or not
-    UTF-8.
-    """
+    """Read the lines of a file; raise InputError if it is larger than `max_bytes` or not UTF-8."""
     try:
         text = read_whole(path, max_bytes).decode("utf-8")
     except UnicodeDecodeError as error:

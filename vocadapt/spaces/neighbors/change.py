@@ -201,16 +201,14 @@ class NeighborhoodChange:
 
     @cached_property
     def showcase(self) -> str:
-        """The word whose neighbors changed most convincingly; "" if no word of a suitable form
-        changed.
+        """The word whose neighbors changed most convincingly; "" if no suitable word changed.
 
         The score of a word is the fraction of its neighbors that it lost, times the rise of the
         mean cosine of its neighbors; each mean is taken relative to that of all words of its space.
         Only words of at least SHOWCASE_LENGTH letters are considered.
 
         Example: a word that lost all of its neighbors, mean cosine .54, to others, mean .69, where
-        these means are .50 and .55 over all words, has the score 1 · ((.69 − .55) − (.54 − .50)) =
-        .10.
+        these means are .50 and .55 over all words, has the score (.69 − .55) − (.54 − .50) = .10.
         """
         means = [side.near.scores.mean(axis=1) for side in (self.before, self.after)]
         before, after = (mean - mean.mean() for mean in means)

@@ -89,8 +89,7 @@ class NoiseSummary:
 class ChangeSummary:
     """The comparison of two spaces, most changed words first.
 
-    histogram: number of words by number of common neighbors, 0 to k. word: the neighbors of a
-    requested word.
+    histogram: words by number of common neighbors, 0 to k. word: the neighbors of a requested word.
     """
 
     k: int

@@ -39,8 +39,7 @@ FFT_FROM = 2000
 ITERATIONS = 750
 EXAGGERATED_ITERATIONS = 250
 REPORT_EVERY = 50  # iterations
-# Cell width of the FFT grid: half the time of width 1 at 30 522 rows, with equal trustworthiness
-# (.926)
+# Cell width of the FFT grid: half the time of width 1 at 30 522 rows, equal trustworthiness (.926)
 GRID = 2
 INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, unless they are given
 
@@ -300,8 +299,7 @@ def find_exact_neighbors(
         progress(start / len(rows), "nearest neighbors of every token")
         own = np.arange(start, min(start + NEIGHBOR_BLOCK, len(rows)))
         far, near = search.kneighbors(rows[own])
-        # A row is its own nearest neighbor. If equal rows displace it, drop the last neighbor
-        # instead.
+        # A row is its own nearest neighbor. If equal rows displace it, drop the last one instead.
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True
         indices[own], distances[own] = near[~itself].reshape(-1, k), far[~itself].reshape(-1, k)

@@ -80,8 +80,7 @@ def project_pair(
 def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
     """Align `moved` (n, 2) to `fixed` (n, 2) by Procrustes analysis (Schönemann 1966).
 
-    Scales to the same variance, not by least squares, which would shrink unrelated layouts to a
-    dot.
+    Scales to the same variance: least squares would shrink unrelated layouts to a dot.
     """
     x, y = fixed - fixed.mean(axis=0), moved - moved.mean(axis=0)
     u, _, v = np.linalg.svd(y.T.astype(np.float64) @ x)

@@ -249,11 +249,9 @@ def compute_changes(
     scores: Matrix,
     transposed: Matrix,
 ) -> None:
-    """Replace the scores (group, shared) by factor · weight · sigmoid(score), and write the
-    transpose.
+    """Replace the scores (group, shared) by factor · weight · sigmoid(score); write the transpose.
 
-    weights, excluded: (n,), of the first n rows. Other rows, and scores of excluded words, become
-        0.
+    weights, excluded: (n,), of the first n rows. Other rows and excluded words become 0.
     """
     for i in range(len(scores)):
         weight, excluded_word = np.float32(0), np.int32(LINE_END)

@@ -83,8 +83,7 @@ def plan_shape(settings: TrainingSettings) -> Shape:
 
 
 def compute_noise(counts: FloatArray, sample: float) -> Noise:
-    """Compute the probabilities of keeping words, and the tables to draw negatives, from word
-    counts.
+    """Compute the probabilities of keeping words and the tables of negatives, from word counts.
 
     counts: (words,) float64. Negatives are drawn in proportion to count^0.75, by the tables of
     Walker 1977:

@@ -51,8 +51,7 @@ INFORMATIVE = 0.5
 
 Ids = NDArray[np.int32]
 SparseMatrix = Any  # scipy.sparse.csr_array, (words, words)
-# Counts the pairs of a text, given its words and the window, as `count_pairs` counts those of a
-# file.
+# Counts the pairs of a text, given words and window, as `count_pairs` counts those of a file.
 PairCounter = Callable[[dict[str, int], int, Progress], SparseMatrix]
 
 

@@ -98,8 +98,7 @@ def train_in_threads(
                 message + _describe_speed(trained - before, total - trained, now - start),
             )
     finally:
-        # 4. Wait for each thread to end after its current slice. A thread without ident never
-        #    started.
+        # 4. Wait for each thread to end after its slice. A thread without ident never started.
         stop.set()
         for thread in threads:
             if thread.ident:

@@ -73,8 +73,7 @@ def _estimate_gensim(counts: FloatArray, settings: TrainingSettings) -> float:
 
 
 def _estimate_blocks(counts: FloatArray, settings: TrainingSettings) -> float:
-    # Number of vectors read and written per word: a constant, the negatives, and in skip-gram the
-    # window.
+    # Vectors read and written per word: a constant, the negatives, and in skip-gram the window.
     rows = 10.0 + count_shared_negatives(settings)
     if settings.skip_gram:
         rows += 3 * settings.window
@@ -284,8 +283,7 @@ def _sort_counts(counts: Mapping[str, int]) -> FloatArray:
 
 
 def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]:
-    """Return the words that are frequent enough for a vector, most frequent first, with their
-    counts.
+    """Return the words that are frequent enough, most frequent first, with their counts.
 
     Raises InputError if there are none.
     """

@@ -29,8 +29,7 @@ from vocadapt.text.formats import text_file
 from vocadapt.text.formats.readers import RECORDS, Block, choose_field, join_lines
 from vocadapt.text.formats.text_file import build_line_error
 
-# Limits in multiples of the longest allowed line. Writers close a page after about 1 MB or 1000
-# rows.
+# Limits in multiples of the longest allowed line. Writers close a page after 1 MB or 1000 rows.
 PAGE_LINES = 8
 BATCH_LINES = 4
 HEADER = 1 << 12  # bytes read for a page header at first; one with statistics may be longer

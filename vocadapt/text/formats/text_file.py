@@ -114,8 +114,7 @@ class Source:
     def _whole_lines(self) -> Iterator[bytes]:
         """Yield raw blocks that end after a newline; the last one gets a newline if it lacks one.
 
-        If a block on disk ends within a line, the beginning of that line is kept for the next
-        block.
+        If a block on disk ends within a line, its beginning is kept for the next block.
         """
         begun: list[bytes] = []
         done, size = self.start, 0  # bytes before the current line, and of it

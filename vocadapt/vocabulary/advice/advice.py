@@ -52,8 +52,7 @@ NO_PROMISE = Finding(
 class Reason(Finding):
     """A rule that applies, with its figures in `sentence`.
 
-    stops: whether the rule decides against a change of the vocabulary. why: the reason for the
-    threshold.
+    stops: whether the rule decides against a change. why: the reason for the threshold.
     """
 
     stops: bool

@@ -43,8 +43,7 @@ TOP = 1_000
 # Fraction of the tokens saved by adding the TOP words: general texts save .008 and .015, biomedical
 # and legal texts .05 and more.
 MIN_SAVED = 0.03
-# Number of new words that occur 20 times or more: fewer would have no measurable effect on a test
-# set.
+# Number of new words that occur 20 times or more: fewer have no measurable effect on a test set.
 MIN_ADDED = 100
 # A task alone is a sufficient reason if this fraction of its entity words is split, and adding the
 # words of the text turns at least the second fraction of those into one token each.

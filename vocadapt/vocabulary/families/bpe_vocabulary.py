@@ -254,8 +254,7 @@ class BpeVocabulary(MarkedVocabulary):
         }
 
     def take_over(self, target: Vocabulary, tokens: tuple[str, ...]) -> Self:
-        """Return the vocabulary after it was replaced by the first tokens of another one, with its
-        merges.
+        """Return the vocabulary replaced by the first tokens of another one, with its merges.
 
         Raises InputError if the target is of another family.
         """

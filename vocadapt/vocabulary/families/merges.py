@@ -37,8 +37,7 @@ class MergeList:
         return tokens
 
     def append_for(self, token: str) -> list[str]:
-        """Append the merges that make `token` from the tokens into which it is split now, from the
-        left.
+        """Append the merges that make `token` of the tokens into which it is split, from the left.
 
         Returns the tokens that the new merges make, `token` last; [] if merges make it already.
         Example: ta chy card with no merge of them → tachy, tachycard.

@@ -49,8 +49,7 @@ def _split(expression: str, behavior: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
 
 
-# Pre-tokenizers, the finest first: split between letters and other characters; before runs of
-# marks.
+# Pre-tokenizers, finest first: split between letters and other characters; before runs of marks.
 LETTERS_APART = _split(LETTERS_AND_OTHERS, "Isolated")
 AT_MARKS = _split(BEFORE_MARKS[1], "MergedWithNext")
 SPLITS = (LETTERS_APART, AT_MARKS)

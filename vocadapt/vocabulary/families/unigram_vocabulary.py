@@ -220,8 +220,7 @@ class UnigramVocabulary(MarkedVocabulary):
         return self._replace(changed, {token: scores[token] for token in changed}, known)
 
     def take_over(self, target: Vocabulary, tokens: tuple[str, ...]) -> Self:
-        """Return the vocabulary after it was replaced by the first tokens of another one, with its
-        scores.
+        """Return the vocabulary replaced by the first tokens of another one, with its scores.
 
         Raises InputError if the target is of another family: it has no scores.
         """

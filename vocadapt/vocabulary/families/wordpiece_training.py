@@ -300,9 +300,7 @@ class PairQueue:
         self._rebuild()
 
     def pop_best(self) -> Pair | None:
-        """Remove and return the pair with the highest score, ties by token; None if no pair is
-        left.
-        """
+        """Remove and return the pair of the highest score, ties by token; None if none is left."""
         # 1. Take entries, best bound first, and compute their exact scores, until no remaining
         #    bound is better than the best exact score.
         best: Entry | None = None
@@ -370,8 +368,7 @@ def merge_best_pairs(
         increased = pieces.merge(pair)
         yield pieces.join(pair)
         queue.push(increased)
-        # 3. If a rounded count fell, the bounds of the pairs of that piece are too low: update
-        #    them.
+        # 3. If a rounded count fell, the bounds of its pairs are too low: update them.
         for piece, before in rounded_counts.items():
             if round_down(pieces.piece_counts[piece]) < before:
                 queue.push(pieces.list_frequent_pairs(piece, min_count))

@@ -98,8 +98,7 @@ def measure_savings(
     the same number of words is chosen again from the plan's candidates, by the lines that are not
     held out, and measured on those that are.
     """
-    # 1. The candidates, and the words among them that are chosen by the lines that are not held
-    #    out.
+    # 1. The candidates, and the words among them chosen by the lines that are not held out.
     base = plan.base
     rest = (word for reason in (OVER_LIMIT, TOO_RARE) for word in plan.left_out.get(reason, ()))
     main = [base.body(word.token) for word in plan.added if not word.form_of]

@@ -210,9 +210,7 @@ GAINS = (
 
 @dataclass(frozen=True, eq=False)
 class TokenizedText:
-    """Counts of the pre-tokens of a text (or of the entities of a task), their tokens, and
-    statistics.
-    """
+    """Counts of the pre-tokens of a text (or of entities), their tokens and statistics."""
 
     counts: Mapping[str, int]
     pieces: Pieces

@@ -1,6 +1,4 @@
-"""Types of the initializers: their inputs (Materials), results (NewEmbeddings), settings and
-registry.
-"""
+"""Types of the initializers: inputs (Materials), results (NewEmbeddings), settings and registry."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -33,8 +31,7 @@ MAX_DONORS = 5  # donors that the description of an embedding lists
 
 
 class Donors(Sequence[tuple[str, float]]):
-    """The (donor, weight) pairs of an embedding, created lazily, because FOCUS has millions of
-    them.
+    """The (donor, weight) pairs of an embedding, created lazily: FOCUS has millions of them.
 
     Equal to a tuple of the same pairs.
     """
@@ -104,8 +101,7 @@ class NewEmbeddings(Summarized):
 
 @dataclass(frozen=True)
 class FittingSettings(CheckedSettings):
-    """Settings of embeddings that are fitted to a text with Adam, which has separate state for each
-    embedding.
+    """Settings of embeddings fitted to a text with Adam, which has a state for each embedding.
 
     If a token has fewer contexts, they are repeated, so every embedding gets `passes` × `contexts`
     updates.

@@ -190,8 +190,7 @@ def initialize_wechsel(materials: Materials, settings: InitializerSettings) -> I
 
 
 def sparsemax(scores: Matrix) -> Matrix:
-    """Project scores (n, k) onto the simplex: weights ≥ 0 with row sums 1 (Martins and Astudillo
-    2016).
+    """Project scores (n, k) onto the simplex: weights ≥ 0, row sums 1 (Martins and Astudillo 2016).
 
     Example: scores [1, .8, .1] → threshold .4 → weights [.6, .4, 0].
     """

@@ -74,8 +74,7 @@ def mix_embeddings(
 def mix_similar_tokens(
     materials: Materials, choose: Callable[[Matrix], Mix], how: str
 ) -> Initialized:
-    """Mix the embeddings of common tokens by their cosine similarity to each new token in the
-    target space.
+    """Mix the embeddings of common tokens by their cosine to each new token in the target space.
 
     choose: computes a Mix from similarities (block, common tokens). It is called for one block of
         new tokens at a time, to limit the memory.
@@ -138,8 +137,7 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
 
     Tokens that the model cannot spell get the mean of all embeddings.
     """
-    # 1. Average the pieces of each token with equal weights; all are 0 if the model cannot spell
-    #    it.
+    # 1. Average the pieces of each token with equal weights: 0 if the model cannot spell it.
     base, model = materials.plan.base, materials.model
     tokenized = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
@@ -163,8 +161,7 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
 
 
 def select_above_bound(similarities: Matrix, bound: Matrix) -> tuple[NDArray[np.int64], Matrix]:
-    """Return the columns and values that reach the bound of each row, (rows, largest number), best
-    first.
+    """Return the columns and values that reach the bound of each row, (rows, most), best first.
 
     similarities: (rows, columns) float32; bound: (rows,) float32. Ties are sorted by column. Rows
     are padded with column 0 and −∞.

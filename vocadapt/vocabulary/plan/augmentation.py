@@ -268,8 +268,7 @@ def _count_saved_tokens(materials: AugmentationMaterials) -> dict[str, int]:
 def _rank_by_joining(materials: AugmentationMaterials) -> Candidates:
     """Rank words by the tokens they save, weighted by how well the network joins their pieces.
 
-    Only the words that save most are compared by hidden states; the others follow by what they
-    save.
+    Only the words that save most are compared by hidden states; others follow by what they save.
     """
     assert materials.network is not None  # checked by `propose`
     saved = _count_saved_tokens(materials)

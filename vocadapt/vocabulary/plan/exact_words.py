@@ -58,9 +58,7 @@ def check_exact_words(
 def count_lines_with_other_tokens(
     corpus: Corpus, before: Tokenizer, after: Tokenizer, progress: Progress = silent
 ) -> ChangedLines:
-    """Count the lines of a text, without blank ones, that two tokenizers with equal ids tokenize
-    differently.
-    """
+    """Count the nonblank lines that two tokenizers of equal ids tokenize differently."""
     n_lines = n_changed = 0
     ids = (*before.get_vocab().values(), *after.get_vocab().values())
     names = range(max(ids, default=-1) + 1)  # tokens are compared by their ids, which may have gaps

@@ -10,8 +10,7 @@ ids in the model. Programs that use one expect:
 
 Example: of the ids 0 … 5 the draft has 0, 2 and 5: hot_token_id 0 2 5, d2t 0 1 3, t2d 1 0 1 0 0 1.
 
-A .json file has the first two arrays; a .safetensors file has all three, and the facts in its
-metadata.
+A .json file has the first two arrays, a .safetensors file all three, and the facts in its metadata.
 """
 
 import json

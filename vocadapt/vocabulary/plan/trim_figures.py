@@ -114,8 +114,7 @@ def find_changed_words(before: Tokenization, after: Tokenization) -> Mask:
 
 
 def _sort_tokens(tokenization: Tokenization, is_chosen: Mask) -> tuple[Ints, Ints]:
-    """Return ids and words of the tokens of the chosen words, two (tokens,) int64, by word and
-    place.
+    """Return ids and words of the tokens of the chosen words, two (tokens,), by word and place.
 
     is_chosen: (words,) bool.
     """

@@ -141,8 +141,7 @@ class TokenChoice:
             kept = self.mark(self.close(self.ranked_tokens[:n_first]))
             return self.text.count_kept(kept) >= needed
 
-        # Coverage grows with the number of tokens: find the smallest one that suffices by
-        # bisection.
+        # Coverage grows with the number of tokens: find the smallest that suffices by bisection.
         low, high = 0, len(self.ranked_tokens)
         while low < high:
             middle = (low + high) // 2

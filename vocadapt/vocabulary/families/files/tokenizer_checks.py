@@ -115,8 +115,7 @@ def check_tokenizer(content: Json, check_model: Callable[[Json], dict[str, int] 
     if ids is None:
         return
 
-    # 2. Check the added tokens: the library does not check their ids, and a token must not have
-    #    two.
+    # 2. Check the added tokens: the library does not check their ids, and none must have two.
     for token in content.get("added_tokens") or ():
         _check_added_token(token, "an added token")
         name = token["content"]

@@ -176,8 +176,7 @@ def build_adversarial_lines(part: str) -> Iterator[str]:
     """Generate lines on which patterns may backtrack exponentially and replacements may expand,
     shortest first.
 
-    Lines repeat a character of the part's JSON, or a common one, and end in a character that may
-    not match.
+    Lines repeat a character of the part's JSON, or a common one, and end in one that may not match.
     """
     characters = sorted({*" \t!.,-_'#▁0aAxé中", *(one for one in part if one.isalnum())})[:80]
     for length in (10, 30, 1_000):

@@ -233,8 +233,7 @@ class PrefixSegmentations:
         places = self.prefixes.places[nodes]
         self.sums[nodes] = -np.inf
         while len(nodes):
-            # The sums with this token as the last one. If equal, the longer one, tried before,
-            # stays.
+            # The sums with this token as the last one. If equal, the longer, tried before, stays.
             lengths = self.pieces.length[tokens]
             sums = self.sums[self.prefixes.nodes[places - lengths]] + scores[tokens]
             is_better = sums > self.sums[nodes]
