@@ -222,7 +222,7 @@ def test_a_setting_that_only_some_trainers_use_chooses_among_them(given):
     chosen = choose_training(WordCounts({"a": 1000}, 1, 1), Word2VecSettings(**given))
     assert chosen.settings.trainer == "gensim"
     assert chosen.settings.epochs == given.get("epochs", chosen.settings.epochs) > 0
-    assert list_numbers(chosen.reason) == [str(chosen.settings.epochs)]  # not the size of the text
+    assert "1,000" not in list_numbers(chosen.reason)  # not the size of the text
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"skip_gram": True}, {"alpha": 0.1}])

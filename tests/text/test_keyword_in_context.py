@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.articles import PUBMED
+from tests.material.articles import PUBMED, PUBMED_LINES
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
 from tests.material.nightly import mark_slow
@@ -160,7 +160,7 @@ def test_articles_are_looked_through_too(tmp_path):
     (tmp_path / "a.xml").write_text(PUBMED, encoding="utf-8")
     [hit] = find_in_context(open_corpus([tmp_path]), "aspirin", UNCASED).hits
     assert (hit.left, hit.match, hit.line) == ("", "Aspirin", 1)
-    assert f">{hit.match}{hit.right}<" in PUBMED
+    assert f"{hit.match}{hit.right}" in PUBMED_LINES
 
 
 @pytest.mark.parametrize("typed", ["<script>", "$x$", ".*", "two words", "", " ", "a-b", "[UNK]"])
