@@ -47,7 +47,7 @@ def test_ten_thousand_entity_types_are_refused_before_any_training(tiny_bert, tm
     begin = time.process_time()
     code = run_line(f"finetune --model {tiny_bert} --task ner", *given, "--out", tmp_path / "out")
     assert code == 2 and time.process_time() - begin < 30 and not (tmp_path / "out").exists()
-    assert list_numbers(capsys.readouterr().err)[:2] == ["10,000", "1,000"]
+    assert {"10,000", "1,000"} <= set(list_numbers(capsys.readouterr().err))
 
 
 def test_what_cannot_be_counted_or_held_is_refused():
