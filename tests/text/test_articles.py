@@ -172,11 +172,11 @@ def test_ten_megabytes_in_a_line(tmp_path):
 
 LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
 BAD = {
-    "other.xml": ("<recipe><p>x</p></recipe>", "root <recipe>"),
-    "html.xml": ("<html><body><p>x</p></body></html>", "root <html>"),
+    "other.xml": ("<recipe><p>x</p></recipe>", "unknown-article-format", "<recipe>"),
+    "html.xml": ("<html><body><p>x</p></body></html>", "unknown-article-format", "<html>"),
     "laughs.xml": (
         f'<!DOCTYPE article [<!ENTITY l0 "ha">{LAUGHS}]>' + jats("<p>&l11;</p>"),
-        "declares an entity of its own",
+        "declared-entity",
     ),
     "blowup.xml": (
         f'<!DOCTYPE article [<!ENTITY a "{"x" * 9999}">]>' + jats(f"<p>{'&a;' * 9999}</p>"),
@@ -215,8 +215,8 @@ BAD = {
     ),
     "alien.xml": (
         '<?xml version="1.0" encoding="klingon"?>' + jats("<p>a</p>"),
-        "invalid-xml",
-        "unknown encoding",
+        "unknown-encoding",
+        "klingon",
     ),
     "sjis.xml": (
         '<?xml version="1.0" encoding="shift-jis"?>' + jats("<p>a</p>"),

@@ -89,12 +89,14 @@ def check_hub_name(name: str) -> None:
         raise InputError(
             f"{show_path(name)}: no such file or folder.",
             "Give a model folder, a hub name, or a vocab.txt.",
+            code="missing-file",
         )
     if begins_with_folder(name) and not is_cached(name):
         raise InputError(
             f"{show_path(name)}: no such file or folder.",
             f"Check the spelling. There is a folder {name.partition('/')[0]} here, so this is not"
             " looked up on the model hub: for that, work in another folder.",
+            code="missing-file",
         )
 
 
