@@ -19,7 +19,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.input_errors import raises_input_error
 from tests.material.sources import list_modules, list_nodes, parse, read_source
-from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import RESERVED, Workspace
 from vocadapt.system.files import MEGABYTE
 from vocadapt.ui.components import intake
@@ -134,6 +133,7 @@ def test_every_upload_names_its_types_and_is_checked():
 def draw_study() -> None:
     import streamlit as st
 
+    from vocadapt.errors import InputError
     from vocadapt.ui.components.text_file import draw_text_file
 
     try:
