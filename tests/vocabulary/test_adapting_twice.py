@@ -137,4 +137,4 @@ def test_an_addition_that_runs_out_of_tokens_is_reported(tiny_bert: Path) -> Non
     summary = adapt(
         add_by("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
     ).plan.summary()
-    assert "1 of the 8 tokens requested" in summary.note and summary.tokens_after == 144
+    assert list_numbers(summary.note)[:2] == ["1", "8"] and summary.tokens_after == 144
