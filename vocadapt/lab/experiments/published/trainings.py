@@ -130,18 +130,18 @@ def plan_honest_trainings(
     """
     plan = plan_trainings(table, materials, scale)
     skipped: dict[str, str] = {}
-    while plan.study is not None:
-        grid = expand(plan.study, root, workspace=materials.workspace)
+    while (study := plan.study) is not None:
+        grid = expand(study, root, workspace=materials.workspace)
         plan = replace(plan, grid=grid)
         if not scale.larger:
             break
         found = {}
-        for variant in plan.study.variants:
+        for variant in study.variants:
             own = [cell for cell in grid.cells if cell.variant == variant.name]
             collapsed, finished = count_collapsed(own, root)
             if collapsed:
                 found[variant.name] = f"{collapsed:,} of {finished:,} runs collapsed"
-        if not found or plan.study.variants[0].name in found:
+        if not found or study.variants[0].name in found:
             break
         skipped |= found
         if scale.variants and len(skipped) > MOST_REPLACED:
