@@ -6,6 +6,8 @@ BaseException
 └── Canceled    the user stopped the work: nothing is left behind (exit code 130)
 """
 
+from collections.abc import Collection
+
 
 class InputError(Exception):
     """Invalid input. `problem`: what was expected and what was given; `remedy`: what to do about
@@ -19,6 +21,13 @@ class InputError(Exception):
         self.remedy = remedy
         self.setting = setting
         self.code = code
+
+
+def check_choice(what: str, value: str, choices: Collection[str]) -> None:
+    """Raise InputError if a value is not one of the choices; what: noun for it, for the message."""
+    if value not in choices:
+        remedy = f"Choose one of: {', '.join(choices)}."
+        raise InputError(f"Unknown {what} {value!r}.", remedy, code="unknown-choice")
 
 
 class Canceled(BaseException):

@@ -142,6 +142,7 @@ def train_domain_space(
         raise InputError(
             f"The recipe {recipe.name} needs a text or word vectors of the domain, and got neither.",
             "Give one of them.",
+            code="no-domain",
         )
     return train_domain_vectors(sources.corpus, model, recipe.vectors, progress)
 

@@ -295,6 +295,7 @@ def get_preset(name: str) -> Recipe:
     raise InputError(
         f"Unknown preset {name!r}.",
         f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}.",
+        code="unknown-preset",
     )
 
 

@@ -404,14 +404,18 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return float(value)
     # Not isinstance, because True is an instance of int.
     if kind in (int, float, str, bool) and type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, got {show_value(value)}.")
+        raise InputError(
+            f"{where}: expected {kind.__name__}, got {show_value(value)}.", code="wrong-type"
+        )
     return value
 
 
 def _require(value: Any, kinds: Any, expected: str, where: str) -> None:
     """Raise InputError if a value is not an instance of the expected kinds."""
     if not isinstance(value, kinds):
-        raise InputError(f"{where}: expected {expected}, got {show_value(value)}.")
+        raise InputError(
+            f"{where}: expected {expected}, got {show_value(value)}.", code="wrong-type"
+        )
 
 
 def check_known(value: object, known: Collection[object], what: str, setting: str = "") -> None:

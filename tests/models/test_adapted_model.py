@@ -135,8 +135,7 @@ def test_untied_output_layer_stays_untied_and_gets_rows_of_its_own_space(
     plan, rows = planned(model)
     after = open_model(apply_plan(model, plan, rows).save(tmp_path / "out"))
     passed, detail = CHECKS["tied head"](Edit(model, after))
-    assert passed
-    assert detail == "output layer before: not tied, after: not tied"
+    assert passed and detail.count("not tied") == 2
     output = after.network.get_output_embeddings().weight.detach()
     pieces = [model.vocabulary.ids[piece] for piece in plan.added[-1].pieces]
     assert torch.allclose(output[-1], output[pieces].mean(dim=0), atol=1e-7)

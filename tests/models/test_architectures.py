@@ -5,15 +5,15 @@ tied or not, with biases or without, padded or not. What a model cannot do is re
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
+from tests.material.adapted import change
 from tests.material.architectures import (
     ARCHITECTURES,
     TinyTokenizer,
@@ -22,6 +22,8 @@ from tests.material.architectures import (
 )
 from tests.material.changed_architectures import add_words, plan_words, remove_tokens
 from tests.material.files import edit_json
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import find_numbers
 from tests.material.sentencepiece_bpe import build
 from vocadapt.errors import InputError
 from vocadapt.models.abilities import (
@@ -185,17 +187,11 @@ def test_positions_numbered_after_the_padding_token_must_not_move(tmp_path: Path
     order = (tokens[1], tokens[0], *tokens[2:])
     plan = VocabularyPlan(model.vocabulary, (), settings=PlanSettings("reduce"), order=order)
     none = NewEmbeddings((), np.empty((0, model.dim), np.float32), ())
-    with pytest.raises(InputError, match="numbers its positions after the id of the padding"):
+    with raises_input_error("moved-padding"):
         apply_plan(model, plan, none, "replacement")
 
 
 # Faults that each check must find, in models that are not BERTs.
-
-
-def change(folder: Path, edit: Callable[[dict[str, torch.Tensor]], None]) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    edit(tensors)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def swap_rows(folder: Path) -> None:
@@ -392,7 +388,7 @@ def test_a_line_with_a_character_that_became_unknown_is_not_compared(tmp_path: P
     after = open_model(apply_plan(model, plan, none, "replacement").save(tmp_path / "after"))
     edit = Edit(model, after, ("the trial = pain", "the trial of pain"))
     passed, detail = CHECKS["outputs"](edit)
-    assert passed and "1 of 2 lines whose tokenization did not change" in detail
+    assert passed and find_numbers(detail)[-2:] == [1, 2]  # lines of the same tokenization
 
 
 def test_every_check_is_tried_on_another_model_than_bert() -> None:
@@ -446,9 +442,7 @@ def test_a_model_without_token_embeddings_is_told_what_is_supported(tmp_path: Pa
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
     )
     transformers.ViTModel(config).save_pretrained(folder)
-    with pytest.raises(
-        InputError, match="no tensor with the name of the input embeddings"
-    ) as caught:
+    with raises_input_error("no-embeddings") as caught:
         _ = open_model(folder).space
     assert all(name in caught.value.remedy for name in ("RoBERTa", "ModernBERT", "Llama", "GPT-2"))
 
@@ -457,7 +451,7 @@ def test_a_second_table_of_the_tokens_is_refused_by_name(tmp_path: Path) -> None
     folder = build_tiny_model("gpt2", tmp_path / "m")
     rows = len(open_model(folder).vocabulary)
     change(folder, lambda tensors: tensors.update({"lexical.table": torch.zeros(rows, 4)}))
-    with pytest.raises(InputError, match=r"another tensor .* tokens: lexical\.table"):
+    with raises_input_error("other-token-tensor", "lexical.table"):
         add_words(open_model(folder))
 
 
@@ -539,7 +533,7 @@ CONTRADICTIONS = {
 def test_a_config_that_contradicts_the_weights_is_refused(tmp_path: Path, name: str) -> None:
     folder = build_tiny_model(name, tmp_path / "m")
     edit_json(folder / "config.json", **CONTRADICTIONS[name])
-    with pytest.raises(InputError, match="do not match") as caught:
+    with raises_input_error("config-mismatch") as caught:
         _ = open_model(folder).network
     assert "Error" not in caught.value.problem  # found before transformers reads the weights
 
@@ -613,9 +607,9 @@ def test_what_a_decoder_cannot_do_is_refused_by_name(tmp_path: Path, name: str) 
     assert all(explain_inability(model, ability) for ability in ABILITIES)
     kind = ARCHITECTURES[name].network
     for ability in ("finetune", "pretrain", "extend"):
-        with pytest.raises(InputError, match=kind):
+        with raises_input_error("unsuitable-model", kind):
             check_ability(model, ability)
-    with pytest.raises(InputError, match="is not an encoder"):
+    with raises_input_error("unsuitable-model"):
         load_with_new_head(model, "token", ("O", "B"), 1)
 
 

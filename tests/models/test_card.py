@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.material.adapted import adapted_folder
+from tests.material.numbers import find_numbers
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from tests.material.warm_process import WarmProcess
 from vocadapt.models.adapted_model import add_footprint, add_to_record
@@ -16,7 +18,7 @@ from vocadapt.models.card import format_code, list_new_words, render_model_card
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.presets import get_preset
-from vocadapt.system.footprint import Rates, estimate_footprint
+from vocadapt.system.footprint import Rates, estimate_footprint, format_basis
 
 WITHOUT = "import sys; sys.modules['vocadapt'] = None\n"  # any import of it now fails
 
@@ -33,10 +35,8 @@ def test_the_snippet_of_a_saved_card_runs_without_vocadapt(
     assert found and len(found[1].splitlines()) == 5
     done = warm_process.run_script(WITHOUT + found[1], folder=folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "['tachycardia', 'euthymia', 'hypertension']",
-        "torch.Size([1, 5, 16])",
-    ]
+    tokens = ["tachycardia", "euthymia", "hypertension"]
+    assert done.stdout.splitlines() == [str(tokens), str(torch.Size([1, 5, 16]))]
 
 
 def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Path) -> None:
@@ -66,14 +66,18 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
     assert "certificate" in json.loads((folder / "vocadapt.json").read_text(encoding="utf-8"))
 
 
+def find_table(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
 def test_a_card_has_a_table_of_the_programs_that_load_the_model(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     folder = adapted_folder(tiny_bert, tmp_path / "out")
-    assert "Loads correctly in" not in card(folder)
+    assert not find_table(card(folder))
     loads = [
-        ("tokenizers", "1.2", "loads", "same ids on 5 texts"),
-        ("SentencePiece", "", "differs", "other a|b"),
+        ("tokenizers", "1.2", "loads", "equal"),
+        ("SentencePiece", "", "differs", "a|b"),
         ("ONNX Runtime", "", "not tried", "not requested"),
     ]
     keys = ("title", "version", "state", "detail")
@@ -83,23 +87,21 @@ def test_a_card_has_a_table_of_the_programs_that_load_the_model(
         "loads": [dict(zip(keys, load, strict=True)) for load in loads],
     }
     add_to_record(folder, certificate=certificate)
-    table = [line for line in card(folder).splitlines() if line.startswith("|")]
-    assert table == [
-        "| Loads correctly in | |",
-        "|---|---|",
-        "| tokenizers 1.2 | loads: same ids on 5 texts |",
-        "| SentencePiece | differs: other a&#124;b |",
-        "| ONNX Runtime | not tried |",
+    table = find_table(card(folder))
+    assert "\n\n" + "\n".join(table) + "\n\n" in card(folder)
+    assert table[1] == "|---|---|"
+    assert [tuple(row.strip("| ").split(" | ")) for row in table[2:]] == [
+        ("tokenizers 1.2", "loads: equal"),
+        ("SentencePiece", "differs: a&#124;b"),
+        ("ONNX Runtime", "not tried"),
     ]
-    assert "1 of 1 checks that nothing else changed.\n\n| Loads" in card(folder)
-    assert "not tried |\n\n## Use it" in card(folder)
 
 
 def test_a_model_of_the_hub_is_named_as_there(tiny_bert: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "models--org--tiny" / "snapshots" / "0123abc"
     shutil.copytree(tiny_bert, snapshot)
     text = card(adapted_folder(snapshot, tmp_path / "out"))
-    assert "base_model: org/tiny\n" in text and "# org/tiny, with 3 more words" in text
+    assert "base_model: org/tiny\n" in text and "# org/tiny," in text
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,10 @@ def test_hostile_names_of_model_and_text_are_shown_as_they_are(
     assert "\u202e" not in body and "\x1b" not in body
 
 
+def find_line(text: str, begin: str) -> str:
+    return next(line for line in text.splitlines() if begin in line)
+
+
 def test_of_many_ways_the_most_frequent_are_reported_with_how_many_rows(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -163,13 +169,12 @@ def test_of_many_ways_the_most_frequent_are_reported_with_how_many_rows(
         "how": [*"abcde"],
         "tokens": {f"t{i}": [place, []] for i, place in enumerate(made)},
     }
-    assert (
-        "New embeddings: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n"
-        in render_model_card(record)
-    )
+    line = find_line(render_model_card(record), "New embeddings")
+    assert find_numbers(line) == [3, 8, 2, 8, 1, 8, 2, 2]  # b, c, a, and 2 others, which have 2
+    assert line.index(" b (") < line.index(" c (") < line.index(" a (")
     record["provenance"]["tokens"] = {"t0": [0, []], "t1": [1, []]}
     record["provenance"]["how"] = ["a", "b"]
-    assert "New embeddings: a (1 of 2); b (1 of 2).\n" in render_model_card(record)
+    assert find_numbers(find_line(render_model_card(record), "New embeddings")) == [1, 2, 1, 2]
 
 
 OTHERS = {
@@ -195,8 +200,7 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
     text = card(folder)
     assert OTHERS[name] in text
     assert "original tokens" not in text
-    assert "New embeddings: ." not in text
-    assert "Examples: ." not in text
+    assert ": ." not in text  # no list is empty
     found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert found and len(found[1].splitlines()) == 5
     shown = "insulin" if target else "The patient was treated"
@@ -210,9 +214,7 @@ def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(
     text = card(
         adapt(get_preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out")
     )
-    assert "tokenized differently from before" in text
-    assert "A new word" not in text
-    assert "No embedding was replaced." in text
+    assert "tokenized differently from before" in text and "A new word" not in text
 
 
 def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
@@ -246,12 +248,11 @@ def test_a_card_sums_what_the_steps_that_made_the_model_cost(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     folder = adapted_folder(tiny_bert, tmp_path / "out")
-    assert "cost an estimated" not in card(folder)
+    assert "kWh" not in card(folder)
     rates = Rates("here", 12.0, 1.5, 0.4, (0.0, 0.0))
-    add_footprint(folder, "model", estimate_footprint(3600, 2, rates))  # 24 Wh × 1.5
-    assert (
-        "- The adaptation cost an estimated 0.036 kWh and 0.014 kg CO2 (assumed watts: 24 W on"
-        " average, 2.0 cores in use; PUE 1.5; grid intensity 0.4 kg CO2 per kWh (here)).\n"
-    ) in card(folder)
+    footprint = estimate_footprint(3600, 2, rates)  # 24 Wh × 1.5
+    add_footprint(folder, "model", footprint)
+    line = find_line(card(folder), "kWh")
+    assert "0.036 kWh" in line and "0.014 kg" in line and format_basis(footprint) in line
     add_footprint(folder, "continued", estimate_footprint(3600, 1, rates))
-    assert "The 2 steps that made this model together cost an estimated 0.054 kWh" in card(folder)
+    assert "0.054 kWh" in find_line(card(folder), "together")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import open_model
 
@@ -56,10 +56,10 @@ def test_objects_are_refused_unexecuted(published: Path, tmp_path: Path) -> None
     marker = tmp_path / "executed"
     with (published / "pytorch_model.bin").open("wb") as file:
         pickle.dump({"w": Malice(marker)}, file)
-    with pytest.raises(InputError, match="was refused"):
+    with raises_input_error("not-only-tensors"):
         convert(published, tmp_path / "out")
     torch.save({"w": Malice(marker)}, published / "pytorch_model.bin")
-    with pytest.raises(InputError, match="was refused"):
+    with raises_input_error("not-only-tensors"):
         convert(published, tmp_path / "out")
     assert not marker.exists()
 
@@ -68,11 +68,11 @@ def test_what_is_not_a_published_folder(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"expected pytorch_model\.bin"):
+    with raises_input_error("no-weights"):
         convert(tiny_bert, tmp_path / "out")
-    with pytest.raises(InputError, match="expected a model folder"):
+    with raises_input_error("not-a-folder"):
         convert("../../x", tmp_path / "out")
     shutil.copytree(tiny_bert, tmp_path / "text")
     (tmp_path / "text" / "pytorch_model.bin").write_text("not a pickle")
-    with pytest.raises(InputError, match="was refused"):
+    with raises_input_error("not-only-tensors"):
         convert(tmp_path / "text", tmp_path / "out")

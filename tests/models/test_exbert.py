@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from tests.material.finetuning import one_thread
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.models.add_extension import add_extension, list_gates, open_gates
 from vocadapt.models.exbert import AUTO, HEADS, ExBertConfig, ExBertForMaskedLM, ExBertModel
@@ -254,12 +255,12 @@ def test_a_model_of_half_precision_stays_one():
 
 
 def test_only_a_bert_that_is_not_extended_yet_can_be():
-    with pytest.raises(InputError, match="this model is a ExBertForMaskedLM"):
+    with raises_input_error("not-a-bert", "ExBertForMaskedLM"):
         add_extension(add_extension(bert(), S3), S3)
     other = transformers.DistilBertModel(
         transformers.DistilBertConfig(vocab_size=20, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
     )
-    with pytest.raises(InputError, match="DistilBertModel"):
+    with raises_input_error("not-a-bert", "DistilBertModel"):
         add_extension(other, S3)
 
 

@@ -12,13 +12,15 @@ from tests.material.adapted import change
 from tests.material.commands import run_line
 from tests.material.exbert import made
 from tests.material.finetuning import sentences, write_conll
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import NEW, write_text
 from vocadapt.cli import main
-from vocadapt.errors import InputError
+from vocadapt.cli.vocabulary.adapt import UNTRAINABLE
 from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.add_extension import list_gates
+from vocadapt.models.card import WITHOUT_VOCADAPT
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.contextual.masked_loss import get_masked_head
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
@@ -74,9 +76,8 @@ def test_it_is_built_certified_and_reports_its_size(exbert, tiny_bert):
     )
     record = json.loads((exbert / "vocadapt.json").read_text())
     checks = {check["name"]: check["detail"] for check in record["certificate"]["checks"]}
-    assert "with every gate at 1" in checks["outputs"]
-    assert "belong to the extension" in checks["other tensors"]
-    assert "with vocadapt.models.exbert imported" in checks["reload"]
+    assert "gate" in checks["outputs"] and "extension" in checks["other tensors"]
+    assert "vocadapt.models.exbert" in checks["reload"]
 
 
 def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
@@ -91,9 +92,9 @@ def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
 
 def test_the_card_says_what_to_import(exbert):
     card = (exbert / "README.md").read_text(encoding="utf-8")
-    assert "import vocadapt.models.exbert\nfrom transformers import" in card
-    assert "vocadapt is not needed" not in card
-    assert "pretrain`, stage extension" in card and "34.3%" in card
+    assert card.index("import vocadapt.models.exbert\n") < card.index("from transformers")
+    assert WITHOUT_VOCADAPT not in card
+    assert "stage extension" in card and "34.3%" in card
 
 
 @pytest.mark.parametrize("name", EXBERT)
@@ -243,7 +244,7 @@ def test_mistakes_are_reported(given, said, tiny_bert, tmp_path, capsys):
 
 
 def test_another_architecture_is_refused_before_anything_long(tiny_bert, tmp_path, exbert):
-    with pytest.raises(InputError, match="this model is a ExBertForMaskedLM"):
+    with raises_input_error("not-a-bert", "ExBertForMaskedLM"):
         made("exbert-no-vocabulary", tmp_path / "m", exbert)
 
 
@@ -263,4 +264,4 @@ def test_an_extension_that_cannot_be_pretrained_is_reported(head, said, make_ber
     model, text = make_bert(head=f"Bert{head}"), write_text(tmp_path / "text.txt")
     line = f"adapt --preset exbert-s3 --model {model} --no-certificate --corpus {text}"
     shown = show(f"{line} --out {tmp_path}/m")
-    assert ("which needs a masked-language-model head" in shown) is said
+    assert (UNTRAINABLE in shown) is said

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from tests.material.architectures import build_tiny_model
 from tests.material.changed_architectures import add_words
 from tests.material.files import edit_json
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import find_numbers
 from vocadapt.models.certificate.certificate import Certificate, Check, certify
 from vocadapt.models.edit import Edit
 from vocadapt.models.language_model import open_model
@@ -20,6 +22,7 @@ from vocadapt.models.loaders import python_packages, registry, transformers_js
 from vocadapt.models.loaders.loader import Loader, LoadResult, try_loader
 from vocadapt.models.loaders.registry import LOADERS, LoaderSettings, register_loader, try_loaders
 from vocadapt.models.loaders.trial_texts import (
+    FORMS,
     compare_ids,
     encode_texts,
     find_reason,
@@ -63,7 +66,7 @@ def test_the_tokenizers_library_gives_the_ids_of_auto_tokenizer(
     edits: Callable[[str], Edit], name: str
 ) -> None:
     found = results(edits(name))["tokenizers"]
-    assert (found.state, found.detail) == ("loads", "same ids on 19 texts")
+    assert found.state == "loads" and find_numbers(found.detail) == [19]
     assert found.version
 
 
@@ -77,7 +80,8 @@ def test_texts_hold_added_words_alone_and_within_others(
     assert {"tachycardia", "nontachycardia", "(tachycardia)-tachycardia,"} <= set(texts)
     whole = edit.after.vocabulary.ids[edit.after.vocabulary.spell("tachycardia")]
     ids = dict(zip(texts, encode_texts(edit.after, texts), strict=True))
-    assert whole in ids["the tachycardia was"] and whole not in ids["nontachycardia"]
+    in_sentence = FORMS[-1].format("tachycardia")
+    assert whole in ids[in_sentence] and whole not in ids["nontachycardia"]
 
 
 def test_a_class_that_rebuilds_the_tokenizer_differs(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_a_class_that_rebuilds_the_tokenizer_differs(tmp_path: Path) -> None:
     edit = adapt(tmp_path, "roberta")
     edit_json(edit.after.path / "tokenizer_config.json", tokenizer_class="RobertaTokenizer")
     found = results(Edit(edit.before, open_model(edit.after.path)))["tokenizers"]
-    assert found.state == "differs" and "the first is 'the tachycardia was'" in found.detail
+    assert found.state == "differs" and repr(FORMS[-1].format("tachycardia")) in found.detail
 
 
 def test_a_tokenizer_that_was_edited_after_saving_differs(tmp_path: Path) -> None:
@@ -95,7 +99,7 @@ def test_a_tokenizer_that_was_edited_after_saving_differs(tmp_path: Path) -> Non
     normalizer = {**content["normalizer"], "lowercase": False}
     edit_json(edit.after.path / "tokenizer.json", normalizer=normalizer)
     found = results(Edit(edit.before, open_model(edit.after.path)))["tokenizers"]
-    assert found.state == "differs" and "the first is 'The patient was" in found.detail
+    assert found.state == "differs" and repr(edit.lines[0]) in found.detail
 
 
 def test_a_tokenizer_that_cannot_be_read_differs(tmp_path: Path) -> None:
@@ -103,7 +107,7 @@ def test_a_tokenizer_that_cannot_be_read_differs(tmp_path: Path) -> None:
     assert edit.added and edit.after.fast_tokenizer
     edit_json(edit.after.path / "tokenizer.json", model={"type": "unheard-of"})
     found = results(edit)["tokenizers"]
-    assert found.state == "differs" and found.detail.startswith("cannot be loaded: ")
+    assert found.state == "differs" and found.detail.startswith("cannot be ")
 
 
 # SentencePiece
@@ -159,7 +163,7 @@ def test_a_missing_node_package_is_named(
     monkeypatch.setattr(transformers_js.shutil, "which", lambda program: "node")
     monkeypatch.setenv(transformers_js.VARIABLE, str(tmp_path))
     found = results(edits("bert"), "transformers-js")["transformers-js"]
-    assert found.state == "not tried" and "@huggingface/transformers not installed" in found.detail
+    assert found.state == "not tried" and transformers_js.PACKAGE in found.detail
 
 
 def test_the_node_package_is_found_in_folders_above(tmp_path: Path) -> None:
@@ -209,18 +213,20 @@ def test_ids_of_transformers_js(
         ids[0].pop()
         return ids
 
+    error = "SyntaxError: bad file"
     answers(
         lambda texts: encode_texts(edit.after, texts),
         drop_last,
         lambda texts: encode_texts(edit.before, texts),
-        "SyntaxError: bad file",
+        error,
     )
     found = [results(edit, "transformers-js")["transformers-js"] for _ in range(3)]
     assert [one.state for one in found] == ["loads", "differs", "differs"]
-    assert found[0].detail == "version 4.3.1: same ids on 19 texts"
-    assert "other ids on 1 of 19 texts, the first is 'The patient" in found[1].detail
-    assert found[1].detail.endswith("; the original model: same ids on 19 texts")
-    assert "cannot be loaded: SyntaxError: bad file" in found[2].detail
+    assert all(one.detail.startswith("version 4.3.1: ") for one in found)
+    assert find_numbers(found[0].detail)[2:] == [19]
+    assert find_numbers(found[1].detail)[2:] == [1, 19, 19]  # the original model has all ids
+    assert repr(edit.lines[0]) in found[1].detail
+    assert found[2].detail.endswith(error)
 
 
 @pytest.mark.parametrize(
@@ -240,8 +246,8 @@ def test_what_fails_on_the_original_is_no_fault_of_the_edit(
     edit = edits("bert")
     asked = answers("ValueError: no padding", "ValueError: no padding", "ValueError: bad", {})
     first, second = (results(edit, "onnx")["onnx"] for _ in range(2))
-    assert first.state == "not applicable" and "the original model fails, too" in first.detail
-    assert (second.state, second.detail) == ("differs", "cannot be loaded: ValueError: bad")
+    assert first.state == "not applicable" and first.detail.endswith("no padding")
+    assert second.state == "differs" and second.detail.endswith("ValueError: bad")
     folders = [Path(folder) for folder, _ in asked]
     assert folders == [edit.after.path, edit.before.path] * 2
 
@@ -258,7 +264,7 @@ def test_sentence_transformers_compares_ids_and_embeddings(
     assert [results(edit, name)[name].state for _ in range(3)] == ["loads", "differs", "differs"]
     (edit.before.path / "modules.json").write_text("[]", encoding="utf-8")
     found = results(edit, name)[name]
-    assert found.state == "differs" and "modules.json of the original" in found.detail
+    assert found.state == "differs" and "modules.json" in found.detail
 
 
 def test_encoder_decoders_and_extension_modules_are_not_exported(
@@ -296,15 +302,17 @@ def test_a_process_answers_on_its_last_line_and_is_offline() -> None:
 def test_the_reason_of_a_failed_process_is_its_error() -> None:
     assert run_python("raise ValueError('no\\nway')", 0) == "ValueError: no"
     assert run_python("pass", 0) == "no message"
-    stack = "file.js:3\n\nError: Cannot find it\n    at main (file.js:3)\n\nNode.js v20"
-    assert find_reason(stack) == "Error: Cannot find it"
+    error = "Error: Cannot find it"
+    stack = f"file.js:3\n\n{error}\n    at main (file.js:3)\n\nNode.js v20"
+    assert find_reason(stack) == error
     assert isinstance(run_program([sys.executable, "-c", "1/0"], 0), str)
 
 
 def test_ids_are_compared_text_by_text() -> None:
-    assert compare_ids(["a", "b"], [[1], [2]], [[1], [2]]) == ("loads", "same ids on 2 texts")
+    state, detail = compare_ids(["a", "b"], [[1], [2]], [[1], [2]])
+    assert state == "loads" and find_numbers(detail) == [2]
     state, detail = compare_ids(["a", "b"], [[1], [2]], [[1], [2, 3]])
-    assert (state, detail) == ("differs", "other ids on 1 of 2 texts, the first is 'b'")
+    assert state == "differs" and find_numbers(detail) == [1, 2] and detail.endswith("'b'")
 
 
 # The certificate
@@ -316,15 +324,7 @@ def test_the_certificate_lists_the_loaders_and_its_verdict_does_not_depend_on_th
     bad = LoadResult("sentencepiece", "SentencePiece", "differs", "a.model: remove it")
     certificate = Certificate((Check("outputs", True, "equal"),), (bad,))
     assert certificate.passed
-    assert certificate.to_dict()["loads"] == [
-        {
-            "name": "sentencepiece",
-            "title": "SentencePiece",
-            "state": "differs",
-            "detail": "a.model: remove it",
-            "version": "",
-        }
-    ]
+    assert certificate.to_dict()["loads"] == [asdict(bad)]
     edit = edits("bert")
     old = edit.after.path / "old.model"
     old.write_bytes(b"old")
@@ -344,7 +344,7 @@ def test_a_loader_of_ones_own_is_tried_and_its_name_checked(
     register_loader("mine", mine)
     assert results(edits("bert"), "mine")["mine"].detail == f"{len(edits('bert').added)} tokens"
     assert try_loader("mine", mine, edits("bert"), False).state == "not tried"
-    with pytest.raises(InputError, match="Unknown loaders 'theirs'"):
+    with raises_input_error("unknown-choice", "theirs"):
         LoaderSettings(("theirs",))
-    with pytest.raises(InputError, match="already a loader"):
+    with raises_input_error("taken-name", "onnx"):
         register_loader("onnx", mine)

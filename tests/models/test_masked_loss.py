@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.models.contextual.masked_loss import (
     MaskedWindow,
     WindowSettings,
@@ -114,10 +114,10 @@ def test_windows_longer_than_the_network_are_left_out_and_counted(tiny_bert):
 def test_a_network_without_a_head_and_a_text_without_words_are_refused(make_bert, tiny_bert):
     model = open_model(make_bert(head="BertModel"))
     asked = list(build_loss_windows(["heart pain"], model.splitter, model.vocabulary, ALL))
-    with pytest.raises(InputError, match="no masked-language-model head"):
+    with raises_input_error("no-masked-head"):
         compute_masked_loss(model.network, model.vocabulary, asked)
     whole = open_model(tiny_bert)
-    with pytest.raises(InputError, match="No word"):
+    with raises_input_error("nothing-masked"):
         compute_masked_loss(
             whole.network,
             whole.vocabulary,

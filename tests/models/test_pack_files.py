@@ -10,6 +10,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from tests.material.input_errors import raises_input_error
 from tests.material.packs import MEDICAL, build_pack
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
@@ -135,7 +136,7 @@ def test_damaged_tensors_are_refused(
     pack_file: Path, tmp_path: Path, tensors: dict[str, torch.Tensor]
 ) -> None:
     damaged = rewrite(pack_file, tmp_path / "p.safetensors", tensors=tensors)
-    with pytest.raises(InputError, match="is not a valid vocabulary pack"):
+    with raises_input_error("damaged-pack"):
         load_pack(damaged)
 
 
@@ -183,11 +184,11 @@ def test_a_file_that_is_no_safetensors_file_is_refused(tmp_path: Path, name: str
 
 
 def test_other_files_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="but not a vocabulary pack"):
+    with raises_input_error("not-a-pack"):
         load_pack(tiny_bert / "model.safetensors")
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         load_pack(tmp_path)
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         load_pack(tmp_path / "nothing")
 
 

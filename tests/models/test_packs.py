@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 
 from tests.material.architectures import build_tiny_model
 from tests.material.files import edit_json
+from tests.material.input_errors import raises_input_error
 from tests.material.packs import MEDICAL, adapt_words, build_pack, check_restored
 from tests.material.tiny_bert import build_tiny_bert
-from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import save_trained
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify
 from vocadapt.models.language_model import open_model
@@ -268,7 +268,7 @@ def test_the_record_and_the_card_name_the_pack(
     assert record["plan"]["added"] == 3 == len(record["provenance"]["tokens"])
     assert [token for token, *_ in record["plan"]["added_tokens"]] == list(MEDICAL)
     card = (tmp_path / "one" / "README.md").read_text()
-    assert "the vocabulary pack `medical`" in card and "with 3 more words" in card
+    assert "`medical`" in card
 
 
 # Refusals
@@ -277,11 +277,10 @@ def test_the_record_and_the_card_name_the_pack(
 def test_another_base_is_named(
     make_bert: Callable[..., Path], tmp_path: Path, pack: VocabularyPack
 ) -> None:
-    other = make_bert("other", dim=32)
-    with pytest.raises(InputError) as caught:
-        apply_pack(open_model(other), pack, tmp_path / "out")
-    assert "tiny-bert (151 tokens, width 16, float32" in caught.value.problem
-    assert "not for other (151 tokens, width 32, float32" in caught.value.problem
+    other = open_model(make_bert("other", dim=32))
+    assert (pack.base.width, identify_base(other).width) == (16, 32)
+    with raises_input_error("other-base-model", str(pack.base), str(identify_base(other))):
+        apply_pack(other, pack, tmp_path / "out")
 
 
 def test_a_base_with_one_changed_bit_or_another_tokenizer_is_another_base(
@@ -294,17 +293,16 @@ def test_a_base_with_one_changed_bit_or_another_tokenizer_is_another_base(
     save_file(tensors, changed / "model.safetensors", {"format": "pt"})
     cased = build_tiny_bert(tmp_path / "cased", lowercase=False)
     for folder in (changed, cased):
-        with pytest.raises(InputError, match="was made for"):
+        with raises_input_error("other-base-model"):
             apply_pack(open_model(folder), pack, tmp_path / "out")
 
 
 def test_a_model_has_one_pack(tiny_bert: Path, tmp_path: Path, pack: VocabularyPack) -> None:
     apply_pack(open_model(tiny_bert), pack, tmp_path / "one")
     for other in (pack, replace(pack, name="other")):
-        with pytest.raises(InputError, match="already has a pack, medical") as caught:
+        with raises_input_error("second-pack", "medical"):
             apply_pack(open_model(tmp_path / "one"), other, tmp_path / "two")
-        assert "Remove that pack first" in caught.value.remedy
-    with pytest.raises(InputError, match="has no pack"):
+    with raises_input_error("no-pack"):
         remove_pack(open_model(tiny_bert), tmp_path / "out")
 
 
@@ -317,7 +315,7 @@ def test_a_changed_model_is_not_restored(
     def refuse(name: str, change: Callable[[Path], object]) -> None:
         folder = Path(shutil.copytree(tmp_path / "applied", tmp_path / name))
         change(folder)
-        with pytest.raises(InputError, match="its base model cannot be restored"):
+        with raises_input_error("changed-model"):
             remove_pack(open_model(folder), tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
@@ -349,7 +347,7 @@ def test_free_rows_that_were_changed_are_detected(tmp_path: Path) -> None:
     )
     for change in changes:
         change()
-        with pytest.raises(InputError, match="its base model cannot be restored"):
+        with raises_input_error("changed-model"):
             remove_pack(open_model(applied), tmp_path / "out")
 
 
@@ -367,7 +365,7 @@ def test_a_folder_that_a_training_wrote_is_not_restored(
     with torch.no_grad():
         loaded.network.get_input_embeddings().weight += 1
     save_trained(applied, loaded, tmp_path / "trained", torch.float32, TRAINING)
-    with pytest.raises(InputError, match="its base model cannot be restored"):
+    with raises_input_error("changed-model"):
         remove_pack(open_model(tmp_path / "trained"), tmp_path / "out")
 
 
@@ -382,43 +380,45 @@ def test_a_damaged_record_is_refused(
     apply_pack(open_model(tiny_bert), pack, applied)
     record = json.loads((applied / "vocadapt.json").read_text())
     edit_json(applied / "vocadapt.json", pack=record["pack"] | change)
-    with pytest.raises(InputError, match="of the pack is damaged"):
+    with raises_input_error("damaged-record"):
         remove_pack(open_model(applied), tmp_path / "out")
     for rows in (-1, 0, 10**12):
         edit_json(applied / "vocadapt.json", pack=record["pack"] | {"rows": rows})
-        with pytest.raises(InputError, match="its base model cannot be restored"):
+        with raises_input_error("changed-model"):
             remove_pack(open_model(applied), tmp_path / "out")
 
 
 def test_only_models_that_add_tokens_make_packs(tiny_bert: Path, tmp_path: Path) -> None:
     base = open_model(tiny_bert)
 
-    def refused(folder: Path) -> str:
-        with pytest.raises(InputError) as caught:
-            make_pack(base, open_model(folder), "name")
-        return caught.value.problem
-
     adapted = adapt_words(tiny_bert, MEDICAL, tmp_path / "adapted")
     # 1. Replaced embeddings, and changed weights.
     replaced = adapt_words(tiny_bert, ("heart", "benzene"), tmp_path / "r", kind="replace")
-    assert "changes the bert.embeddings.word_embeddings.weight of tokens" in refused(replaced)
+    with raises_input_error("changed-token-tensor", "bert.embeddings.word_embeddings.weight"):
+        make_pack(base, open_model(replaced), "name")
+    bias = "bert.encoder.layer.1.output.dense.bias"
     tensors = load_file(adapted / "model.safetensors")
-    tensors["bert.encoder.layer.1.output.dense.bias"][0] += 1
+    tensors[bias][0] += 1
     changed = Path(shutil.copytree(adapted, tmp_path / "changed"))
     save_file(tensors, changed / "model.safetensors", {"format": "pt"})
-    assert "the tensor bert.encoder.layer.1.output.dense.bias" in refused(changed)
+    with raises_input_error("other-network", bias):
+        make_pack(base, open_model(changed), "name")
     # 2. Another setting, another head, no record, no new token.
     edit_json(Path(shutil.copytree(adapted, tmp_path / "set")) / "config.json", hidden_act="relu")
-    assert "differs from tiny-bert in hidden_act of its config" in refused(tmp_path / "set")
+    with raises_input_error("other-network", "hidden_act"):
+        make_pack(base, open_model(tmp_path / "set"), "name")
     tagging = adapt_words(tagger(tmp_path / "tagger"), MEDICAL, tmp_path / "tagging")
-    assert "its class, BertForTokenClassification" in refused(tagging)
+    with raises_input_error("other-network", "BertForTokenClassification"):
+        make_pack(base, open_model(tagging), "name")
     bare = Path(shutil.copytree(adapted, tmp_path / "bare"))
     (bare / "vocadapt.json").unlink()
-    assert "it has no vocadapt.json" in refused(bare)
+    with raises_input_error("not-adapted", "vocadapt.json"):
+        make_pack(base, open_model(bare), "name")
     shutil.copyfile(bare / "config.json", tmp_path / "config.json")
     same = Path(shutil.copytree(tiny_bert, tmp_path / "same"))
     shutil.copyfile(adapted / "vocadapt.json", same / "vocadapt.json")
-    assert refused(same) == "same adds no token to tiny-bert."
+    with raises_input_error("no-added-tokens", "same", "tiny-bert"):
+        make_pack(base, open_model(same), "name")
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_byte_level_models(tmp_path: Path, name: str, padded_to: int) -> None:
 def test_words_that_were_added_in_two_ways_make_no_pack(tiny_bert: Path, tmp_path: Path) -> None:
     first = adapt_words(tiny_bert, ("tachycardia",), tmp_path / "first", "insertion")
     second = adapt_words(first, ("hyperoxia",), tmp_path / "second")
-    with pytest.raises(InputError, match="is not that of tiny-bert with 2 tokens added at once"):
+    with raises_input_error("other-tokenizer", "2 tokens"):
         make_pack(open_model(tiny_bert), open_model(second), "both")
 
 
@@ -463,17 +463,17 @@ def test_models_with_removed_or_moved_tokens_make_no_packs(tiny_bert: Path, tmp_
         tmp_path / "smaller", tokens=[*base.vocabulary.tokens[:-1], "tachycardia"]
     )
     (smaller / "vocadapt.json").write_text("{}")
-    with pytest.raises(InputError, match="lacks 1 tokens of tiny-bert, 'cafe' first"):
+    with raises_input_error("removed-tokens", "1 tokens", "cafe"):
         make_pack(base, open_model(smaller), "name")
     moved = list(base.vocabulary.tokens)
     moved[-2:] = moved[:-3:-1]
     build_tiny_bert(tmp_path / "moved", tokens=[*moved, "tachycardia"])
     (tmp_path / "moved" / "vocadapt.json").write_text("{}")
-    with pytest.raises(InputError, match="2 tokens of tiny-bert another id"):
+    with raises_input_error("moved-tokens", "2 tokens"):
         make_pack(base, open_model(tmp_path / "moved"), "name")
 
 
 @pytest.mark.parametrize("name", ["", ".", "a/b", "..", "-a", "a\n", " a", "a" * 101])
 def test_a_pack_needs_a_name_for_a_file(tiny_bert: Path, name: str) -> None:
-    with pytest.raises(InputError, match="cannot be the name of a pack"):
+    with raises_input_error("invalid-name"):
         make_pack(open_model(tiny_bert), open_model(tiny_bert), name)

@@ -95,7 +95,11 @@ def check_ability(model: ModelFolder, ability: str) -> None:
     reason = explain_inability(model, ability)
     if reason:
         kind = ABILITIES[ability]
-        raise InputError(f"{kind.title} needs another model: {model.name} {reason}.", kind.remedy)
+        raise InputError(
+            f"{kind.title} needs another model: {model.name} {reason}.",
+            kind.remedy,
+            code="unsuitable-model",
+        )
 
 
 def check_finetunable(model: ModelFolder) -> None:

@@ -57,8 +57,8 @@ class AdaptedModel(Summarized):
 
     rows: the new embeddings. mode: tokenizer mode, a key of TOKENIZER_MODES. matrix: numbers of
     rows of the embedding matrix before and after the change.
-    domain: the word vectors that the plan or the new embeddings were computed from, if any; trained:
-    how they were made, if they were not given.
+    domain: the word vectors that the plan or the new embeddings were computed from, if any;
+    trained: how they were made, if they were not given.
     """
 
     base: LanguageModel
@@ -75,7 +75,7 @@ class AdaptedModel(Summarized):
     trained: TrainedVectors | None = None
 
     def summarize(self) -> Summary:
-        """Return how the model was adapted, and the first new tokens with the initializer of each."""
+        """Return how the model was adapted, and the first new tokens with their initializers."""
         facts = {
             "network": type(self.network).__name__,
             "tokenizer": self.mode,
@@ -94,12 +94,11 @@ class AdaptedModel(Summarized):
 
         # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
         save_network(self.network, self.base, folder, self._rename_id)
-        copy_unused_tensors(self.base.path, folder, self.unused, self._change_unused())
-        for tokenizer, place in (
-            (self.tokenizer, folder),
-            (self.base.fast_tokenizer, folder / BASE),
-        ):
-            save_tokenizer(self.base, self.base.tokenizer, tokenizer, place)
+        changed = change_unused_outputs(self.base, self.plan, self.rows, self.matrix, self.unused)
+        copy_unused_tensors(self.base.path, folder, self.unused, changed)
+        base = self.base
+        save_tokenizer(base, base.tokenizer, self.tokenizer, folder)
+        save_tokenizer(base, base.tokenizer, base.fast_tokenizer, folder / BASE)
         copy_sentence_modules(self.base.path, folder)
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
@@ -140,12 +139,6 @@ class AdaptedModel(Summarized):
     @cached_property
     def _rename_id(self) -> Rename:
         return make_renaming(self.plan, self.matrix)
-
-    def _change_unused(self) -> dict[str, "torch.Tensor"]:
-        """Apply the plan to the stored tensors of a language-model head that the network's class
-        does not have.
-        """
-        return change_unused_outputs(self.base, self.plan, self.rows, self.matrix, self.unused)
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:

@@ -55,13 +55,14 @@ def add_extension(
 
 
 def check_extendable(kind: str) -> str:
-    """Return the class name if networks of the class can be extended; raise InputError otherwise."""
+    """Return the class name if networks of the class can be extended, else raise InputError."""
     from vocadapt.models.exbert import HEADS
 
     if kind not in HEADS:
         raise InputError(
             f"Extension modules can only be added to a BERT, and this model is a {kind}.",
             f"Choose a model of one of these classes: {', '.join(HEADS)}.",
+            code="not-a-bert",
         )
     return kind
 

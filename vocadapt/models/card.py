@@ -161,15 +161,15 @@ def _describe_network(record: Mapping[str, Any]) -> str:
     """Describe what changed in the network."""
     if record.get("pretraining"):
         return (
-            "The weights were trained on more text, as described above, and differ from those of the"
-            " original model."
+            "The weights were trained on more text, as described above, and differ from those of"
+            " the original model."
         )
     if record.get("module"):
         module = (
             "Each layer has a gate and an extension module with {hidden} hidden and {intermediate}"
-            " intermediate units\n  ({share:.1%} of the parameters of the layer). The initial weights"
-            " of the modules are random: train them\n  (`python -m vocadapt pretrain`, stage"
-            " extension)."
+            " intermediate units\n  ({share:.1%} of the parameters of the layer). The initial"
+            " weights of the modules are random: train them\n  (`python -m vocadapt pretrain`,"
+            " stage extension)."
         )
         return module.format(**record["module"])
     return (
@@ -269,8 +269,8 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
         if plan.get("reserved_filled"):
             filled = f" {plan['reserved_filled']:,} of them took the ids of reserved tokens."
         return (
-            f"{format_code(name)} with {plan['added'] - len(forms):,} words of a new domain, added by"
-            f" vocadapt {version}. Each of them is {tokens}, after the\n"
+            f"{format_code(name)} with {plan['added'] - len(forms):,} words of a new domain, added"
+            f" by vocadapt {version}. Each of them is {tokens}, after the\n"
             f"{plan['tokens_before']:,} original tokens{replaced}.{filled}{examples}"
         )
     return (
@@ -316,7 +316,8 @@ def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[st
     if held_out := trim.get("held_out"):
         kept += (
             " Of other texts of the domain, expect about"
-            f" {held_out['coverage']:.4%}, which a trim by nine of ten lines keeps of the other lines."
+            f" {held_out['coverage']:.4%}, which a trim by nine of ten lines keeps of the other"
+            " lines."
         )
     return [
         kept,
@@ -371,8 +372,8 @@ def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> st
         )
     if when:
         return (
-            f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the change"
-            " of the vocabulary changed nothing else."
+            f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the"
+            " change of the vocabulary changed nothing else."
         )
     return (
         f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that nothing else"

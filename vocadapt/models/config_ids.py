@@ -1,9 +1,9 @@
-"""The token ids in config.json and generation_config.json: which keys hold them, in one list, and how
-they follow their tokens when a vocabulary changes.
+"""The token ids in config.json and generation_config.json: which keys hold them, in one list, and
+how they follow their tokens when a vocabulary changes.
 
-A key that is not in this list may still hold ids. In generation_config.json, whose lists of integers
-are nearly all ids, an unknown list of integers is an error; in config.json, whose lists of integers
-are mostly sizes of layers, only one whose name contains token, word or id.
+A key that is not in this list may still hold ids. In generation_config.json, whose lists of
+integers are nearly all ids, an unknown list of integers is an error; in config.json, whose lists of
+integers are mostly sizes of layers, only one whose name contains token, word or id.
 """
 
 import json
@@ -64,8 +64,8 @@ class RenamedIds:
 def rename_ids(content: Json, rename: Rename) -> RenamedIds:
     """Return a config in which every id is renamed.
 
-    A removed id is dropped from its list, and so is a sequence of ids with a removed one; a single id,
-    and a list of which nothing is left, become None.
+    A removed id is dropped from its list, and so is a sequence of ids with a removed one; a single
+    id, and a list of which nothing is left, become None.
 
     Example, without 7 and with 8 → 7: suppress_tokens [7, 8] → [7], bad_words_ids [[8], [7, 8]] →
     [[7]], eos_token_id 7 → None.
@@ -120,8 +120,8 @@ def check_ids(model: ModelFiles, plan: VocabularyPlan, rows: MatrixRows) -> None
         unknown = find_unknown_lists(content, file)
         if unknown:
             raise InputError(
-                f"{show_path(model.path / file)}: {'.'.join(min(unknown))} is a list of integers, and"
-                " it is not known whether these are ids of tokens, which this plan moves.",
+                f"{show_path(model.path / file)}: {'.'.join(min(unknown))} is a list of integers,"
+                " and it is not known whether these are ids of tokens, which this plan moves.",
                 "Remove the entry, or choose a plan that only adds tokens.",
             )
 

@@ -51,7 +51,9 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
     files = sorted(folder.glob(PARTS)) or [folder / BIN]
     if not files[0].is_file():
         raise InputError(
-            f"{folder}: expected {BIN}, found none.", "Give the folder of a model saved by PyTorch."
+            f"{folder}: expected {BIN}, found none.",
+            "Give the folder of a model saved by PyTorch.",
+            code="no-weights",
         )
     # 1. Copy all other files, except the index of a sharded .bin: the result is one file.
     out.mkdir(parents=True, exist_ok=True)
@@ -67,6 +69,7 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
         raise InputError(
             f"{files[0]} was refused: {reason[:300]}",
             "Give a file that contains only tensors: other objects could run code.",
+            code="not-only-tensors",
         )
     return int(done.stdout)
 
@@ -78,6 +81,7 @@ def _find_folder(source: str | Path, offline: bool | None) -> Path:
             raise InputError(
                 f"{source}: expected a model folder or a hub name.",
                 f"Give the folder that contains {BIN}.",
+                code="not-a-folder",
             )
         check_hub_name(str(source))
         folder = download_model(str(source), offline, (*FILES, "*.bin"))

@@ -74,7 +74,8 @@ def compute_entries(
 ) -> dict[str, Matrix | None]:
     """Compute the entries of the new tokens in each tensor, (tokens, …) float32; None for zeros.
 
-    tensors: by name, each with an entry for each token; embeddings: the input embeddings among them.
+    tensors: by name, each with an entry for each token; embeddings: the input embeddings among
+    them.
     is_untied: whether the output layer has weights of its own. Its rows are computed from its old
     rows (`NewEmbeddings.make_output_rows`), and its biases are the means of those of the pieces.
     bias: the output bias that the network adds, of which it may have copies; None if not known.
@@ -215,6 +216,7 @@ def _rename_padding(network: "transformers.PreTrainedModel", rename: Rename) -> 
             f"{type(network).__name__} numbers its positions after the id of the padding token,"
             " which this plan moves.",
             "Keep the padding token at its id.",
+            code="moved-padding",
         )
     for module in network.modules():
         if getattr(module, "padding_idx", None) == padding:

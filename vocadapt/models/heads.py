@@ -58,9 +58,7 @@ def load_with_new_head(
         config.id2label = dict(enumerate(names))
         config.label2id = {name: place for place, name in enumerate(names)}
     if head == SEQUENCE:
-        config.problem_type = SINGLE
-        if several:
-            config.problem_type = MULTILABEL
+        config.problem_type = MULTILABEL if several else SINGLE
     # 2. Load the network. transformers initializes missing weights; draw them again with our seed.
     with torch.random.fork_rng(devices=[]):
         with convert_library_errors(f"{show_path(model.path)}: no {head} head can be added"):
@@ -72,8 +70,7 @@ def load_with_new_head(
                 ignore_mismatched_sizes=True,
             )
         _check_body(model, network, report)
-        # Keep pretrained parts of the masked-language-model head that the new head has, too
-        # (ModernBERT).
+        # ModernBERT: keep pretrained parts of the old head that the new head has, too.
         keep = head == QUESTION or has_masked_head(model)
         _draw_weights(network, seed, {*report["missing_keys"]}, keep)
     align_memory(network)

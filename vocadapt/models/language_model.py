@@ -66,8 +66,8 @@ def open_model(
 
     offline: whether to use only the local cache (default: the environment variable HF_HUB_OFFLINE).
     lowercase: whether a bare vocab.txt is uncased (default: inferred).
-    Raises InputError if there is no such model. A name that may be a mistyped path is not sent to the
-    hub (`check_hub_name`).
+    Raises InputError if there is no such model. A name that may be a mistyped path is not sent to
+    the hub (`check_hub_name`).
     """
     path = expand_path(name_or_folder)
     if _exists(path):

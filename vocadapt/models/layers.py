@@ -48,7 +48,9 @@ def get_output_bias(network: "transformers.PreTrainedModel") -> "torch.nn.Parame
         return cast("torch.nn.Parameter | None", getattr(layer, "bias", None))
     rows, prefix = len(get_embeddings(network)), f"{network.base_model_prefix}."
     for name, value in network.named_parameters():
-        if _is_lm_bias(name) and value.shape == (rows,) and not name.startswith(prefix):
+        # The bias of a language-model head, as in DeBERTa-v2.
+        is_bias = name.endswith(("lm_head.bias", "predictions.bias"))
+        if is_bias and value.shape == (rows,) and not name.startswith(prefix):
             return value
     return None
 
@@ -80,8 +82,3 @@ def find_attention_modules(network: "transformers.PreTrainedModel") -> "list[tor
 
 def _is_attention(module: "torch.nn.Module") -> bool:
     return "Attention" in type(module).__name__
-
-
-def _is_lm_bias(name: str) -> bool:
-    """Return whether a parameter is the bias of a language-model head, as in DeBERTa-v2."""
-    return name.endswith(("lm_head.bias", "predictions.bias"))

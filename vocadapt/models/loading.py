@@ -51,10 +51,12 @@ def load_network(model: ModelFolder) -> Loaded:
         missing = sorted(report["missing_keys"])
     if missing:
         raise InputError(
-            f"{model.path}: its class is {type(network).__name__}, but its files lack {len(missing)}"
-            f" tensors of that class ({', '.join(missing[:2])} …); they would be random.",
+            f"{model.path}: its class is {type(network).__name__}, but its files lack"
+            f" {len(missing)} tensors of that class ({', '.join(missing[:2])} …); they would be"
+            " random.",
             "Correct `architectures` in config.json to the class that was saved (BertModel for a"
             " model without a head).",
+            code="missing-tensors",
         )
     network.eval()
     align_memory(network)
@@ -71,8 +73,8 @@ def check_token_rows(model: ModelFolder, network: "transformers.PreTrainedModel"
 def clear_free_rows(model: ModelFolder, network: "transformers.PreTrainedModel") -> None:
     """Set the entries without a token that are not finite to 0, before a training.
 
-    Some checkpoints have NaN there. No input reads them, but a head would compute the score of each,
-    and the sum of the weights would look as if the training had diverged.
+    Some checkpoints have NaN there. No input reads them, but a head would compute the score of
+    each, and the sum of the weights would look as if the training had diverged.
     """
     for value in list_token_tensors(network).values():
         free = value.data[len(model.vocabulary) :]

@@ -77,6 +77,7 @@ def list_weight_files(folder: Path) -> list[Path]:
     raise InputError(
         f"{folder}: expected model.safetensors, found no weights.",
         "Give the folder of a saved model.",
+        code="no-weights",
     )
 
 
@@ -99,7 +100,9 @@ def read_headers(folder: Path) -> dict[str, StoredTensor]:
                 }
         except Exception as error:  # safetensors raises its own exception or OSError
             raise InputError(
-                f"{show_path(file)} is not a readable safetensors file: {error}.", SAVE_AGAIN
+                f"{show_path(file)} is not a readable safetensors file: {error}.",
+                SAVE_AGAIN,
+                code="damaged-weights",
             ) from error
         if twice := found.keys() & headers.keys():
             raise InputError(
@@ -136,11 +139,17 @@ def build_value_error(path: Path, key: str, value: Any, expected: str) -> InputE
     shown = repr(value)
     if len(shown) > MAX_SHOWN:
         shown = f"{shown[:MAX_SHOWN]}…"
-    return InputError(f"{show_path(path)}: {key} is {shown}, expected {expected}.", REMEDY)
+    return InputError(
+        f"{show_path(path)}: {key} is {shown}, expected {expected}.",
+        REMEDY,
+        code="invalid-config-value",
+    )
 
 
 def build_mismatch_error(folder: Path, problem: str) -> InputError:
     """Return the error for a config.json that does not match the weights."""
     return InputError(
-        f"{show_path(folder)}: config.json and weights do not match: {problem}.", REMEDY
+        f"{show_path(folder)}: config.json and weights do not match: {problem}.",
+        REMEDY,
+        code="config-mismatch",
     )

@@ -114,6 +114,7 @@ class ModelFolder(Summarized):
             raise InputError(
                 f"{self.path} is a file, not a model folder.",
                 "Give a model folder or a hub name.",
+                code="bare-vocabulary",
             )
         return read_config(self.path)
 
@@ -134,6 +135,7 @@ class ModelFolder(Summarized):
                 f"{self.path}: its tokenizer has {tokens:,} tokens and its embedding matrix only"
                 f" {rows:,} rows.",
                 "Tokenizer and weights do not belong together: check where the files came from.",
+                code="more-tokens-than-rows",
             )
 
     def check_finite(self, is_finite: NDArray[np.bool_]) -> None:
@@ -144,10 +146,11 @@ class ModelFolder(Summarized):
         faulty = np.flatnonzero(~is_finite)
         if len(faulty):
             raise InputError(
-                f"{self.path}: {len(faulty):,} of {len(is_finite):,} tokens have an embedding that is"
-                f" not finite, {self.vocabulary.tokens[faulty[0]]!r} (id {faulty[0]:,}) first.",
-                "Download or save the model again, or give these tokens an embedding, such as the mean"
-                " of the others.",
+                f"{self.path}: {len(faulty):,} of {len(is_finite):,} tokens have an embedding that"
+                f" is not finite, {self.vocabulary.tokens[faulty[0]]!r} (id {faulty[0]:,}) first.",
+                "Download or save the model again, or give these tokens an embedding, such as the"
+                " mean of the others.",
+                code="not-finite",
             )
 
     @cached_property
@@ -180,13 +183,13 @@ class ModelFolder(Summarized):
 
     @property
     def positions(self) -> int | None:
-        """Largest number of tokens of an input, special tokens included; None if there is no limit."""
+        """Largest number of tokens of an input, special tokens included; None if unlimited."""
         return count_positions(self.config)
 
 
 def describe_id(model: ModelFolder, i: int) -> str:
-    """Describe an id: by its token; by its row after the tokens if the embedding has no token; or by
-    the id itself if there is no embedding.
+    """Describe an id: by its token; by its row after the tokens if the embedding has no token; or
+    by the id itself if there is no embedding.
     """
     tokens, n_rows = model.vocabulary.tokens, model.config.get("vocab_size", 0)
     if 0 <= i < len(tokens):

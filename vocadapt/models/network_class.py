@@ -37,6 +37,7 @@ def convert_library_errors(problem: str) -> Iterator[None]:
         raise InputError(
             f"{problem} ({type(error).__name__}: {summarize_error(error)}).",
             "Check where the files came from, or download the model again.",
+            code="library-failed",
         ) from error
 
 
@@ -71,6 +72,7 @@ def get_network_class(model: ModelFiles) -> Any:
         raise InputError(
             f"{model.path}: config.json names no architecture.",
             'Add "architectures": ["BertModel"], for example.',
+            code="no-architecture",
         )
     kind = getattr(_get_classes(model), named, None)
     if (
@@ -82,6 +84,7 @@ def get_network_class(model: ModelFiles) -> Any:
             f"{model.path}: unknown architecture {named!r}, not one of transformers"
             f" {transformers.__version__}.",
             f"The code of custom models is never run: choose {SUPPORTED}.",
+            code="unknown-architecture",
         )
     return kind
 
@@ -143,5 +146,6 @@ def _get_headless_class(model: ModelFiles) -> Any:
         raise InputError(
             f"{model.path}: config.json names no architecture.",
             'Add "architectures": ["BertModel"], for example.',
+            code="no-architecture",
         )
     return kind

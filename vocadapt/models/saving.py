@@ -29,8 +29,8 @@ def save_network(
     """
     from transformers import GenerationConfig
 
-    # 1. transformers loads a generation config with contradictory settings (Llama 2), but refuses to
-    #    save it once an id has changed: write it separately.
+    # 1. transformers loads a generation config with contradictory settings (Llama 2), but refuses
+    #    to save it once an id has changed: write it separately.
     generation: Any = getattr(network, "generation_config", None)
     try:
         if generation is not None:

@@ -91,6 +91,7 @@ def check_other_tables(
             f"{model.path}: besides embeddings, output layer and output bias it has another tensor"
             f" with one entry for each of the {rows:,} tokens: {', '.join(tables[:3])}.",
             "vocadapt cannot change the vocabulary of such a model: choose another.",
+            code="other-token-tensor",
         )
 
 

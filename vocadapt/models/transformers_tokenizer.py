@@ -200,8 +200,8 @@ def _loads_exactly(folder: Path, tokenizer: Tokenizer) -> bool:
 
 
 def _have_equal_parts(loaded: Tokenizer, stored: Tokenizer) -> bool:
-    """Return whether two tokenizers split a text into the same tokens. Truncation and padding of the
-    loaded one are switched off.
+    """Return whether two tokenizers split a text into the same tokens. Truncation and padding of
+    the loaded one are switched off.
     """
     loaded.no_truncation()
     loaded.no_padding()

@@ -161,8 +161,8 @@ def check_kept_embeddings(edit: Edit) -> tuple[bool, str]:
     if old.dtype == new.dtype:
         same = int((view_bits(old) == view_bits(new)).all(dim=1).sum())
     detail = (
-        f"{same:,} of {len(edit.kept):,} kept embeddings are bit-identical, {len(edit.replaced):,} were"
-        " replaced on purpose"
+        f"{same:,} of {len(edit.kept):,} kept embeddings are bit-identical, {len(edit.replaced):,}"
+        " were replaced on purpose"
     )
     # Rows without a token may hold anything: some checkpoints have NaN there.
     finite = torch.isfinite(get_embeddings(edit.after.network).detach()).all(dim=1)
@@ -355,7 +355,8 @@ def _find_text(token: str, splitter: Splitter) -> str | None:
 
 def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     """Check that the new embeddings have the hash that is in the record, and that the record lists
-    all added tokens. The norms of new rows of an untied output layer are stated beside the old ones.
+    all added tokens. The norms of new rows of an untied output layer are stated beside the old
+    ones.
     """
     recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
     norms = describe_output_norms(edit)

@@ -36,8 +36,8 @@ def compare_named_tokens(edit: Edit) -> tuple[list[str], list[str]]:
     """Compare the tokens that config.json and generation_config.json name before and after an edit,
     in single ids and in lists.
 
-    Returns the places that differ, and the removed tokens that lists no longer name. A removed token
-    that was the only one of its key, such as the padding token, is a difference.
+    Returns the places that differ, and the removed tokens that lists no longer name. A removed
+    token that was the only one of its key, such as the padding token, is a difference.
     """
     old, new = read_config_files(edit.before), read_config_files(edit.after)
     wrong, dropped = [], []

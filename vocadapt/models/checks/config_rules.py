@@ -133,6 +133,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{show_path(folder)}: expected a config.json, found none.",
             "Give the folder of a saved model.",
+            code="no-config",
         )
     config = read_json_object(path, MAX_CONFIG_BYTES)
     for key, value in config.items():

@@ -183,6 +183,7 @@ def check_roles(vocabulary: Vocabulary, *roles: str) -> None:
         raise InputError(
             f"The vocabulary has no token {missing[0]}, which masked-language modeling needs.",
             "Choose an encoder that was pretrained by masked-language modeling.",
+            code="no-mask-token",
         )
 
 
@@ -192,10 +193,7 @@ def check_masked_head(network: "transformers.PreTrainedModel") -> None:
     is_masked = name.endswith("ForMaskedLM") or _find_bert_head(network) is not None
     # ALBERT's class for pretraining has its head in `predictions`.
     if not is_masked and not hasattr(network, "predictions"):
-        raise InputError(
-            f"{name} has no masked-language-model head.",
-            "Choose a model that was saved with one (BertForMaskedLM).",
-        )
+        raise _build_no_head_error(network)
 
 
 def get_masked_head(
@@ -208,11 +206,16 @@ def get_masked_head(
     """
     head = _find_bert_head(network)
     if head is None:
-        raise InputError(
-            f"{type(network).__name__} has no masked-language-model head.",
-            "Choose a model that was saved with one (BertForMaskedLM).",
-        )
+        raise _build_no_head_error(network)
     return cast(Any, head)  # type: ignore[no-any-return]
+
+
+def _build_no_head_error(network: "transformers.PreTrainedModel") -> InputError:
+    return InputError(
+        f"{type(network).__name__} has no masked-language-model head.",
+        "Choose a model that was saved with one (BertForMaskedLM).",
+        code="no-masked-head",
+    )
 
 
 def _find_bert_head(network: "transformers.PreTrainedModel") -> Any:
@@ -313,9 +316,12 @@ def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -
             f"No word of this text could be masked: {too_long} windows have more tokens than the"
             " network has positions.",
             "Use shorter windows.",
+            code="nothing-masked",
         )
     if not words:
-        raise InputError("No word of this text could be masked.", "Give more text.")
+        raise InputError(
+            "No word of this text could be masked.", "Give more text.", code="nothing-masked"
+        )
     each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
     n_bytes = sum(window.bytes for window in fitting)
     return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, n_bytes, each)

@@ -135,7 +135,9 @@ def find_targets(
     # 2. Keep those that the vocabulary can spell, most frequent first.
     if usable is None:
         spellable = {
-            name: count for name, count in candidates.items() if _fits(name, vocabulary, settings)
+            name: count
+            for name, count in candidates.items()
+            if _can_be_read(vocabulary.tokenize(name), vocabulary, settings)
         }
     else:
         spellable = {name: usable[name] for name in candidates if name in usable}
@@ -149,8 +151,10 @@ def find_targets(
     if not ordered:
         listed = "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items())
         raise InputError(
-            f"No {settings.unit[:-1]} of this text gets a vector ({listed or 'the text has none'}).",
+            f"No {settings.unit[:-1]} of this text gets a vector"
+            f" ({listed or 'the text has none'}).",
             "Give more text, or choose other words.",
+            code="no-targets",
         )
     return VectorTargets(
         tuple(ordered), np.array([spellable[name] for name in ordered], dtype=np.int64), reasons
@@ -196,7 +200,7 @@ def iterate_windows(
 
 
 class _Reader:
-    """Split lines into windows, tokenize each distinct pre-token once, and count the occurrences."""
+    """Split lines into windows, tokenize each distinct pre-token once, and count occurrences."""
 
     def __init__(
         self,
@@ -332,11 +336,6 @@ def _count_units(
                 tokens[piece] += count
     found = {token: count for token, count in tokens.items() if token not in vocabulary.special}
     return found, found
-
-
-def _fits(word: str, vocabulary: Vocabulary, settings: ContextualSettings) -> bool:
-    """Return whether a word that is a pre-token can be spelled and fits into a window."""
-    return _can_be_read(vocabulary.tokenize(word), vocabulary, settings)
 
 
 def _can_be_read(

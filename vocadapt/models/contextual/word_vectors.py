@@ -112,20 +112,28 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     # Checked before the text is read, because transformers would fail only on a long window.
     model.check_rows()
     layers, positions = count_layers(model), count_positions(model.config) or 0
-    if settings.layer > layers:
-        raise InputError(
-            f"{model.name} has {layers} layers, and layer {settings.layer} was requested.",
-            f"Give 0 (the embedding output) to {layers}, or last.",
-        )
+    check_state_layer(model, settings.layer, "layer")
     if 0 < positions < settings.length:
         raise InputError(
             f"{model.name} reads {positions} wordpieces at most, and windows of {settings.length}"
             " were requested.",
             f"Give a length of {positions} or less.",
+            code="long-window",
         )
     if settings.layer == LAST:
         return layers
     return settings.layer
+
+
+def check_state_layer(model: LanguageModel, layer: int, setting: str) -> None:
+    """Raise InputError if a model has fewer layers; layer 0 is none. setting: its name."""
+    if layer and layer > (layers := count_layers(model)):
+        raise InputError(
+            f"{model.name} has {layers} layers, and layer {layer} was requested.",
+            f"Choose a layer of at most {layers}.",
+            setting,
+            code="missing-layer",
+        )
 
 
 def count_layers(model: LanguageModel) -> int:
@@ -194,8 +202,8 @@ def pad_batch(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch
 def iterate_batches(
     rows: Sequence[Sequence[int]], size: int, pad: int
 ) -> "Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]":
-    """Yield padded batches of id sequences, shortest first, so that little is padding: the places of
-    its rows, their ids and the attention mask.
+    """Yield padded batches of id sequences, shortest first, so that little is padding: the places
+    of its rows, their ids and the attention mask.
     """
     order = np.argsort([len(row) for row in rows], kind="stable")
     for first in range(0, len(order), size):

@@ -113,6 +113,7 @@ def _find_by_class(model: ModelFiles, tensors: Mapping[str, StoredTensor]) -> st
         f"{model.path}: the weights have no tensor with the name of the input embeddings of its"
         f" architecture ({architecture}).",
         f"Choose {SUPPORTED}.",
+        code="no-embeddings",
     )
 
 

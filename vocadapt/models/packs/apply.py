@@ -87,6 +87,7 @@ def read_applied_pack(model: LanguageModel) -> AppliedPack | None:
         raise InputError(
             f"{place}: what it states of the pack is damaged.",
             "Apply the pack to the base model again.",
+            code="damaged-record",
         )
     base = BaseIdentity.from_dict(stored["base"], place)
     return AppliedPack(stored["name"], base, stored["rows"], stored["weights"])
@@ -104,12 +105,14 @@ def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> Matr
             f"{model.name} already has a pack, {applied.name}, and a model can have only one.",
             "Remove that pack first, or adapt the base model with the words of both and make one"
             " pack of the result.",
+            code="second-pack",
         )
     base = identify_base(model)
     if pack.base.sha256 != base.sha256:
         raise InputError(
             f"The pack {pack.name} was made for {pack.base}, not for {base}.",
             "Apply it to its base model, with the same embeddings and the same tokenizer.",
+            code="other-base-model",
         )
 
     # 2. Add the tokens, as an adaptation does, with the entries of the pack bit by bit.
@@ -140,11 +143,16 @@ def remove_pack(model: LanguageModel, folder: Path) -> MatrixRows:
     """
     applied = read_applied_pack(model)
     if applied is None:
-        raise InputError(f"{model.name} has no pack.", "Give a model to which a pack was applied.")
+        raise InputError(
+            f"{model.name} has no pack.",
+            "Give a model to which a pack was applied.",
+            code="no-pack",
+        )
     changed = InputError(
         f"{show_path(model.path)}: its base model cannot be restored: a file is missing or has"
         " changed since the pack was applied, for example by training.",
         f"Use the base model itself, {applied.base.name}.",
+        code="changed-model",
     )
     base = open_base_model(model)
     if base is None:

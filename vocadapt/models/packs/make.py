@@ -59,6 +59,7 @@ def make_pack(base: LanguageModel, adapted: LanguageModel, name: str) -> Vocabul
         raise InputError(
             f"{name[:100]!r} cannot be the name of a pack.",
             "Use at most 100 letters, digits, spaces, points, - and _.",
+            code="invalid-name",
         )
     record = _read_record(adapted)
     plan = _get_object(record, "plan")
@@ -145,6 +146,7 @@ def _read_record(adapted: LanguageModel) -> dict[str, Any]:
         raise InputError(
             f"{show_path(adapted.path)} is not an adapted model: it has no {RECORD}.",
             "Give the folder of a model adapted by vocadapt.",
+            code="not-adapted",
         )
     return read_json_object(path)
 
@@ -167,6 +169,7 @@ def _list_new_tokens(base: LanguageModel, adapted: LanguageModel) -> tuple[str, 
         raise InputError(
             f"{adapted.name} lacks {len(removed):,} tokens of {base.name}, {removed[0]!r} first.",
             ONLY_ADDED,
+            code="removed-tokens",
         )
     kept = [token for token in before.tokens if token in after]
     moved = [token for token in kept if after.ids[token] != before.ids[token]]
@@ -175,10 +178,13 @@ def _list_new_tokens(base: LanguageModel, adapted: LanguageModel) -> tuple[str, 
             f"{adapted.name} gives {len(moved):,} tokens of {base.name} another id, {moved[0]!r}"
             " first.",
             ONLY_ADDED,
+            code="moved-tokens",
         )
     added = tuple(token for token in after.tokens if token not in before)
     if not added:
-        raise InputError(f"{adapted.name} adds no token to {base.name}.", ONLY_ADDED)
+        raise InputError(
+            f"{adapted.name} adds no token to {base.name}.", ONLY_ADDED, code="no-added-tokens"
+        )
     return added
 
 
@@ -195,6 +201,7 @@ def _check_tokenizer(base: LanguageModel, adapted: LanguageModel, pack: Vocabula
             f"The tokenizer of {adapted.name} is not that of {base.name} with"
             f" {len(pack.tokens):,} tokens added at once by {pack.mode}.",
             "Adapt the base model again, and make the pack of the result.",
+            code="other-tokenizer",
         )
 
 
@@ -208,7 +215,11 @@ def _read_tensors(
     old, new = base.network, adapted.network
     difference = _find_difference(old, new)
     if difference:
-        raise InputError(f"{adapted.name} differs from {base.name} in {difference}.", ONLY_ADDED)
+        raise InputError(
+            f"{adapted.name} differs from {base.name} in {difference}.",
+            ONLY_ADDED,
+            code="other-network",
+        )
     found = {EMBEDDINGS: get_embeddings(new)}
     output, bias = get_output_layer(new), get_output_bias(new)
     if output is not None and not is_tied(new):
@@ -222,7 +233,9 @@ def _read_tensors(
     for name, value in list_token_tensors(new).items():
         if not has_equal_bits(value[kept], before[name][kept]):
             raise InputError(
-                f"{adapted.name} changes the {name} of tokens of {base.name}.", ONLY_ADDED
+                f"{adapted.name} changes the {name} of tokens of {base.name}.",
+                ONLY_ADDED,
+                code="changed-token-tensor",
             )
     return {role: value.detach()[new_ids] for role, value in found.items()}
 

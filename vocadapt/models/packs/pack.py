@@ -219,6 +219,7 @@ def load_pack(path: str | Path) -> VocabularyPack:
         raise InputError(
             f"{place} is a safetensors file, but not a vocabulary pack.",
             "Give the file of a vocabulary pack.",
+            code="not-a-pack",
         )
     content = parse_json(text, place, MAKE_AGAIN)
     check(isinstance(content, dict), place, "its metadata")
@@ -325,4 +326,8 @@ def is_texts(value: Any) -> TypeGuard[list[str]]:
 def check(holds: bool, place: str, what: str) -> None:
     """Raise InputError for a damaged pack if a condition does not hold."""
     if not holds:
-        raise InputError(f"{place} is not a valid vocabulary pack: check {what}.", MAKE_AGAIN)
+        raise InputError(
+            f"{place} is not a valid vocabulary pack: check {what}.",
+            MAKE_AGAIN,
+            code="damaged-pack",
+        )

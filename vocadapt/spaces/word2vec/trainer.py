@@ -222,6 +222,7 @@ def train_word2vec(
         raise InputError(
             "The training diverged: the word vectors are not finite.",
             f"Lower the learning rate (it is {settings.alpha:g}).",
+            code="diverged",
         )
     occurrences = np.array(list(words.values()), dtype=np.int64)
     return TrainedVectors(

@@ -253,6 +253,7 @@ def _fit_to_text(materials: Materials, settings: InitializerSettings, what: str)
             " was given.",
             f"Give a text. A leaderboard includes {settings.method}, which is slow, only if you"
             " name it.",
+            code="no-text",
         )
     own: FittingSettings = settings.own
     start, sources = average_pieces(materials, materials.plan.new_embeddings)
@@ -283,6 +284,7 @@ def initialize_joined(materials: Materials, settings: InitializerSettings) -> In
             "The initializer joined is computed from hidden states of the network, and here only"
             " the embeddings of the model are read.",
             "Compare initializers before training, or adapt a model with it.",
+            code="no-network",
         )
     joined = materials.joiner.join(materials, settings.own)
     _, sources = average_pieces(materials, materials.plan.new_embeddings)
