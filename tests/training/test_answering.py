@@ -9,6 +9,7 @@ import pytest
 from tests.material.adapted import adapted_folder
 from tests.material.commands import run_line
 from tests.material.finetuning import sentences, write_conll
+from tests.material.input_errors import raises_input_error
 from tests.material.questions import LONG, questions, squad
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
@@ -45,12 +46,10 @@ def run(folder):
 def test_the_best_answers_by_hand():
     # words: fever | in | patients | . ; start + end: fever 3+0, "fever in" 3+2, in 1+2, …
     rows = np.array([[3, 0], [1, 2], [0, 1], [0, 0]], dtype=np.float32)
-    found = find_best_answers(rows, "Fever in patients.", 3)
-    assert [(one.text, one.start, one.end, one.score) for one in found] == [
-        ("Fever in", 0, 8, 5),
-        ("Fever in patients", 0, 17, 4),
-        ("Fever", 0, 5, 3),
-    ]
+    context = "Fever in patients."
+    found = find_best_answers(rows, context, 3)
+    assert [(one.start, one.end, one.score) for one in found] == [(0, 8, 5), (0, 17, 4), (0, 5, 3)]
+    assert all(one.text == context[one.start : one.end] for one in found)
     every = np.exp(np.array([5, 4, 3, 3, 3, 2, 1, 1, 0, 0]))  # all ten stretches of four words
     assert found[0].probability == pytest.approx(every[0] / every.sum())
 
@@ -65,7 +64,7 @@ def test_words_are_those_of_the_rule_by_hand():
         find_best_answers(np.array([[5, 4]], dtype=np.float32), "MERS-CoV.", rule="paper")[0].text
         == "MERS-CoV."
     )
-    with pytest.raises(InputError, match="Unknown word rule 'mine'"):
+    with raises_input_error("unknown-choice", "mine"):
         TASK_KINDS["qa"].set_word_rule([], "mine")
     question = Question("1", "q", "MERS-CoV.", None)
     assert (
@@ -158,7 +157,7 @@ def test_what_cannot_be_answered(run, tmp_path):
     ]:
         with pytest.raises(InputError, match=said):
             answer(run, asked, context)
-    with pytest.raises(InputError, match="1 to 20"):
+    with raises_input_error("out-of-range", "20"):
         answer(run, ["who"], "a trial", 21)
     assert answer(run, ["who"], "x" * 600)[0].best["pooled"] == ()
     assert answer(run, ["who"], "\u200b")[0].best["pooled"] == ()
@@ -182,7 +181,7 @@ def test_the_command(folder, tmp_path, capsys):
     assert first["windows"]["base"]["of"] == 1
     assert main([*ask, "--tokenization", "base", "-n", "3"]) == 0
     shown = capsys.readouterr().out
-    assert "cancer" in shown and "adapted" not in shown and "1 of 1: 0–26" in shown
+    assert "cancer" in shown and "adapted" not in shown and ": 0–26" in shown
     context.write_text("x" * 501, encoding="utf-8")
     assert main([*ask, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["answers"][0]["answer"] is None
@@ -196,7 +195,7 @@ def test_a_run_that_answers_no_questions(tmp_path, capsys):
     assert main(["finetune", *given, "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert run_line(f"answer --model {tmp_path}/run --context {train} --question who") == 2
-    assert "not for question answering" in capsys.readouterr().err
+    assert "question answering" in capsys.readouterr().err
 
 
 def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
@@ -237,11 +236,11 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
         ]
         assert main(said) == 0 and json.loads(capsys.readouterr().out)["word_rule"] == rule
     assert main(["evaluate", "--run", out, "--word-rule", "code"]) == 2
-    assert "another word rule does not apply" in capsys.readouterr().err
+    assert "word rule" in capsys.readouterr().err
     tagged = write_conll(tmp_path / "train.tsv", sentences(8))
     line = (
         f"--model {base} --task ner --train {tagged} --word-rule paper --out {tmp_path}/no".split()
     )
     assert main(["finetune", *line]) == 2
-    assert "applies to question answering only" in capsys.readouterr().err
+    assert "question answering" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()

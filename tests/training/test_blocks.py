@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.material.blocks import CLS, FUL, HEART, MASK, PAIN, SEP, VOCABULARY, A, S
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.training.labels import IGNORE_INDEX
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blocks
 
@@ -33,7 +33,7 @@ def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkey
 def test_too_little_text_is_reported(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a heart\n", encoding="utf-8")
-    with pytest.raises(InputError, match="2 tokens do not fill one block of 128"):
+    with raises_input_error("little-text", "128"):
         pack_blocks(file, VOCABULARY, 128)
 
 

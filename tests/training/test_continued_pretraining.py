@@ -13,6 +13,7 @@ import torch
 
 from tests.material.commands import run_line
 from tests.material.exbert import made
+from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
 from tests.material.pretraining import QUICK, trained
 from vocadapt.errors import Canceled, InputError
@@ -291,8 +292,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     assert [told["stage"] for told in record["pretraining"]] == ["extension"]
     assert record["certificate"] is None
     card = (out / "README.md").read_text(encoding="utf-8")
-    assert "pretraining: stage `extension`, 1,536 wordpieces; loss per character" in card
-    assert "There is no certificate" in card
+    assert "`extension`, 1,536" in card and "no certificate" in card
     kept = list(first.report.checkpoints)
     assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
     last, early = tensors(out / kept[-1]), tensors(out / kept[0])
@@ -379,7 +379,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
     assert not (tmp_path / "m").exists() and list((tmp_path / "kept").glob("checkpoint-*"))
     capsys.readouterr()
     assert run_line(f"{kept} --learning-rate 0.5") == 2
-    assert "does not hold the checkpoints of this command" in capsys.readouterr().err
+    assert f"{tmp_path}/kept" in capsys.readouterr().err
     with monkeypatch.context() as patched:
         patched.setattr(
             HeldOutValidator,
@@ -398,7 +398,7 @@ def test_few_steps_are_reported_and_losses_have_three_decimals(folders, long_tex
         f" --tokens 512 --out {tmp_path}/m"
     )
     assert "Few steps" in shown
-    assert re.search(r"loss per character, after +\d\.\d{3} \(95% interval", shown)
+    assert re.search(r"after\s+\d\.\d{3}\s+\(95%", shown)
 
 
 def test_its_command_line_is_the_step(tmp_path):
@@ -406,15 +406,12 @@ def test_its_command_line_is_the_step(tmp_path):
         "whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0)
     )
     spec = Spec(ContinuePretrainingStep(pretraining=further), {"model": "m", "text": "t.txt"})
-    arguments = build_arguments(spec, tmp_path / "m")
-    assert (
-        arguments[3:]
-        == (
-            "pretrain --model m --corpus t.txt --stage whole --keep-minutes 2.5 --batch-size"
-            " 256 --hours 1.0 --warmup-ratio 0.0 --dropout 0.1 --gradient-accumulation-steps"
-            f" 16 --out {tmp_path}/m"
-        ).split()
+    command = (
+        "pretrain --model m --corpus t.txt --stage whole --keep-minutes 2.5 --batch-size 256"
+        " --hours 1.0 --warmup-ratio 0.0 --dropout 0.1 --gradient-accumulation-steps 16"
+        f" --out {tmp_path}/m"
     )
+    assert build_arguments(spec, tmp_path / "m")[3:] == command.split()
 
 
 @pytest.mark.parametrize(
@@ -464,7 +461,7 @@ def test_mistakes_are_one_message_and_leave_nothing(
 def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp_path):
     source = make_bert(head="BertModel")
     for stage in ("continued", "embeddings"):
-        with pytest.raises(InputError, match="no masked-language-model head"):
+        with raises_input_error("unsuitable-model", "BertModel"):
             continue_pretraining(
                 open_model(source),
                 open_corpus([long_text]),
@@ -475,5 +472,5 @@ def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp
 
 def test_every_stage_says_what_it_trains():
     assert list(STAGES) == ["extension", "whole", "continued", "embeddings"]
-    with pytest.raises(InputError, match="Unknown pretraining preset"):
+    with raises_input_error("unknown-choice"):
         pretraining_preset("thesis")

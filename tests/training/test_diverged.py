@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.material.commands import run_line
+from tests.material.input_errors import raises_input_error
 from tests.material.pretraining import SMALL, write_meals
 from vocadapt.cli import main
-from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue as jobs
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import FLAG
@@ -82,9 +82,7 @@ def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch
     losses = iter([MaskedLoss(10.0, 5, 20, 2), MaskedLoss(float("nan"), 5, 20, 2)])
     monkeypatch.setattr(pretrain_module, "compute_masked_loss", lambda *given: next(losses))
     settings = replace(SMALL, random_rows=True, training=replace(SMALL.training, tokens=16 * 8 * 2))
-    with pytest.raises(
-        InputError, match="held-out loss is nan at step 2, the last: the training diverged"
-    ):
+    with raises_input_error("diverged", "held-out", "nan", "step 2"):
         pretrain_module.pretrain_from_scratch(open_corpus([text]), settings)
 
 
@@ -96,7 +94,7 @@ def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
         model.wv.vectors[0, 0] = np.nan
 
     monkeypatch.setattr(gensim_trainer, "_train_epochs", ruin)
-    with pytest.raises(InputError, match="diverged"):
+    with raises_input_error("diverged"):
         trainer.train_word2vec(
             *words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4, trainer="gensim")
         )
@@ -123,8 +121,8 @@ def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
     training = replace(SMALL.training, lr=1e20)
     settings = PretrainStep(scratch=replace(SMALL, random_rows=True, training=training))
     job, ending = queue(Spec(settings, {"text": str(text)}), "m")
-    assert ending["state"] == "failed" and "the training diverged" in ending["error"]
-    assert "Lower the learning rate" in ending["remedy"]
+    assert ending["state"] == "failed" and "diverged" in ending["error"]
+    assert "learning rate" in ending["remedy"]
     assert read_status(job.folder).state == "failed"
     assert not job.target.exists()
 
@@ -139,7 +137,7 @@ def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged)
         ),
         "r",
     )
-    assert ending["state"] == "failed" and "the training diverged" in ending["error"]
+    assert ending["state"] == "failed" and "diverged" in ending["error"]
     assert not job.target.exists()
 
 

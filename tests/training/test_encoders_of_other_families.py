@@ -14,10 +14,10 @@ import torch
 from tests.material.architectures import ARCHITECTURES, build_tiny_model
 from tests.material.byte_level import build_gpt2, build_tiny
 from tests.material.finetuning import ner_task, texts
+from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
 from tests.material.pretraining import write_meals
 from vocadapt.cli import main
-from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.contextual.masked_loss import (
@@ -162,11 +162,12 @@ def test_characters_and_bytes_of_masked_words_are_those_of_words_without_the_spa
     vocabulary = replace(vocabulary_of(tokenizer), declared_roles=roles)
     splitter = family_of(tokenizer).make_splitter(tokenizer)
     settings = WindowSettings(share=1.0)
-    (window,) = build_loss_windows(["naïve  café, 7"], splitter, vocabulary, settings)
+    text = "naïve  café, 7"
+    (window,) = build_loss_windows([text], splitter, vocabulary, settings)
     # naïve | Ġ | Ġcafé | , | Ġ7: the space alone is no word.
     assert (window.words, window.characters, window.bytes) == (4, 11, 13)
     assert int((~window.hidden).sum()) == 3
-    assert window.ids.tolist() == tokenizer.encode("naïve  café, 7").ids
+    assert window.ids.tolist() == tokenizer.encode(text).ids
 
 
 @pytest.mark.parametrize("name", MASKED)
@@ -189,7 +190,7 @@ def test_scores_at_some_positions_are_those_of_the_network(name, folders):
 
 @pytest.mark.parametrize("name", NOT_MASKED)
 def test_networks_without_such_a_head_are_refused(name, folders):
-    with pytest.raises(InputError, match="has no masked-language-model head"):
+    with raises_input_error("no-masked-head"):
         check_masked_head(folders(name).network)
 
 
@@ -493,7 +494,7 @@ def test_words_in_one_pretoken_have_the_pieces_that_overlap_with_them(folders):
 
 def test_a_vocabulary_without_a_mask_is_refused_where_it_is_needed(folders, text, tmp_path):
     model = folders("gpt2")
-    with pytest.raises(InputError, match="mask, which masked-language modeling needs"):
+    with raises_input_error("no-mask-token"):
         compute_masked_loss(model.network, model.vocabulary, [])
     material = write_training_text(open_corpus([text]), model.splitter, tmp_path)
     assert material.lines > 600  # reading a text needs no special tokens
@@ -501,9 +502,9 @@ def test_a_vocabulary_without_a_mask_is_refused_where_it_is_needed(folders, text
 
 def test_a_decoder_is_neither_fine_tuned_nor_trained_by_masking(folders, text, tmp_path):
     model = folders("gpt2")
-    with pytest.raises(InputError, match="is not an encoder"):
+    with raises_input_error("unsuitable-model"):
         prepare(model, ner_task(), FinetuneSettings())
     settings = ContinuedSettings("continued", training=QUICK)
-    with pytest.raises(InputError, match="training needs another model: gpt2 is not an encoder"):
+    with raises_input_error("unsuitable-model", "gpt2"):
         continue_and_save(model, open_corpus([text]), settings, tmp_path / "m")
     assert not list(tmp_path.iterdir())

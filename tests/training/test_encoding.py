@@ -10,8 +10,8 @@ import torch
 from transformers.utils import ModelOutput
 
 from tests.material.finetuning import sentences, tiny_adapted
+from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import TINY_TOKENS
-from vocadapt.errors import InputError
 from vocadapt.models.heads import SEQUENCE
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
@@ -63,12 +63,10 @@ def test_labels_stand_on_word_initial_pieces_only(adapted, tokenizers):
         EncodingSettings(),
     )
     base, own = (encoded.views[name][0] for name in ("base", "adapted"))
-    said = "[CLS] tachy ##card ##i ##a ##s of tachy ##card ##i ##a [SEP]"
-    assert tokens(adapted, base) == said.split()
-    assert (
-        tokens(adapted, own)
-        == said.replace("tachy ##card ##i ##a [SEP]", "tachycardia [SEP]").split()
-    )
+    tachycardia = ["tachy", "##card", "##i", "##a"]
+    begin = ["[CLS]", *tachycardia, "##s", "of"]
+    assert tokens(adapted, base) == [*begin, *tachycardia, "[SEP]"]
+    assert tokens(adapted, own) == [*begin, "tachycardia", "[SEP]"]
     batch = build_batch([base, own], 0, [NER.kind.build_targets(("B", "O", "B"), NER.index)] * 2)
     x = -100
     assert batch["labels"].tolist() == [
@@ -207,13 +205,13 @@ def test_a_word_longer_than_the_window_in_a_long_text_is_reported(tokenizers):
 
 
 def test_what_cannot_be_encoded_is_refused(tokenizers):
-    with pytest.raises(InputError, match="examples of one kind"):
+    with raises_input_error("mixed-examples"):
         TASK_KINDS["qa"].encode(
             [Question("1", "who?", "he", None), Text("1", "he", None)],
             tokenizers,
             EncodingSettings(),
         )
-    with pytest.raises(InputError, match="at least one"):
+    with raises_input_error("mixed-examples"):
         TASK_KINDS["ner"].encode([], tokenizers, EncodingSettings())
 
 
@@ -348,9 +346,7 @@ def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_pat
     folder = adapt(get_preset("reduced-longest-25"), model, Sources()).save(tmp_path / "reduced")
     there = list(load_tokenizers(open_model(folder)))
     assert there == ["adapted"]
-    with pytest.raises(
-        InputError, match="lacks embeddings for some tokens of its original vocabulary"
-    ):
+    with raises_input_error("no-tokenization", "base"):
         check_tokenization(asked, there)
 
 
@@ -370,5 +366,5 @@ def test_moved_rows_are_found_by_their_tokens(adapted, tokenizers, tmp_path):
 def test_a_model_with_the_vocabulary_it_had_has_one_cut(name, tiny_bert, tmp_path):
     adapt(get_preset(name), open_model(tiny_bert), Sources()).save(tmp_path / "same")
     assert list(load_tokenizers(open_model(tmp_path / "same"))) == ["base"]
-    with pytest.raises(InputError, match="no adapted tokenization: no token was added"):
+    with raises_input_error("no-tokenization", "adapted"):
         check_tokenization("adapted", ["base"])

@@ -11,7 +11,9 @@ import torch
 from safetensors.torch import load_file
 
 from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
+from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
+from tests.material.numbers import find_numbers
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import open_model
@@ -113,7 +115,7 @@ def test_a_run_is_judged_by_a_fixed_sample_of_many_training_examples(adapted, mo
     assert first.collapse_sample[0].examples == again.collapse_sample[0].examples
     assert len(first.collapse_sample[0]) == 4
     assert set(first.collapse_sample[0].examples) < set(sentences(10))
-    assert any("4 of 10 training examples, drawn at random" in one for one in first.findings)
+    assert [4, 10] in [find_numbers(finding)[:2] for finding in first.findings]
 
 
 @pytest.mark.parametrize("tokenization", ["base", "adapted", "both"])
@@ -126,7 +128,7 @@ def test_every_tokenization_trains_and_is_scored_three_ways(adapted, tokenizatio
 def test_a_plain_model_has_the_base_cut_only(tiny_bert):
     run = finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
     assert list(run.logits) == list(run.scores) == ["base"] and run.main_tokenization == "base"
-    with pytest.raises(InputError, match="no adapted tokenization: no token was added to it"):
+    with raises_input_error("no-tokenization", "adapted"):
         prepare(open_model(tiny_bert), ner_task(), SHORT, "mixed")
 
 
@@ -315,7 +317,7 @@ def test_a_body_without_its_weights_is_refused(make_bert):
         {name: value for name, value in tensors.items() if "layer.1" not in name},
         folder / "model.safetensors",
     )
-    with pytest.raises(InputError, match="num_hidden_layers is 2, but the weights have 1 layers"):
+    with raises_input_error("config-mismatch", "num_hidden_layers is 2", "1 layers"):
         load_with_new_head(open_model(folder), "token", ("O", "B"), 1)
 
 
@@ -357,8 +359,9 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
     assert run.dev == (0.1, 0.5, 0.3, 0.4) and run.examples == 40
     assert all(torch.equal(run.network.state_dict()[name], value) for name, value in kept.items())
     assert kept
-    assert "Stopped after epoch 4 of 9: 2 epochs without a better dev score." in run.findings
-    assert "The weights are those of epoch 2, the best on dev." in run.findings
+    numbers = [find_numbers(finding) for finding in run.findings]
+    assert [4, 9, 2] in numbers  # epochs: done, of all, without a better score
+    assert [2] in numbers  # the best epoch
 
 
 @pytest.mark.parametrize(
@@ -386,8 +389,8 @@ def test_a_training_in_which_nothing_is_learned_ends_with_a_sentence(tiny_bert, 
     prepared = prepare(open_model(tiny_bert), ner_task(), settings)
     run = finetune(prepared, folder=tmp_path)
     assert run.collapsed and len(run.dev) == 3 and run.examples == 30
-    (ended,) = [one for one in run.findings if one.startswith("Stopped after epoch 3 of 6")]
-    assert "nothing was learned" in ended
+    (ended,) = [one for one in run.findings if find_numbers(one)[:2] == [3, 6]]
+    assert "learned" in ended
     # A resumed training knows the losses of its earlier epochs.
     assert len(json.loads((tmp_path / trainer.DEV_LOSSES).read_text())) == 3
 
@@ -419,7 +422,7 @@ def test_a_diverging_loss_is_reported(make_bert):
     from safetensors.torch import save_file
 
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"The loss is nan at step 1 of 6: the training diverged"):
+    with raises_input_error("diverged", "nan", "step 1"):
         finetune(prepare(open_model(folder), ner_task(), SHORT))
 
 
@@ -442,7 +445,8 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
     monkeypatch.setattr("vocadapt.training.losses.compute_label_loss", short)
     halved = finetune(prepare(model, ner_task(12), plain))
     assert calls[:3] == [4, 2, 2]
-    assert "Memory was short: batches of 4 were processed in 2 parts." in halved.findings
+    (finding,) = [one for one in halved.findings if "Memory" in one]
+    assert find_numbers(finding) == [4, 2]
     for ours, theirs in zip(whole.logits["base"], halved.logits["base"], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
@@ -452,7 +456,7 @@ def test_one_example_too_much_for_the_memory_is_reported(tiny_bert, monkeypatch)
         raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
 
     monkeypatch.setattr("vocadapt.training.losses.compute_label_loss", full)
-    with pytest.raises(InputError, match="A single example does not fit in memory"):
+    with raises_input_error("out-of-memory"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
 
@@ -504,7 +508,7 @@ def test_labels_unseen_in_training_are_missed_and_reported(tiny_bert):
         ("Disease", "Drug"),
     )
     run = finetune(prepare(open_model(tiny_bert), task, FAST))
-    assert "test holds labels that train lacks, so no model can find them: Drug." in run.findings
+    assert any(one.startswith("test ") and one.endswith(": Drug.") for one in run.findings)
     assert run.scores["base"].values["recall"] <= 0.5
     assert set(run.outputs.names) == {
         "O",
@@ -520,9 +524,9 @@ def test_one_label_only_cannot_be_trained_on(tiny_bert):
         {"train": Split((Text("1", "a trial", ("yes",)),))},
         ("yes",),
     )
-    with pytest.raises(InputError, match="only one label"):
+    with raises_input_error("one-label"):
         prepare(open_model(tiny_bert), task, SHORT)
-    with pytest.raises(InputError, match="no labels to train on"):
+    with raises_input_error("no-labels"):
         prepare(
             open_model(tiny_bert),
             replace(task, splits={"train": Split((Text("1", "a trial", None),))}),
@@ -559,15 +563,15 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
         run.predict(prepared.task.split("test"), "base")
     )
     assert again.predict([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
-    with pytest.raises(InputError, match="no 'other' tokenization"):
+    with raises_input_error("no-tokenization", "other"):
         again.predict([Sentence(("the",), None)], "other")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(InputError, match="expected a run"):
+    with raises_input_error("not-a-run"):
         load_runs(tmp_path)
     (tmp_path / "run.json").write_text("{", encoding="utf-8")
-    with pytest.raises(InputError, match="not valid JSON"):
+    with raises_input_error("invalid-json"):
         load_run(tmp_path)
 
 
@@ -605,12 +609,12 @@ def test_presets_are_the_papers():
     assert (thesis.epochs, thesis.batch, thesis.lr, thesis.length) == (10, 8, 2e-5, 512)
     assert FINETUNING_PRESETS["thesis"].seeds == (142,)
     assert training_preset("quick", epochs=2).epochs == 2
-    with pytest.raises(InputError, match="Unknown fine-tuning preset 'slow'"):
+    with raises_input_error("unknown-choice", "slow"):
         training_preset("slow")
 
 
 def test_more_top_layers_than_there_are(adapted):
-    with pytest.raises(InputError, match="has 2 layers, not 3"):
+    with raises_input_error("missing-layer", "2", "3"):
         freeze(load_with_new_head(adapted, "token", ("O", "B"), 1), replace(SHORT, freeze="top-3"))
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.material.architectures import ARCHITECTURES, build_tiny_model
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.models.contextual.word_vectors import load_until_layer
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import find_attention_modules
@@ -79,5 +79,5 @@ def test_a_network_without_attention_is_refused():
         def forward(self, input_ids):
             return input_ids
 
-    with pytest.raises(InputError, match="attention of Network cannot be read"):
+    with raises_input_error("no-attention", "Network"):
         read_attention_outputs(Network(), 1, {"input_ids": torch.zeros(1)})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.training.prediction.plain_text import (
     add_blank_lines,
     has_words,
@@ -24,7 +24,7 @@ def test_only_newlines_end_lines(end: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(text.encode())
     assert read_lines(tmp_path / "a.txt") == LINES
     (tmp_path / "b.txt").write_bytes(end.encode() * 3)
-    with pytest.raises(InputError, match="has no text"):
+    with raises_input_error("no-text"):
         read_lines(tmp_path / "b.txt")
 
 

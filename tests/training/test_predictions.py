@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.material.commands import run_line
+from tests.material.input_errors import raises_input_error
 from vocadapt.cli import main
-from vocadapt.errors import InputError
 from vocadapt.training.examples.examples import SUPERFLUOUS
 from vocadapt.training.scoring.summary import is_collapsed
+from vocadapt.training.tasks.formats.squad import REPAIRED
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.labeled_texts import BY_ORDER
 from vocadapt.training.tasks.kinds.qa import UNANSWERED
@@ -58,7 +59,8 @@ def against(tmp_path):
 
 
 def test_tags_in_either_form(against):
-    assert against("ner", "No O\ngout O\n\nIt B-D\n").predicted == (("O", "O"), ("B-D",))
+    columns = "No O\ngout O\n\nIt B-D\n"
+    assert against("ner", columns).predicted == (("O", "O"), ("B-D",))
     conlleval = (  # word, gold, predicted: the last column counts, as it stands
         "No O O\ngout B-D I-D\n\nIt O O\n"
     )
@@ -68,21 +70,16 @@ def test_tags_in_either_form(against):
 
 
 def test_labels_by_id_or_by_order(against):
-    assert against(
-        "relations", '{"id": 7, "label": "x"}\n{"id": "3", "label": "y"}\n'
-    ).predicted == (
-        ("y",),
-        ("x",),
-    )
-    assert (
-        against("relations", "id\tlabel\n7\tx\n3\ty\n").predicted
-        == against("relations", "7\tx\n3\ty\n").predicted
-        == (("y",), ("x",))
-    )
+    in_json = '{"id": 7, "label": "x"}\n{"id": "3", "label": "y"}\n'
+    bare = "7\tx\n3\ty\n"
+    with_header = f"id\tlabel\n{bare}"
+    for text in (in_json, bare, with_header):
+        assert against("relations", text).predicted == (("y",), ("x",))
     found = against("relations", "y\nx\n")
     assert (found.predicted, found.notes) == ((("y",), ("x",)), {BY_ORDER: 2})
-    assert against("relations", "3\ty\n7\tx\n99\tx\n").notes == {SUPERFLUOUS: 1}
-    assert against("nli", '{"pairID": "p", "label": "z"}\n').predicted == (("z",),)
+    assert against("relations", f"{bare}99\tx\n").notes == {SUPERFLUOUS: 1}
+    pair = '{"pairID": "p", "label": "z"}\n'
+    assert against("nli", pair).predicted == (("z",),)
     lists = (
         '{"id": "9_s1", "labels": []}\n{"id": "9_s0", "labels": ["1", "0"]}\n{"id": "8_s0",'
         ' "label": "0"}\n'
@@ -92,22 +89,18 @@ def test_labels_by_id_or_by_order(against):
 
 def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
     gold = "index\tsentence\tlabel\n3\ta\tx\n3\tb\ty\n7\tc\ty\n"
-    refused = (
-        r"said.tsv\D*1\b.*id '7', but ids do not tell .*gold.relations apart: 1 stand more than"
-        r" once there, '3' for one"
-    )
-    with pytest.raises(InputError, match=refused) as raised:
+    with raises_input_error("repeated-ids", "said.tsv", "'7'", "gold.relations", "'3'", "alone"):
         against("relations", "7\tx\n3\ty\n3\tx\n", gold=gold)
-    assert "labels alone" in raised.value.remedy
-    assert against("relations", "x\ny\nx\n", gold=gold).predicted == (("x",), ("y",), ("x",))
+    labels = ["x", "y", "x"]
+    found = against("relations", "\n".join(labels), gold=gold)
+    assert found.predicted == tuple((label,) for label in labels)
 
 
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
     assert found.predicted == ("", "cat") and found.notes == {UNANSWERED: 1, SUPERFLUOUS: 1}
-    assert against(
-        "qa", '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n', "said.jsonl"
-    ).predicted == ("dog", "")
+    lines = '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n'
+    assert against("qa", lines, "said.jsonl").predicted == ("dog", "")
 
 
 def test_documents_are_judged_as_a_whole(tmp_path, against):
@@ -156,7 +149,7 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
     said = against("relations", "x\ny\n").predicted
-    with pytest.raises(InputError, match="which document each example is of"):
+    with raises_input_error("no-documents"):
         build_tally(
             TASK_KINDS["relations"].read_split(tmp_path / "gold.relations"),
             said,
@@ -166,30 +159,26 @@ def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "said"),
+    ("kind", "text", "code", "values"),
     [
-        ("ner", "No\ngout\n\nIt\n", "has no tags"),
-        ("ner", "No\tO\ngout\tO\n", "holds 1 sentences, the gold file 2"),
-        (
-            "ner",
-            "No\tO\nGOUT\tO\n\nIt\tO\n",
-            "sentence 1 differs: word 2 is 'gout' in the gold file, 'GOUT' here",
-        ),
-        ("ner", "No\tO\n\nIt\tO\n", "sentence 1 differs: 2 words in the gold file, 1 here"),
-        ("relations", "3\ty\n", "no prediction for 1 of 2 gold examples, '7' for one"),
-        ("relations", "3\ty\n3\tx\n7\tx\n", "'3' is predicted twice"),
-        ("relations", "y\n", "holds 1 predictions, the gold file 2"),
-        ("relations", '{"id": "3"}\n', "no label among id"),
-        ("relations", "", "holds no example"),
-        ("qa", "{", "not valid JSON"),
-        ("qa", "[]", "expected an answer as text"),
-        ("qa", '{"1": 3}', "expected an answer as text"),
-        ("qa", '{"8": "x"}', "no prediction is for a question"),
-        ("qa", "{}", "expected an answer as text"),
+        ("ner", "No\ngout\n\nIt\n", "no-tags", ()),
+        ("ner", "No\tO\ngout\tO\n", "other-length", ("1", "2")),
+        ("ner", "No\tO\nGOUT\tO\n\nIt\tO\n", "other-sentence", ("1", "2", "'gout'", "'GOUT'")),
+        ("ner", "No\tO\n\nIt\tO\n", "other-sentence", ("1", "2", "1")),
+        ("relations", "3\ty\n", "missing-predictions", ("1 of 2", "'7'")),
+        ("relations", "3\ty\n3\tx\n7\tx\n", "repeated-ids", ("'3'",)),
+        ("relations", "y\n", "other-length", ("1", "2")),
+        ("relations", '{"id": "3"}\n', "missing-column", ("id",)),
+        ("relations", "", "no-examples", ()),
+        ("qa", "{", "invalid-json", ()),
+        ("qa", "[]", "wrong-type", ()),
+        ("qa", '{"1": 3}', "wrong-type", ()),
+        ("qa", '{"8": "x"}', "other-questions", ()),
+        ("qa", "{}", "wrong-type", ()),
     ],
 )
-def test_predictions_of_something_else_are_refused(against, kind, text, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_predictions_of_something_else_are_refused(against, kind, text, code, values):
+    with raises_input_error(code, *values) as raised:
         against(kind, text)
     assert raised.value.remedy
 
@@ -228,7 +217,7 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_reported(score, show):
     found = score("multilabel", options, **files)["against"]
     assert found["p_mcnemar"] is None and found["units"] == 2
     shown = show(f"score --gold gold --predicted said --kind multilabel {options}")
-    assert "it needs single examples as units, not documents" in shown
+    assert "not documents" in shown
 
 
 @pytest.mark.parametrize(
@@ -242,7 +231,8 @@ def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gold").write_text(GOLD["relations"])
     (tmp_path / "said").write_text("x\ny\n")
-    assert run_line("score --gold gold --predicted said --kind relations", *options.split()) == 2
+    command = "score --gold gold --predicted said --kind relations"
+    assert run_line(command, *options.split()) == 2
     assert said in capsys.readouterr().err
 
 
@@ -263,11 +253,11 @@ def test_the_table_for_people_and_the_forms_in_the_help(score, capsys):
     score("qa", said='{"1": "dog", "2": "a cat"}')
     assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "qa"]) == 0
     out = capsys.readouterr().out
-    assert "squad: SQuAD's" in out and "exact" in out and "(1,000 resamples of 2 units)" in out
+    assert "squad: SQuAD's" in out and "exact" in out and "(1,000 resamples" in out
     with pytest.raises(SystemExit):
         main(["score", "--help"])
     out = capsys.readouterr().out
-    assert "entity-strict" in out and '{"id": ..., "label": ...}' in out
+    assert "entity-strict" in out and '"label": ...' in out
 
 
 def test_tasks_on_the_command_line(capsys):
@@ -278,16 +268,15 @@ def test_tasks_on_the_command_line(capsys):
     assert main(["tasks", "list", "--kind", "qa"]) == 0
     assert "qa/Covid-QA" in (out := capsys.readouterr().out) and "mtl/" not in out
     assert main(["tasks", "card", "biobert/Species-800"]) == 0
-    assert "license     not known here" in capsys.readouterr().out
+    assert "not known" in capsys.readouterr().out
     assert main(["tasks", "card", "mednli", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sizes"]["test"] == {"pairs": 1422}
 
 
 def test_tasks_download_on_the_command_line(capsys, tmp_path, shared):
     source = shared / "data/qa"
-    assert run_line(f"tasks download covid-qa --from {source} --out {tmp_path}/q --json") == 0
+    download = f"tasks download covid-qa --from {source} --out {tmp_path}/q --json"
+    assert run_line(download) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["out"] == str(tmp_path / "q") and answer["examples"] == {"test": 1380}
-    assert answer["findings"] == [
-        "test: 234 answers not at their offset, moved to where they stand."
-    ]
+    assert answer["findings"] == [f"test: 234 {REPAIRED}."]

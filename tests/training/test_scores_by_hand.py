@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import find_numbers
 from vocadapt.errors import InputError
 from vocadapt.training.examples.tags import (
     Span,
@@ -46,11 +48,10 @@ def test_a_score_as_json_values() -> None:
         "recall": 0.75,  # A 1/2, B 1/1
         "f1": 2 / 3,  # both 2/3
         "scorer": "macro-f1",
-        "definition": "mean over the classes that occur of each class's F1 (sklearn's macro); here"
-        " over both classes, 'A' and 'B'",
+        "definition": f"{SCORERS['macro-f1'].about}; here {score.classes}",
         "rules": {},
         "metric": "f1",
-        "classes": "over both classes, 'A' and 'B'",
+        "classes": score.classes,
         "units": 3,
         "by_label": {
             "A": {
@@ -71,6 +72,7 @@ def test_a_score_as_json_values() -> None:
             },
         },
     }
+    assert "'A'" in score.classes and "'B'" in score.classes
     assert score.value == 2 / 3
     assert {type(score.by_label["A"][name]) for name in ("gold", "predicted", "right")} == {int}
 
@@ -120,14 +122,10 @@ def test_a_positive_class_that_no_example_has_scores_zero() -> None:
 
 
 def test_lists_of_different_lengths_and_empty_ones_are_refused() -> None:
-    with pytest.raises(InputError) as refused:
+    with raises_input_error("other-length", " 3 ", " 2."):
         SCORERS["accuracy"].tally(GOLD, PREDICTED[:2])
-    assert refused.value.problem == "Expected a prediction for each of 3 gold examples, got 2."
-    assert refused.value.remedy == "Score predictions for the same file, in its order."
-    with pytest.raises(InputError) as refused:
+    with raises_input_error("nothing-to-score"):
         SCORERS["accuracy"].tally([], [])
-    assert refused.value.problem == "There is nothing to score: no gold example."
-    assert refused.value.remedy == "Give a file with examples."
 
 
 def test_items_are_counted_by_unit_and_label() -> None:
@@ -147,15 +145,13 @@ def test_items_are_counted_by_unit_and_label() -> None:
 def test_counts_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MAX_CELLS", 1_200)
     check_cells(400, 3)
-    with pytest.raises(InputError) as refused:
+    with raises_input_error("too-many-counts") as refused:
         check_cells(1_201, 1)
-    assert refused.value.problem == (
-        "1,201 examples × 1 labels are 1,201 counts; at most 1,200 can be scored."
-    )
-    assert refused.value.remedy == "Merge rare labels, or score fewer examples."
+    assert find_numbers(refused.value.problem) == [1_201, 1, 1_201, 1_200]
     monkeypatch.setattr(counts, "MAX_CELLS", 5)
-    with pytest.raises(InputError, match="3 examples × 2 labels are 6 counts"):
+    with raises_input_error("too-many-counts") as refused:
         SCORERS["macro-f1"].score(GOLD, PREDICTED)
+    assert find_numbers(refused.value.problem) == [3, 2, 6, 5]
 
 
 def test_units_of_a_group_are_summed_in_order_of_first_occurrence() -> None:
@@ -163,7 +159,7 @@ def test_units_of_a_group_are_summed_in_order_of_first_occurrence() -> None:
     grouped = tally.grouped(["late", "early", "late"])
     assert grouped.rows.tolist() == [[[101.0, 202.0]], [[10.0, 20.0]]]
     assert grouped.labels == ("x",)
-    with pytest.raises(ValueError, match="2 groups for 3 units"):
+    with pytest.raises(ValueError, match=r"2\D+3"):
         tally.grouped(["a", "b"])
 
 
@@ -233,17 +229,15 @@ def test_examples_with_and_without_labels() -> None:
 def test_bare_tags_against_typed_ones_are_refused_from_both_sides() -> None:
     typed, bare = [["B-X", "I-X", "O"]], [["B", "I", "O"]]
     strict = SCORERS["entity-strict"]
-    with pytest.raises(InputError) as refused:
+    with raises_input_error("bare-and-typed-tags") as refused:
         strict.score(typed, bare)
-    assert refused.value.problem == "Gold tags are typed, predicted ones bare."
-    assert refused.value.remedy == "Ask for untyped scoring."
     assert refused.value.setting == "untyped"
-    with pytest.raises(InputError, match=r"Gold tags are bare, predicted ones typed\."):
+    with raises_input_error("bare-and-typed-tags"):
         strict.score(bare, typed)
     assert strict.score(typed, bare, Rules(untyped=True)).value == 1.0
     assert strict.score(typed, [["O", "O", "O"]]).value == 0.0
     assert list(strict.score(bare, bare).by_label) == ["entity"]
-    with pytest.raises(InputError, match="Sentence 2 has 1 gold tags and 2 predicted ones"):
+    with raises_input_error("other-sentence-length", "Sentence 2"):
         strict.score([["O"], ["O"]], [["O"], ["O", "O"]])
 
 
@@ -276,7 +270,7 @@ def test_seeds_by_hand() -> None:
     )
     assert summarize_seeds([5.0]) == SeedSummary((5.0,), 5.0, None, 0, 5.0, None)
     assert summarize_seeds([5.0], [True]) == SeedSummary((5.0,), 5.0, None, 1, None, None)
-    with pytest.raises(ValueError, match="no value to sum up"):
+    with pytest.raises(ValueError, match="no value"):
         summarize_seeds([])
     with pytest.raises(ValueError, match="zip"):
         summarize_seeds([1.0, 2.0], [True])
@@ -458,14 +452,10 @@ def test_schemes_and_stray_insides(tags: list[str], scheme: str, stray: int) -> 
 def test_a_wrong_tag_is_refused_with_its_place() -> None:
     assert [check_tag(tag, "Line 3") for tag in ("O", "B", "S-a-b")] == ["O", "B", "S-a-b"]
     for wrong in ("o", "B-", "X-Y", "OO", "B-a b", ""):
-        with pytest.raises(InputError, match=r"Line 3 has the tag"):
+        with raises_input_error("invalid-tag", "Line 3"):
             check_tag(wrong, "Line 3")
-    with pytest.raises(InputError) as refused:
+    with raises_input_error("invalid-tag", "Line 3", repr("Z" * 40)):
         check_tag("Z" * 50, "Line 3")
-    assert refused.value.problem == f"Line 3 has the tag {'Z' * 40!r}."
-    assert refused.value.remedy == (
-        "A tag is O, B, I, E or S, or B-Type and so on (IOB1, IOB2 or BIOES)."
-    )
 
 
 def test_bare_tags_begin_a_span_at_the_start_of_a_sentence() -> None:

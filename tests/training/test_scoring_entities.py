@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.training.examples.tags import (
     Span,
     count_stray_insides,
@@ -179,7 +179,7 @@ def test_bare_tags_are_one_type_and_untyped_makes_them_so():
     gold, said = [["B-X", "O"]], [["B-Y", "O"]]
     assert figures("entity-strict", gold, said)[2] == 0.0
     assert figures("entity-strict", gold, said, Rules(untyped=True))[2] == 1.0
-    with pytest.raises(InputError, match="typed, predicted ones bare"):
+    with raises_input_error("bare-and-typed-tags"):
         figures("entity-strict", [["B-X"]], [["B"]])
     assert figures("entity-strict", [["B-X"]], [["B"]], Rules(untyped=True))[2] == 1.0
 
@@ -194,15 +194,15 @@ def test_nothing_to_find_is_zero_and_the_extremes_hold():
 
 def test_what_cannot_be_compared_is_refused():
     scorer = TASK_KINDS["ner"].scorer()
-    with pytest.raises(InputError, match="each of 2 gold examples, got 1"):
+    with raises_input_error("other-length", "2", "1"):
         scorer.score([["O"], ["O"]], [["O"]])
-    with pytest.raises(InputError, match="Sentence 2 has 2 gold tags and 1"):
+    with raises_input_error("other-sentence-length", "Sentence 2"):
         scorer.score([["O"], ["O", "O"]], [["O"], ["O"]])
-    with pytest.raises(InputError, match="nothing to score"):
+    with raises_input_error("nothing-to-score"):
         scorer.score([], [])
-    with pytest.raises(InputError, match="no score 'squad' for ner"):
+    with raises_input_error("unknown-choice", "squad", "ner"):
         TASK_KINDS["ner"].scorer("squad")
-    with pytest.raises(InputError, match="no kind of task 'parsing'"):
+    with raises_input_error("unknown-choice", "parsing"):
         find_kind("parsing")
 
 

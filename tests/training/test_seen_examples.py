@@ -9,6 +9,7 @@ import pytest
 from tests.material.adapted import adapted_folder
 from tests.material.commands import run_line
 from tests.material.finetuning import sentences, tiny_adapted
+from tests.material.numbers import find_numbers
 from tests.material.questions import questions, squad
 from tests.material.tiny_bert import TINY_TOKENS, build_tiny_bert
 from vocadapt.cli import main
@@ -71,9 +72,8 @@ def test_test_sentences_that_are_trained_on_are_counted_before_training(tmp_path
         ("Disease",),
     )
     found = prepare(open_model(tiny_adapted(tmp_path)), task, FinetuneSettings()).findings
-    assert [said[:43] for said in found if "trained on" in said] == [
-        "test: 2 of 5 sentences were trained on, so "
-    ]
+    (finding,) = [one for one in found if "trained on" in one]
+    assert find_numbers(finding)[:2] == [2, 5] and finding.startswith("test: ")
 
 
 def evaluate(capsys, *arguments):
@@ -114,7 +114,7 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     assert main(["finetune", "--model", str(tmp_path / "mixed"), *train, *again]) == 0
     folder = adapted_folder(tmp_path / "again", tmp_path / "tainted")
     code, _, said = evaluate(capsys, "--run", folder, "--test", domain, "--unseen")
-    assert code == 2 and "2 of 12 questions, or their contexts, were trained on" in said
+    assert code == 2 and "2 of" in said and "12 questions" in said
     code, answer, _ = evaluate(capsys, "--run", folder, "--test", domain)
     assert (code, answer["seen"]) == (0, 2)
 
@@ -145,7 +145,8 @@ def test_zero_shot_in_one_command(tmp_path, ask):
     assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
     kept = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
     assert kept["mean"] == answer["mean"]
-    assert kept["findings"] == ["test: 5 of 12 examples, drawn at random."]
+    (finding,) = kept["findings"]
+    assert finding.startswith("test: ") and find_numbers(finding) == [5, 12]
     head = [
         open_model(tmp_path / "out" / name).network.state_dict()["qa_outputs.weight"]
         for name in ("general", "adapted")
@@ -154,7 +155,8 @@ def test_zero_shot_in_one_command(tmp_path, ask):
 
     # One context of the general questions in the test: refused before anything is trained.
     tainted = squad(tmp_path / "tainted.json", (*asked(pool[8:]), pool[0]))
-    assert "of 13 questions" in ask(f"{line} --test {tainted} --out {tmp_path}/no", code=2)
+    refused = ask(f"{line} --test {tainted} --out {tmp_path}/no", code=2)
+    assert "of 13" in refused
     assert not (tmp_path / "no").exists()
 
 
@@ -177,7 +179,7 @@ def test_a_folder_that_does_not_say_what_it_was_trained_on(tmp_path, capsys):
     code, answer, _ = evaluate(capsys, "--run", base, "--test", general)
     assert code == 0 and answer["seen"] is None
     code, _, said = evaluate(capsys, "--run", base, "--test", general, "--unseen")
-    assert code == 2 and "does not record" in said
+    assert code == 2 and "not record" in said
 
 
 def test_a_sample_of_the_test_is_reported(tmp_path, capsys):
@@ -185,7 +187,8 @@ def test_a_sample_of_the_test_is_reported(tmp_path, capsys):
     base = build_tiny_bert(tmp_path / "base", head="BertForQuestionAnswering")
     code, answer, _ = evaluate(capsys, "--run", base, "--test", general, "--limit", 4)
     assert (code, answer["examples"], answer["of"]) == (0, 4, 6)
-    assert "test: 4 of 6 examples, drawn at random." in answer["findings"]
+    (finding,) = [one for one in answer["findings"] if one.startswith("test: ")]
+    assert find_numbers(finding) == [4, 6]
     assert evaluate(capsys, "--run", base, "--limit", 4)[0] == 2
 
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.training.examples.examples import Sentence, Split, name_fold, without_fold
 from vocadapt.training.finetune.run_files import name_run, name_run_folder
 from vocadapt.training.scoring.counts import Rules
+from vocadapt.training.tasks.formats.conll import INSIDE
 from vocadapt.training.tasks.kinds import TASK_KINDS, find_kind
 from vocadapt.training.tasks.task import Task, build_task, read_task, read_task_file
 
@@ -65,9 +67,9 @@ def test_folds(tmp_path):
         'name = "k"\nkind = "relations"\nfolds = 2\n[splits]\ntrain = "{fold}/train.tsv"\n'
     )
     assert [len(read_task(tmp_path, fold).split("train")) for fold in (1, 2)] == [2, 4]
-    assert read_task(tmp_path, 2).name == "k, fold 2"
+    assert read_task(tmp_path, 2).name == name_fold("k", 2)
     for fold in (0, 3, -1):
-        with pytest.raises(InputError, match="k has folds 1 to 2"):
+        with raises_input_error("missing-fold", "2"):
             read_task(tmp_path, fold)
 
 
@@ -76,10 +78,8 @@ def test_a_fold_and_the_task_without_it():
     assert without_fold("a, fold 2, fold 13") == "a, fold 2"
     assert name_fold("a", 0) == without_fold("a") == "a"
     assert without_fold("a, fold x") == "a, fold x"
-    assert [name_run(Path(name_run_folder(12, fold))) for fold in (0, 3)] == [
-        "seed 12",
-        "seed 12, fold 3",
-    ]
+    names = [name_run(Path(name_run_folder(12, fold))) for fold in (0, 3)]
+    assert names == ["seed 12", name_fold("seed 12", 3)]
 
 
 def test_ner_and_unlabeled_tests(tmp_path):
@@ -92,11 +92,10 @@ def test_ner_and_unlabeled_tests(tmp_path):
     )
     task = read_task(tmp_path)
     assert task.labels == ("X", "Y")
-    assert task.findings == (
-        "dev holds labels that train lacks, so no model can find them: Y.",
-        "dev: 1 I without a B, read as the beginning of an entity.",
-        "test holds no labels: it can be predicted on, not scored.",
-    )
+    unseen, inside, unlabeled = task.findings
+    assert unseen.startswith("dev ") and unseen.endswith(": Y.")
+    assert inside == f"dev: 1 {INSIDE}."
+    assert unlabeled.startswith("test ")
 
 
 def test_one_class_only_is_reported(tmp_path):
@@ -108,49 +107,36 @@ def test_one_class_only_is_reported(tmp_path):
         test=table("z"),
     )
     findings = read_task(tmp_path).findings
-    assert findings[0] == "dev holds one class only (x): a score on it says little."
-    assert findings[2] == "test holds labels that train lacks, so no model can find them: z."
+    assert findings[0].startswith("dev ") and "(x)" in findings[0]
+    assert findings[2].startswith("test ") and findings[2].endswith(": z.")
 
 
 def test_no_entity_in_a_split_is_reported():
     split = Split((Sentence(("a",), ("O",)),))
-    assert Task("t", TASK_KINDS["ner"], {"test": split}, ()).findings == (
-        "test holds no entity: precision and recall are 0 by convention.",
-    )
+    (finding,) = Task("t", TASK_KINDS["ner"], {"test": split}, ()).findings
+    assert "no entity" in finding
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "code", "value"),
     [
-        ("kind = 3\n", "kind: expected str, got 3"),
-        ('kind = "parsing"\n', "no kind of task 'parsing'"),
-        ("", "no kind of task ''"),
-        ('kind = "ner"\n', "there are no splits"),
-        ('kind = "ner"\n[splits]\ntraining = "a.tsv"\n', "no split 'training'"),
-        ('kind = "ner"\nepochs = 3\n[splits]\ntrain = "train.tsv"\n', "no setting 'epochs'"),
-        (
-            'kind = "ner"\nscorer = "squad"\n[splits]\ntrain = "train.tsv"\n',
-            "no score 'squad' for ner",
-        ),
-        (
-            'kind = "ner"\nfolds = 3\n[splits]\ntrain = "train.tsv"\n',
-            "folds and {fold} go together",
-        ),
-        ('kind = "ner"\n[splits]\ntrain = "{fold}.tsv"\n', "folds and {fold} go together"),
-        (
-            'kind = "ner"\nlabels = "X"\n[splits]\ntrain = "train.tsv"\n',
-            "labels: expected a list, got 'X'",
-        ),
-        ('kind = "ner"\n[splits]\ntrain = 3\n', "splits.train: expected str, got 3"),
-        (
-            'kind = "ner"\n[splits]\ntrain = "train.tsv"\n[columns]\nbody = "x"\n',
-            "no column role 'body'",
-        ),
-        ('kind = "ner\n', "not valid TOML"),
+        ("kind = 3\n", "wrong-type", "kind"),
+        ('kind = "parsing"\n', "unknown-choice", "'parsing'"),
+        ("", "unknown-choice", "''"),
+        ('kind = "ner"\n', "no-splits", ""),
+        ('kind = "ner"\n[splits]\ntraining = "a.tsv"\n', "unknown-split", "'training'"),
+        (f'kind = "ner"\nepochs = 3\n{SPLITS}', "unknown-setting", "'epochs'"),
+        (f'kind = "ner"\nscorer = "squad"\n{SPLITS}', "unknown-choice", "'squad'"),
+        (f'kind = "ner"\nfolds = 3\n{SPLITS}', "folds-without-place", "{fold}"),
+        ('kind = "ner"\n[splits]\ntrain = "{fold}.tsv"\n', "folds-without-place", "{fold}"),
+        (f'kind = "ner"\nlabels = "X"\n{SPLITS}', "wrong-type", "labels"),
+        ('kind = "ner"\n[splits]\ntrain = 3\n', "wrong-type", "splits.train"),
+        (f'kind = "ner"\n{SPLITS}[columns]\nbody = "x"\n', "unknown-role", "'body'"),
+        ('kind = "ner\n', "invalid-toml", "line 1"),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path, toml, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_a_bad_file_is_refused(tmp_path, toml, code, value):
+    with raises_input_error(code, value) as raised:
         read_task_file(write(tmp_path, toml) / "task.toml")
     assert raised.value.remedy
 
@@ -163,19 +149,19 @@ def test_labels_that_are_not_listed_are_refused(tmp_path):
         dev=table("x"),
         test=table("y"),
     )
-    with pytest.raises(InputError, match="label 'y' is not among"):
+    with raises_input_error("unlisted-label", "y"):
         read_task(tmp_path)
 
 
 def test_no_file_no_split_and_an_unknown_split(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         read_task(tmp_path / "none.toml")
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         read_task(write(tmp_path, 'kind = "ner"\n[splits]\ntrain = "none.tsv"\n'))
     task = Task("t", TASK_KINDS["ner"], {"train": Split((Sentence(("a",), ("B",)),))}, ("",))
-    with pytest.raises(InputError, match="t has no dev split"):
+    with raises_input_error("missing-split", "dev"):
         task.split("dev")
-    with pytest.raises(InputError, match="no split 'x'"):
+    with raises_input_error("unknown-split", "x"):
         Task("t", TASK_KINDS["ner"], {"x": Split(())}, ())
 
 

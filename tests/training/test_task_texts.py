@@ -3,6 +3,7 @@ documents."""
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.training.examples.examples import Text
 from vocadapt.training.tasks.formats.conll import read_sentences
@@ -27,21 +28,21 @@ GAD = 'index\tsentence\tlabel\n0\t@GENE$ and @DISEASE$\t1\n7\t@GENE$ "not" @DISE
 
 def test_a_table_with_a_header(read):
     split = read(GAD)
-    assert split.examples[1] == Text("7", '@GENE$ "not" @DISEASE$', ("0",))
+    quoted = '@GENE$ "not" @DISEASE$'
+    assert split.examples[1] == Text("7", quoted, ("0",))
     assert (len(split), split.notes[NO_PAIR], split.labeled) == (2, 0, True)
 
 
 def test_a_header_may_leave_a_column_without_a_name(read):
-    assert read("\tsentence\tlabel\n0\ta\t1\n").examples == (Text("0", "a", ("1",)),)
+    table = "\tsentence\tlabel\n0\ta\t1\n"
+    assert read(table).examples == (Text("0", "a", ("1",)),)
 
 
 def test_a_table_without_a_header_by_the_number_of_columns(read):
-    assert read("some text\t1\nmore\t0\n").examples == (
-        Text("0", "some text", ("1",)),
-        Text("1", "more", ("0",)),
-    )
-    assert read("12.T1\tsome text\tCPR:3\n").examples == (Text("12.T1", "some text", ("CPR:3",)),)
-    assert read("some text\nmore\n", "classification").examples[1] == Text("1", "more", None)
+    one, two, three = "note\nmore\n", "note\t1\nmore\t0\n", "12.T1\tnote\tCPR:3\n"
+    assert read(two).examples == (Text("0", "note", ("1",)), Text("1", "more", ("0",)))
+    assert read(three).examples == (Text("12.T1", "note", ("CPR:3",)),)
+    assert read(one, "classification").examples[1] == Text("1", "more", None)
 
 
 def test_json_lines_with_marks(read):
@@ -54,7 +55,8 @@ def test_json_lines_with_marks(read):
 
 
 def test_marks_and_masks():
-    text = "<< Ang II >>-induced by [[ X ]], @GENE$, @CHEM-GENE$ and @problem$"
+    first, second = "<< Ang II >>", "[[ X ]]"
+    text = f"{first}-induced by {second}, @GENE$, @CHEM-GENE$ and @problem$"
     marks = find_marks(text)
     assert [(mark.text, mark.masked) for mark in marks] == [
         ("Ang II", False),
@@ -63,10 +65,10 @@ def test_marks_and_masks():
         ("CHEM-GENE", True),
         ("problem", True),
     ]
-    assert [text[mark.start : mark.end] for mark in marks[:2]] == ["<< Ang II >>", "[[ X ]]"]
+    assert [text[mark.start : mark.end] for mark in marks[:2]] == [first, second]
     assert has_pair("@CHEM-GENE$ alone")
     assert not has_pair("@GENE$ alone")
-    assert not has_pair("a@b.com costs 3$")
+    assert not has_pair("a@b.com 3$")
 
 
 def test_hoc_flags_names_and_documents(read):
@@ -79,11 +81,12 @@ def test_hoc_flags_names_and_documents(read):
     )
     names = "index\tsentence\tlabels\n12_s0\tone\tcell death,tumor promoting\n12_s1\ttwo\t\n"
     assert read(names, "multilabel").gold == (("cell death", "tumor promoting"), ())
-    assert read('{"text": "a", "labels": ["x", "y", "x"]}\n', "multilabel").gold == (("x", "y"),)
+    line = '{"text": "a", "labels": ["x", "y", "x"]}\n'
+    assert read(line, "multilabel").gold == (("x", "y"),)
 
 
 def test_documents_need_an_index_that_names_them(read):
-    with pytest.raises(InputError, match="which document"):
+    with raises_input_error("no-documents"):
         merge_documents(read("a\tx\n", "multilabel").examples)
 
 
@@ -94,28 +97,24 @@ def test_nli_pairs(read):
     split = read(line % ("entailment", "p1") + line % ("-", "p2") + line % ("neutral", "p3"), "nli")
     assert split.examples[0] == Text("p1", "No fever.", ("entailment",), "Afebrile.")
     assert (len(split), split.notes[NO_AGREEMENT]) == (2, 1)
-    assert not read('{"sentence1": "a", "sentence2": "b"}\n', "nli").labeled
-    with pytest.raises(InputError, match="two sentences"):
+    unlabeled = '{"sentence1": "a", "sentence2": "b"}\n'
+    assert not read(unlabeled, "nli").labeled
+    with raises_input_error("one-sentence"):
         read('{"sentence1": "a", "label": "x"}\n', "nli")
-    with pytest.raises(InputError, match="agreed label"):
+    with raises_input_error("no-agreed-label"):
         read(line % ("-", "p"), "nli")
 
 
 def test_columns_that_are_not_called_as_usual(read):
-    split = read(
-        "body\tverdict\nhello\tyes\n",
-        "classification",
-        columns={"text": "body", "label": "verdict"},
-    )
+    table = "body\tverdict\nhello\tyes\n"
+    line = '{"body": "hello", "verdict": true}\n'
+    columns = {"text": "body", "label": "verdict"}
+    split = read(table, "classification", columns=columns)
     assert split.examples == (Text("0", "hello", ("yes",)),)
-    assert read(
-        '{"body": "hello", "verdict": true}\n',
-        "classification",
-        columns={"text": "body", "label": "verdict"},
-    ).gold == (("true",),)
-    with pytest.raises(InputError, match="called alike"):
+    assert read(line, "classification", columns=columns).gold == (("true",),)
+    with raises_input_error("repeated-column"):
         read("body\tverdict\tbody\na\tyes\tb\n", "classification", columns={"text": "body"})
-    with pytest.raises(InputError, match=r"there is no 'boddy'.*\nIt has: body"):
+    with raises_input_error("missing-column", "boddy", "body"):
         read('{"body": "hello"}\n', "classification", columns={"text": "boddy"})
 
 
@@ -125,37 +124,38 @@ def test_an_empty_text_is_kept_and_counted(read):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "value"),
     [
-        ("index\tsentence\tlabel\n0\ta\t1\n1\tb\n", "line 3 has 2 columns where 3 were expected"),
-        ("a\tb\tc\td\n", "line 1 has 4 columns and no header"),
-        ("index\tsentence\tlabel\n0\ta\t1\n1\tb\t\n", "line 3: an empty label"),
-        ('{"text": "a", "label": "x"}\n{"text": "b"}\n', "line 2: labels in some rows only"),
-        ('{"text": "a", "label": "x"}\n{"text": "b"\n', "line 2: not valid JSON"),
-        ('{"text": "a", "label": "x"}\n[1]\n', "line 2: expected a JSON object"),
-        ('{"text": 3, "label": "x"}\n', "expected a text, found int"),
-        ('{"text": "a", "label": 1.5}\n', "expected a label, found 1.5"),
-        ('{"text": "a", "label": {"x": 1}}\n', "expected a label"),
-        ('{"title": "a"}\n', "no text among title"),
-        ("text\ttext\tlabel\na\tb\tx\n", "two columns are called alike"),
-        ("Text\ttext\tlabel\na\tb\tx\n", "two columns are called alike"),
-        ("", "holds no example"),
-        ("index\tsentence\tlabel\n", "holds no example"),
-        (b"caf\xe9\t1\n", "expected UTF-8"),
+        ("index\tsentence\tlabel\n0\ta\t1\n1\tb\n", "ragged-row", "line 3"),
+        ("a\tb\tc\td\n", "no-header", "line 1"),
+        ("index\tsentence\tlabel\n0\ta\t1\n1\tb\t\n", "empty-label", "line 3"),
+        ('{"text": "a", "label": "x"}\n{"text": "b"}\n', "some-unlabeled", "line 2"),
+        ('{"text": "a", "label": "x"}\n{"text": "b"\n', "invalid-json", "line 2"),
+        ('{"text": "a", "label": "x"}\n[1]\n', "not-a-json-object", "line 2"),
+        ('{"text": 3, "label": "x"}\n', "wrong-type", "int"),
+        ('{"text": "a", "label": 1.5}\n', "wrong-type", "1.5"),
+        ('{"text": "a", "label": {"x": 1}}\n', "wrong-type", "{'x': 1}"),
+        ('{"title": "a"}\n', "missing-column", "title"),
+        ("text\ttext\tlabel\na\tb\tx\n", "repeated-column", "text"),
+        ("Text\ttext\tlabel\na\tb\tx\n", "repeated-column", "Text"),
+        ("", "no-examples", ""),
+        ("index\tsentence\tlabel\n", "no-examples", ""),
+        (b"caf\xe9\t1\n", "not-utf8", ""),
     ],
 )
-def test_a_bad_file_is_refused_with_its_line(read, text, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_a_bad_file_is_refused_with_its_line(read, text, code, value):
+    with raises_input_error(code, value) as raised:
         read(text)
     assert raised.value.remedy
 
 
 def test_an_empty_name_among_labels_is_refused(read):
-    with pytest.raises(InputError, match="an empty label among"):
+    with raises_input_error("empty-label"):
         read('{"text": "a", "labels": "x,,y"}\n', "multilabel")
 
 
 PAIR = ("No fever.", "He is afebrile.")
+NLI_COLUMNS = "pairID, sentence1, sentence2, gold_label"
 
 
 @pytest.mark.parametrize(
@@ -200,19 +200,14 @@ def test_nli_pairs_of_two_and_three_columns(read):
     ],
 )
 def test_nli_columns_that_cannot_be_told_are_refused_by_their_own_names(read, columns):
-    with pytest.raises(InputError, match=f"has {len(columns)} columns and no header") as caught:
+    with raises_input_error("no-header", str(len(columns)), NLI_COLUMNS):
         read("\t".join(columns) + "\n", "nli")
-    assert (
-        caught.value.remedy
-        == "Name them on the first line: pairID, sentence1, sentence2, gold_label."
-    )
 
 
 def test_a_row_that_does_not_fit_the_columns_of_the_first_is_refused(read):
     first = "\t".join(("p1", *PAIR, "entailment"))
-    with pytest.raises(InputError, match="line 2: 'perhaps' is none of the labels") as caught:
+    with raises_input_error("unknown-label", "line 2", "perhaps", NLI_COLUMNS):
         read(f"{first}\np2\tNo fever.\tHe is afebrile.\tperhaps\n", "nli")
-    assert "pairID, sentence1, sentence2, gold_label" in caught.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -221,27 +216,23 @@ def test_a_row_that_does_not_fit_the_columns_of_the_first_is_refused(read):
         ("relations", "id, text, label", "text, sentence."),
         ("classification", "id, text, label", "text, sentence."),
         ("multilabel", "id, text, labels", "text, sentence."),
-        ("nli", "pairID, sentence1, sentence2, gold_label", "sentence1, premise."),
+        ("nli", NLI_COLUMNS, "sentence1, premise."),
     ],
 )
 def test_messages_name_the_columns_of_their_own_kind_of_task(read, kind, columns, name):
-    with pytest.raises(InputError) as caught:
+    with raises_input_error("no-header", f": {columns}."):
         read("a\tb\tc\td\te\n", kind)
-    assert caught.value.remedy == f"Name them on the first line: {columns}."
-    with pytest.raises(InputError) as caught:
+    with raises_input_error("missing-column", f": {name}"):
         read('{"question": "a"}\n', kind)
-    assert caught.value.remedy == f"Name it one of: {name}"
-    with pytest.raises(InputError) as caught:
+    with raises_input_error("not-a-json-object", *(f'"{name}": "…"' for name in columns.split(", "))):
         read('{"text": "a", "pair": "b"}\n[1]\n', kind)
-    assert all(f'"{column}": "…"' in caught.value.remedy for column in columns.split(", "))
 
 
 def test_messages_of_predictions_and_tags_name_their_own_columns(tmp_path):
     path = tmp_path / "said.tsv"
     path.write_text("a\tb\tc\td\n", encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with raises_input_error("no-header", ": id, label."):
         list(read_table_rows(path, shape=PREDICTIONS))
-    assert caught.value.remedy == "Name them on the first line: id, label."
     tags = tmp_path / "tags.jsonl"
     tags.write_text("[1]\n", encoding="utf-8")
     with pytest.raises(InputError) as caught:

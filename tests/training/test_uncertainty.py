@@ -118,7 +118,7 @@ def test_sentences_of_a_document_are_drawn_together():
     grouped = tally.grouped(["d1", "d2", "d1"])
     assert grouped.rows[:, 0].tolist() == [[1, 2, 1], [1, 0, 0]]
     assert STRICT.score_tally(grouped).values == STRICT.score_tally(tally).values
-    with pytest.raises(ValueError, match="2 groups for 3 units"):
+    with pytest.raises(ValueError, match=r"2\D+3"):
         tally.grouped(["d1", "d2"])
 
 
@@ -147,7 +147,7 @@ def test_a_single_unit_has_no_interval():
     """All resamples of one unit are equal, so their spread says nothing."""
     found = bootstrap(ACCURACY, ACCURACY.tally(GOLD[:1], answers(1, 1)))
     assert (found.low, found.high) == (None, None)
-    assert found.describe("{:.3f}".format) == "no interval: one test unit"
+    assert "no interval" in found.describe("{:.3f}".format)
     compared = compare(ACCURACY, GOLD[:1], answers(1, 1), answers(0, 1))
     assert compared.difference == -1 and compared.interval.low is None
     two = bootstrap(ACCURACY, ACCURACY.tally(GOLD[:2], answers(1, 2)))

@@ -116,6 +116,7 @@ def check_finite(value: float, step: str, lr: float, what: str = "The loss is") 
             f"{what} {value} at {step}: the training diverged.",
             f"Lower the learning rate (it is {lr:g}) or the max gradient norm, or use a longer"
             " warmup. If it still diverges, check the model's weights.",
+            code="diverged",
         )
 
 

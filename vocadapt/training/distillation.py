@@ -25,7 +25,13 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.models.config_sizes import INNER_WIDTHS, count_positions, find_size
-from vocadapt.models.contextual.word_vectors import SPEED, count_layers, load_until_layer, pad_batch
+from vocadapt.models.contextual.word_vectors import (
+    SPEED,
+    check_state_layer,
+    count_layers,
+    load_until_layer,
+    pad_batch,
+)
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import find_attention_modules
 from vocadapt.progress import Progress, duration, part, silent
@@ -152,15 +158,12 @@ class Distiller:
         layers = count_layers(self.model)
         positions = count_positions(self.model.config) or settings.length
         needed = settings.count_layers_needed(layers)
-        if needed > layers:
-            raise InputError(
-                f"{self.model.name} has {layers} layers, and layer {needed} was requested.",
-                f"Choose a layer of at most {layers}.",
-            )
+        check_state_layer(self.model, needed, "layer")
         if settings.length > positions:
             raise InputError(
                 f"{self.model.name} accepts {positions} wordpieces at most.",
                 f"Choose a context length of at most {positions}.",
+                code="long-window",
             )
         return needed
 
@@ -424,6 +427,7 @@ def read_attention_outputs(network: Any, layers: int, inputs: Inputs) -> "torch.
     raise InputError(
         f"The attention of {type(network).__name__} cannot be read.",
         "Choose another initializer, such as distilled.",
+        code="no-attention",
     )
 
 

@@ -17,8 +17,8 @@ class EmbeddingFitter:
 
     Each embedding has its own step count, so the bias correction is also right for rare tokens.
 
-    start: (new tokens, dim), initial embeddings. size: number of tokens in the model's vocabulary. Any
-    further rows of its embedding matrix are padding; ids of at least `size` are new tokens.
+    start: (new tokens, dim), initial embeddings. size: number of tokens in the model's vocabulary.
+    Any further rows of its embedding matrix are padding; ids of at least `size` are new tokens.
     """
 
     def __init__(self, network: Any, start: Matrix, size: int) -> None:

@@ -1,10 +1,10 @@
-"""Ground the embeddings of new tokens in a glossary: fit them so that the network predicts the words
-of a description from the token that is described; everything else stays fixed.
+"""Ground the embeddings of new tokens in a glossary: fit them so that the network predicts the
+words of a description from the token that is described; everything else stays fixed.
 
 An encoder reads "token : description" with a random part of the description masked, and predicts
 it with its masked-language-model head. A decoder predicts each token of the description from those
-before it. GTI (Chen et al. 2026, arXiv 2604.02324) trains decoders on such pairs; encoders are ours.
-All forms of a word share one embedding.
+before it. GTI (Chen et al. 2026, arXiv 2604.02324) trains decoders on such pairs; encoders are
+ours. All forms of a word share one embedding.
 
 Example: hypertension: persistently high blood pressure
     [CLS] hypertension : persistently [MASK] blood [MASK] [SEP]    → high, pressure
@@ -43,8 +43,8 @@ class Description:
     """A description as ids of the network.
 
     number: of the new embedding. ids: the whole input; an id of at least the vocabulary size is a
-    new token. first, end: where the description begins and ends. is_cut: whether it was too long, and
-    is read in part.
+    new token. first, end: where the description begins and ends. is_cut: whether it was too long,
+    and is read in part.
     """
 
     number: int
@@ -95,6 +95,7 @@ def ground_embeddings(
         raise InputError(
             f"The glossary describes none of the {len(plan.new_embeddings):,} new tokens.",
             "Give a glossary of the words that are added.",
+            code="no-described-token",
         )
     predictor = _DescriptionPredictor(model, start, settings)
     cut = sum(one.is_cut for one in descriptions)
@@ -176,6 +177,7 @@ class _DescriptionPredictor:
                 f"Grounding needs a language-model head, and {type(network).__name__} has none.",
                 "Choose a model that was saved with one (such as BertForMaskedLM), or another"
                 " initializer.",
+                code="no-masked-head",
             )
         roles = model.vocabulary.role_ids
         self.pad, self.mask = roles.get("pad", 0), roles.get("mask", 0)

@@ -1,10 +1,10 @@
-"""Embeddings of new words from hidden states: the layers of a network join the pieces of a word, and
-a linear map leads from the joined state back to the embeddings.
+"""Embeddings of new words from hidden states: the layers of a network join the pieces of a word,
+and a linear map leads from the joined state back to the embeddings.
 
-The map is fitted on words of the model's own vocabulary, whose embeddings are known: each is divided
-into pieces as if it were no token, and the network reads it alone. The hidden state at the last piece
-is the input of the map, the embedding of the word its output. The layer is chosen by the cosine of
-mapped states to the embeddings of words that were held out of the fit.
+The map is fitted on words of the model's own vocabulary, whose embeddings are known: each is
+divided into pieces as if it were no token, and the network reads it alone. The hidden state at the
+last piece is the input of the map, the embedding of the word its output. The layer is chosen by the
+cosine of mapped states to the embeddings of words that were held out of the fit.
 
 Sources: FragMend (Mehta et al. 2026, arXiv 2604.16656) for initialization from the layer that joins
 pieces; Kaplan et al. 2025, "From tokens to words", for the linear map.
@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.word_vectors import count_layers, iterate_batches, load_until_layer
+from vocadapt.models.contextual.word_vectors import (
+    check_state_layer,
+    count_layers,
+    iterate_batches,
+    load_until_layer,
+)
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import Matrix, normalize_rows
@@ -85,19 +90,6 @@ class PieceJoiner:
         return self.reader.read(words, (layer,))[:, 0]
 
 
-def check_state_layer(model: LanguageModel, layer: int, setting: str) -> None:
-    """Raise InputError if a model has fewer layers; layer 0 is none. setting: its name."""
-    if not layer:
-        return
-    layers = count_layers(model)
-    if layer > layers:
-        raise InputError(
-            f"{model.name} has {layers} layers, and layer {layer} was requested.",
-            f"Choose a layer of at most {layers}.",
-            setting,
-        )
-
-
 def join_pieces(
     model: LanguageModel, materials: Materials, settings: JoinSettings
 ) -> JoinedEmbeddings:
@@ -105,19 +97,15 @@ def join_pieces(
 
     Raises InputError for a layer that the model lacks, and if fewer than 10 of its own words can be
     divided into pieces.
-
-    1. Fit the map on words of the model that remain in the materials.
-    2. Map the state of each new token.
-    3. Compare the last hidden states with the new embeddings and with the pieces.
     """
     tokens, vocabulary = materials.plan.new_embeddings, materials.plan.base
     check_state_layer(model, settings.layer, "layer")
     reader = StateReader(model)
-    # 1. The map.
+    # 1. Fit the map on words of the model that remain in the materials.
     states_of_words = part(materials.progress, 0.0, 0.5)
     mapping = fit_state_map(reader, vocabulary, materials, settings, states_of_words)
 
-    # 2. The new tokens that the model can spell.
+    # 2. Map the state of each new token that the model can spell.
     pieces = [vocabulary.tokenize_token(token) for token in tokens]
     is_joined = np.array([bool(one) and vocabulary.unknown not in one for one in pieces], bool)
     spelled = [one for one, joined in zip(pieces, is_joined, strict=True) if joined]
@@ -219,6 +207,7 @@ def _divide_own_words(
             f"{model.name} has {len(words):,} words that can be divided into pieces, too few to map"
             " hidden states to embeddings.",
             "Choose another initializer, such as syntactic.",
+            code="too-few-words",
         )
     return words, divided
 

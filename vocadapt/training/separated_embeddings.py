@@ -233,6 +233,7 @@ def _build_unknown_layer_error(what: str, layer: object) -> InputError:
         f"New embeddings cannot be trained alone with the {what} {type(layer).__name__}.",
         "Train all parameters.",
         "trained",
+        code="other-embedding-layer",
     )
 
 

@@ -88,11 +88,13 @@ def require_new_ids(model: LanguageModel) -> list[int]:
             f"{model.name} was not adapted: it has no {RECORD} that lists its new tokens.",
             "Adapt the model first, or train all parameters.",
             "trained",
+            code="not-adapted",
         )
     raise InputError(
         f"{model.name} has no new tokens: its adaptation added and replaced none.",
         "Add tokens, or train all parameters.",
         "trained",
+        code="no-new-tokens",
     )
 
 

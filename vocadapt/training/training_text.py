@@ -94,6 +94,7 @@ def write_training_text(
             f"Too little text: of {n_lines:,} lines none could be held out.",
             f"Give at least {round(3 / HELD_OUT)} lines: break long ones, such as at the ends of"
             " sentences.",
+            code="little-text",
         )
     return TrainingText(file, tuple(held_out), splitter, n_lines)
 
@@ -151,7 +152,7 @@ def read_pretoken_lines(sentences: Path) -> Iterator[list[str]]:
 
 
 def tokenize_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
-    """Yield the tokens of each line of a file of pre-tokens; each distinct one is tokenized once."""
+    """Yield the tokens of each line of a file of pre-tokens; tokenize each distinct one once."""
     cache: dict[str, tuple[str, ...]] = {}
     for pretokens in read_pretoken_lines(sentences):
         tokens: list[str] = []

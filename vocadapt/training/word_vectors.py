@@ -45,8 +45,9 @@ def train_domain_vectors(
     Their default dimension is that of the model's embeddings. resample: seed of a bootstrap
     resample of the lines to train on; 0 trains on the text as it is. checkpoint: a folder for
     checkpoints, from which an interrupted training resumes. pair_counter: counts the pairs of this
-    corpus elsewhere (`train_word2vec`). Raises InputError if neither the settings nor the model define
-    a dimension, or if a single word is frequent enough: it has no other word in its contexts.
+    corpus elsewhere (`train_word2vec`). Raises InputError if neither the settings nor the model
+    define a dimension, or if a single word is frequent enough: it has no other word in its
+    contexts.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(

@@ -151,6 +151,7 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
         raise InputError(
             f"{given}: expected the .toml file of a task, or a folder with a {TASK}.",
             "Download a benchmark, or import your files as a task.",
+            code="not-a-task",
         )
 
     # 2. A benchmark that has not been downloaded; `find_card` raises for any other name.
@@ -168,7 +169,9 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
             " give the new folder."
         )
     raise InputError(
-        f"{given}: the files of the benchmark {card.name} have not been downloaded.", remedy
+        f"{given}: the files of the benchmark {card.name} have not been downloaded.",
+        remedy,
+        code="not-downloaded",
     )
 
 

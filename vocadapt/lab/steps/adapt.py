@@ -35,7 +35,7 @@ from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import AdaptedModel, add_to_record
 from vocadapt.models.card import NOT_COUNTED
-from vocadapt.models.contextual.word_vectors import count_layers
+from vocadapt.models.contextual.word_vectors import check_state_layer, count_layers
 from vocadapt.models.language_model import open_model
 from vocadapt.models.trimmed_size import measure_trimmed_size
 from vocadapt.pipeline import Sources, adapt, weigh_stages
@@ -51,7 +51,6 @@ from vocadapt.system.forecasts import Work
 from vocadapt.system.json_values import json_name, list_known_fields
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.estimates import measure_pretraining
-from vocadapt.training.joined_states import check_state_layer
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.training.masked.report import TrainingReport
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET

@@ -262,7 +262,7 @@ def _tokenize_words(
 def _divide(
     sentence: Sentence, sizes: NDArray[Any], limit: int, room: int
 ) -> Iterator[tuple[int, int]]:
-    """Divide a sentence into chunks that fit under every tokenizer, between entities if possible."""
+    """Divide a sentence into chunks that fit every tokenizer, between entities if possible."""
     spans: list[tuple[int, int]] = []
     if sentence.tags is not None:
         spans = [(span.start, span.end) for span in decode_spans(sentence.tags)]
@@ -301,7 +301,7 @@ def _measure_pair(tokenizer: ModelTokenizer, first: Ids, second: Ids) -> int:
 def _truncate_pair(
     tokenizer: ModelTokenizer, owner: int, first: Ids, second: Ids, length: int
 ) -> View:
-    """Build the view of a text or a pair, truncated to `length`, the longer text of a pair first."""
+    """Build the view of a text or pair, truncated to `length`, the longer text of a pair first."""
     room = length - ENDS - tokenizer.n_between * bool(len(second))
     for_first = room
     if len(second):

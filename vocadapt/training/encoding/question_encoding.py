@@ -2,9 +2,9 @@
 context.
 
 For prediction, a context is encoded in the windows of Poerner et al. 2020
-(training/examples/context_windows.py), and each wordpiece is scored once. For training, it is divided into
-chunks of whole words that fit under every tokenizer; each chunk begins in the middle of the
-previous one.
+(training/examples/context_windows.py), and each wordpiece is scored once. For training, it is
+divided into chunks of whole words that fit under every tokenizer; each chunk begins in the middle
+of the previous one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,6 +91,7 @@ def encode_for_training(
                 f"Question {question.id:.60} has {n_question:,} wordpieces; a sequence of"
                 f" {settings.length:,} has room for {available - 1:,} beside a context.",
                 "Use a shorter question, or a larger maximum length.",
+                code="long-question",
             )
         counts = [np.bincount(context.words, minlength=n_words) for _, context in own.values()]
         for first, end in _divide_context(np.max(counts, axis=0), room):
@@ -119,7 +120,7 @@ class Part:
 def find_scored_window(
     question: Question, tokenizer: ModelTokenizer, length: int, character: int
 ) -> Part:
-    """Return the window that scores the wordpiece at a character of the context, or the next one."""
+    """Return the window that scores the wordpiece at a character of a context, or the next one."""
     # The windows are the same as in prediction, because the wordpieces are.
     offsets = np.array(
         encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
@@ -191,7 +192,9 @@ def _build_windows(
             room = _count_room(tokenizer, length)
             found = divide_into_windows(len(context.ids), len(own), room)
         except InputError as error:
-            raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
+            raise InputError(
+                f"Question {question.id}: {error.problem}", error.remedy, code=error.code
+            ) from None
         # A context without wordpieces: the question is encoded alone, and no word gets a score.
         if not found:
             yield build_view(tokenizer, number, own, nothing, nothing, nothing)

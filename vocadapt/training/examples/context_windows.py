@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.settings import CheckedSettings, setting
 
 SPANS = 1 << 20  # spans scored at a time
@@ -59,8 +59,7 @@ class AnswerSettings(CheckedSettings):
 
 def check_word_rule(rule: str) -> str:
     """Return the rule; raise InputError if it is unknown."""
-    if rule not in WORD_RULES:
-        raise InputError(f"Unknown word rule {rule!r}.", f"Choose one of: {', '.join(WORD_RULES)}.")
+    check_choice("word rule", rule, WORD_RULES)
     return rule
 
 
@@ -88,6 +87,7 @@ def divide_into_windows(context: int, question: int, size: int = 512) -> tuple[W
             f"The question has {question:,} pieces; a window of {size} has room for"
             f" {size - SPECIAL - 2} at most.",
             "Ask a shorter question, or use a larger window.",
+            code="long-question",
         )
     room = size - question - SPECIAL
     return tuple(
@@ -184,8 +184,8 @@ def _score_spans(
 
 
 def _find_highest(scores: NDArray[np.float64], max_spans: int) -> NDArray[np.int64]:
-    """Return the indices of at most `max_spans` highest finite scores, best first; the earlier first
-    among equals.
+    """Return the indices of at most `max_spans` highest finite scores, best first; the earlier
+    first among equals.
     """
     # The usual case, without partitioning: argmax returns the first of equal scores.
     if max_spans == 1 and len(scores):

@@ -210,6 +210,7 @@ class Split:
             raise InputError(
                 f"{self.path}: holds no labels, so nothing can be scored.",
                 "Predict on it, or give labels.",
+                code="no-labels",
             )
         return found
 

@@ -1,5 +1,5 @@
-"""Tags of words and the spans they denote, in these schemes, and bare B, I, O, which are one unnamed
-type:
+"""Tags of words and the spans they denote, in these schemes, and bare B, I, O, which are one
+unnamed type:
 
     IOB2    every span begins with a B
     IOB1    a span begins with an I, and with a B only right after another span of its type
@@ -80,12 +80,13 @@ def check_tag(tag: str, place: str) -> str:
         raise InputError(
             f"{place} has the tag {tag[:40]!r}.",
             "A tag is O, B, I, E or S, or B-Type and so on (IOB1, IOB2 or BIOES).",
+            code="invalid-tag",
         )
     return tag
 
 
 class TagChecker:
-    """Checks the tags of a file one by one: all spans have letters (B-Type or B), or none has (IO)."""
+    """Checks the tags of a file one by one: all spans have letters (B-Type, B), or none (IO)."""
 
     def __init__(self) -> None:
         self.has_outside = self.has_letters = False
@@ -125,8 +126,8 @@ def normalize_tag(tag: str) -> str:
 
 
 def detect_scheme(sentences: Sequence[Sequence[str]]) -> str:
-    """Detect the scheme: IO if types have no letters, BILOU if there is an L or U, BIOES if there is
-    an E or S, IOB1 if more spans after an O begin with I than with B, else IOB2.
+    """Detect the scheme: IO if types have no letters, BILOU if there is an L or U, BIOES if there
+    is an E or S, IOB1 if more spans after an O begin with I than with B, else IOB2.
 
     The spans do not depend on it; it tells whether an I without a B is regular (IOB1, IO) or a
     mistake (the others).

@@ -192,8 +192,8 @@ def prepare(
     if collapse_sample and len(collapse_sample[0]) < len(task.split("train")):
         findings.append(
             "There are no dev scores: whether a run collapsed is determined by its predictions for"
-            f" {len(collapse_sample[0]):,} of {len(task.split('train')):,} training examples, drawn at"
-            " random."
+            f" {len(collapse_sample[0]):,} of {len(task.split('train')):,} training examples,"
+            " drawn at random."
         )
     if length < settings.length:
         findings.append(f"The model accepts {length} wordpieces at most, not {settings.length}.")
@@ -230,6 +230,7 @@ def _find_trained_ids(
             "No new token occurs in the training examples, so no new embedding can be trained.",
             "Train all parameters, or the head only, or choose the adapted or mixed tokenization.",
             "trained",
+            code="no-new-token",
         )
     return found
 
@@ -242,7 +243,9 @@ def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Exam
     for split in splits:
         if not split.labeled:
             raise InputError(
-                f"{split.path}: has no labels to train on.", "Give labeled training examples."
+                f"{split.path}: has no labels to train on.",
+                "Give labeled training examples.",
+                code="no-labels",
             )
     return [example for split in splits for example in split.examples]
 
@@ -250,7 +253,7 @@ def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Exam
 def _report_encoded(
     held_out: Mapping[str, Split], seen: frozenset[str], encoded: Mapping[str, EncodedExamples]
 ) -> Iterator[str]:
-    """Report how many held-out examples occur in training, and how many were divided or truncated."""
+    """Report how many held-out examples occur in training, or were divided or truncated."""
     for name, split in held_out.items():
         if described := describe_seen(split.examples, seen):
             yield f"{name}: {described}"
@@ -359,7 +362,9 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
     layers = int(getattr(network.config, "num_hidden_layers", 0))
     if settings.top is not None and settings.top > layers:
         raise InputError(
-            f"The model has {layers} layers, not {settings.top}.", f"Give top-{layers} at most."
+            f"The model has {layers} layers, not {settings.top}.",
+            f"Give top-{layers} at most.",
+            code="missing-layer",
         )
     top = {str(layers - 1 - depth) for depth in range(settings.top or 0)}
     in_top_layer = re.compile(rf"\.(?:layer|layers)\.(?:{'|'.join(top) or '(?!)'})\.")

@@ -78,6 +78,7 @@ class FinetuningTrainer(ReportingTrainer):
                         "A single example does not fit in memory"
                         f" ({str(error).splitlines()[0][:120]}).",
                         "Reduce the maximum sequence length, or use a smaller model.",
+                        code="out-of-memory",
                     ) from error
                 self.parts *= 2
                 model.zero_grad()

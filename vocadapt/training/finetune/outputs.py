@@ -49,7 +49,9 @@ class Outputs:
             if names:
                 found = f"only one label ({names[0]!r})"
             raise InputError(
-                f"The training examples have {found}.", "Give examples of at least two labels."
+                f"The training examples have {found}.",
+                "Give examples of at least two labels.",
+                code="one-label",
             )
         return cls(kind, names)
 

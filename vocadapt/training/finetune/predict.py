@@ -61,8 +61,8 @@ def _get_key(view: View) -> bytes:
 
 
 def _group_into_batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
-    """Sort sequences by length, longest first, and group them into batches of at most MAX_BATCH_TOKENS
-    wordpieces with padding.
+    """Sort sequences by length, longest first, and group them into batches of at most
+    MAX_BATCH_TOKENS wordpieces with padding.
     """
     batches: list[list[bytes]] = []
     width = 0

@@ -258,8 +258,8 @@ class SavedRun:
 
     @property
     def test_predictions(self) -> "SavedPredictions":
-        """The test examples and their predictions, cached for some runs; raises InputError if the run
-        has none.
+        """The test examples and their predictions, cached for some runs; raises InputError if the
+        run has none.
         """
         path = self.folder / PREDICTIONS
         if not self.tested:
@@ -322,7 +322,9 @@ def load_runs(folder: Path) -> list[SavedRun]:
         return [found]
     if not folders:
         raise InputError(
-            f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote."
+            f"{folder}: expected a run, found no {RUN}.",
+            "Give a folder that finetune wrote.",
+            code="not-a-run",
         )
     return [SavedRun(each, read_json_object(each / RUN)) for each in folders]
 

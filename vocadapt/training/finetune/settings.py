@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.settings import (
     ABOVE_ZERO,
     MAX_LEARNING_RATE,
@@ -142,6 +142,7 @@ class FinetuneSettings(TrainedParameters):
                 " other parameters.",
                 "Choose only one of the two.",
                 "trained",
+                code="two-selections",
             )
 
     @property
@@ -199,9 +200,5 @@ def training_preset(name: str, **changes: int | float | str) -> FinetuneSettings
     """Return the settings of a preset with some of them changed; raises InputError for an unknown
     preset.
     """
-    if name not in FINETUNING_PRESETS:
-        raise InputError(
-            f"Unknown fine-tuning preset {name!r}.",
-            f"Choose one of: {', '.join(FINETUNING_PRESETS)}.",
-        )
+    check_choice("fine-tuning preset", name, FINETUNING_PRESETS)
     return replace(FINETUNING_PRESETS[name].settings, **changes)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.models.heads import EMBEDDING, QUESTION, SEQUENCE, TOKEN
 from vocadapt.training.encoding.encoding import EncodedExamples, View
 from vocadapt.training.encoding.model_tokenizers import ADAPTED, BASE
@@ -48,10 +48,8 @@ def check_tokenization(tokenization: str, tokenizations: Sequence[str]) -> str:
 
     "" means "mixed" for a model with two tokenizations, else its only one.
     """
-    if tokenization and tokenization not in TOKENIZATIONS:
-        raise InputError(
-            f"Unknown tokenization {tokenization!r}.", f"Choose one of: {', '.join(TOKENIZATIONS)}."
-        )
+    if tokenization:
+        check_choice("tokenization", tokenization, TOKENIZATIONS)
     if not tokenization and len(tokenizations) > 1:
         return "mixed"
     if not tokenization:
@@ -66,6 +64,7 @@ def check_tokenization(tokenization: str, tokenizations: Sequence[str]) -> str:
         raise InputError(
             f"The model has no {lacking[0]} tokenization: {reason}.",
             f"It has: {', '.join(tokenizations)}.",
+            code="no-tokenization",
         )
     return tokenization
 
@@ -94,6 +93,7 @@ def select_tokenization(tokenizations: Iterable[str], tokenization: str) -> str:
         raise InputError(
             f"There is no {tokenization!r} tokenization.",
             f"The run has: {', '.join(tokenizations)}.",
+            code="no-tokenization",
         )
     return tokenization
 

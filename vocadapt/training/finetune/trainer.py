@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 BEST = "best.safetensors"
 DEV_LOSSES = "dev_losses.json"
-# Bounds of `has_learned_nothing`, checked on 16 runs of 5 or 15 epochs with 23 to 219 entities. In runs
-# that learned late (first dev score above 0 after up to 6 epochs), the loss on dev was at least 9 % below
-# the first one after 3 epochs. In the two runs that these bounds end early, it had risen.
+# Bounds of `has_learned_nothing`, checked on 16 runs of 5 or 15 epochs with 23 to 219 entities. In
+# runs that learned late (first dev score above 0 after up to 6 epochs), the loss on dev was at
+# least 9 % below the first one after 3 epochs. In the two runs that these bounds end early, it had
+# risen.
 MIN_EVALUATIONS = 3
 MIN_LOSS_DECREASE = 0.03  # fraction of the first loss on dev
 
@@ -77,9 +78,9 @@ def fit(
     """Train `network` in place; with `score`, it ends with the weights of its best epoch.
 
     baseline: of the dev split; with it, a training in which nothing is learned ends early (see
-    `has_learned_nothing`). Training resumes from the newest checkpoint in `folder`; the final weights
-    are the same as without interruption. Raises InputError if the loss is not finite, or if a single example does
-    not fit in memory.
+    `has_learned_nothing`). Training resumes from the newest checkpoint in `folder`; the final
+    weights are the same as without interruption. Raises InputError if the loss is not finite, or if
+    a single example does not fit in memory.
     """
     from vocadapt.training.finetune.finetuning_trainer import FinetuningTrainer
     from vocadapt.training.trainers import StepCallback

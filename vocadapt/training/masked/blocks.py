@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int32]
 Starts = NDArray[np.bool_]
 BLOCKS_AT_A_TIME = 4096  # blocks to pack or count
-# Of the masked tokens, the fraction replaced by the mask token and the fraction replaced by a random
-# token; the others keep their token (Devlin et al. 2019, section 3.1).
+# Of the masked tokens, the fraction replaced by the mask token and the fraction replaced by a
+# random token; the others keep their token (Devlin et al. 2019, section 3.1).
 MASKED, RANDOMIZED = 0.8, 0.1
 
 
@@ -175,6 +175,7 @@ def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
         raise InputError(
             f"Too little text: {len(chunk):,} tokens do not fill one block of {length}.",
             "Give more text.",
+            code="little-text",
         )
     shape = n_blocks, length
     mapped_ids = np.memmap(files[0], dtype=np.int32, mode="r", shape=shape)

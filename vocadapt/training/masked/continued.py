@@ -106,6 +106,7 @@ class ContinuedSettings(TrainedParameters):
                 "The masked-language-model head is not trained if only new embeddings are trained.",
                 "Train all parameters of the stage, or do not train the head.",
                 "trained",
+                code="untrained-head",
             )
 
     @property

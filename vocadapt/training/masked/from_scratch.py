@@ -1,4 +1,5 @@
-"""Pretraining of a small encoder from scratch, with its own vocabulary and masked-language-model head.
+"""Pretraining of a small encoder from scratch, with its own vocabulary and masked-language-model
+head.
 
 Text → pre-tokens → vocabulary of any family → blocks → word vectors as initial embeddings →
 masked-language-model training. The result is evaluated on held-out lines, which none of these steps

@@ -104,6 +104,7 @@ def pack_pairs(
             f" {n_documents}.",
             "Separate the documents by empty lines. In a text without empty lines, each line is a"
             " document.",
+            code="few-documents",
         )
 
     # 2. Exactly half of the pairs (rounded) keep their B.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.models.extension_size import is_extended, is_extension_tensor
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer
@@ -173,11 +173,7 @@ def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
     """Return the settings of a preset with some of them changed; raises InputError for an unknown
     preset.
     """
-    if name not in PRETRAINING_PRESETS:
-        raise InputError(
-            f"Unknown pretraining preset {name!r}.",
-            f"Choose one of: {', '.join(PRETRAINING_PRESETS)}.",
-        )
+    check_choice("pretraining preset", name, PRETRAINING_PRESETS)
     return PRETRAINING_PRESETS[name].settings.with_changes(**changes)
 
 
@@ -189,8 +185,7 @@ def check_stage(
     extended: whether the model is, or will be, an exBERT; None reads this from the model.
     """
     extended = is_extended(model.config) if extended is None else extended
-    if stage not in STAGES:
-        raise InputError(f"Unknown stage {stage!r}.", f"Choose one of: {', '.join(STAGES)}.")
+    check_choice("stage", stage, STAGES)
     if train_heads and stage != "extension":
         raise InputError(
             f"Training the masked-language-model head too does not apply to the stage {stage}.",

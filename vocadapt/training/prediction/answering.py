@@ -84,7 +84,10 @@ def answer(
     if not questions or not all(question.strip() for question in questions):
         raise InputError("Expected a question, got none.", 'For example: "What does ACE2 do?".')
     if not 1 <= max_answers <= MAX_ANSWERS:
-        raise InputError(f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.")
+        raise InputError(
+            f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.",
+            code="out-of-range",
+        )
     # 1. The logits of all questions, pooled over the words of the context.
     rule = check_word_rule(rule or run.word_rule)
     examples = [

@@ -23,7 +23,7 @@ def read_lines(path: Path) -> list[str]:
     check_line_count(text, path)
     lines = split_into_lines(text)
     if not any(lines):
-        raise InputError(f"{path}: has no text.", "Put a sentence on each line.")
+        raise InputError(f"{path}: has no text.", "Put a sentence on each line.", code="no-text")
     return lines
 
 

@@ -21,8 +21,8 @@ def compare_sentences(
 
     The embedding of a sentence is the mean of the last hidden states of all its wordpieces, special
     tokens included (Reimers and Gurevych 2019). The base tokenization reads old embeddings only, so
-    its value is that of the model before it was adapted. tokenizers: those of the model, if they are
-    already loaded. Raises InputError for an empty sentence, and for one that is too long.
+    its value is that of the model before it was adapted. tokenizers: those of the model, if they
+    are already loaded. Raises InputError for an empty sentence, and for one that is too long.
     """
     if not (first.strip() and second.strip()):
         raise InputError("A sentence is empty.", "Type two sentences.")

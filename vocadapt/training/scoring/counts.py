@@ -105,10 +105,10 @@ class Scorer:
     """A scorer by name: its definition, the forms of gold labels that it takes, how units are
     counted, and how sums become figures.
 
-    count(gold, predicted, rules) returns a Tally. compute(sums, labels, rules) maps sums (…, labels,
-    columns) to figures (…). counted: the columns are gold, predicted, right, so that every label
-    has its own figures. uses: names of the rules it depends on. merges_documents: if all documents
-    are known, the labels of a document's examples are merged before they are counted.
+    count(gold, predicted, rules) returns a Tally. compute(sums, labels, rules) maps sums (…,
+    labels, columns) to figures (…). counted: the columns are gold, predicted, right, so that every
+    label has its own figures. uses: names of the rules it depends on. merges_documents: if all
+    documents are known, the labels of a document's examples are merged before they are counted.
     """
 
     name: str
@@ -127,15 +127,12 @@ class Scorer:
         """Count every unit; raises InputError if gold and predictions differ in number, or there
         are none.
         """
-        if len(gold) != len(predicted):
-            raise InputError(
-                f"Expected a prediction for each of {len(gold):,} gold examples, got"
-                f" {len(predicted):,}.",
-                "Score predictions for the same file, in its order.",
-            )
+        check_lengths(gold, predicted)
         if not gold:
             raise InputError(
-                "There is nothing to score: no gold example.", "Give a file with examples."
+                "There is nothing to score: no gold example.",
+                "Give a file with examples.",
+                code="nothing-to-score",
             )
         return self.count(gold, predicted, rules)
 
@@ -203,6 +200,17 @@ def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
             for label, _ in items:
                 row[index[label], column] += 1
     return Tally(rows, tuple(labels))
+
+
+def check_lengths(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
+    """Raise InputError unless there is one prediction for each gold example."""
+    if len(gold) != len(predicted):
+        raise InputError(
+            f"Expected a prediction for each of {len(gold):,} gold examples, got"
+            f" {len(predicted):,}.",
+            "Give predictions for the same file, in its order.",
+            code="other-length",
+        )
 
 
 def check_cells(units: int, labels: int) -> None:

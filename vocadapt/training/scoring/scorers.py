@@ -111,6 +111,7 @@ def _count_entities(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
             f"Gold tags are {forms[0]}, predicted ones {forms[1]}.",
             "Ask for untyped scoring.",
             "untyped",
+            code="bare-and-typed-tags",
         )
     return _count_spans(gold, predicted, choose_type_reader(rules.untyped))
 
@@ -152,6 +153,7 @@ def _count_by_sentence(gold: Tagged, predicted: Tagged, items: Callable[[Tags], 
                 f"Sentence {number:,} has {len(ours)} gold tags and {len(theirs)} predicted ones.",
                 "Predict one tag for each word; if a model truncates a sentence, give O for the"
                 " rest.",
+                code="other-sentence-length",
             )
     return count_items([items(tags) for tags in gold], [items(tags) for tags in predicted])
 

@@ -47,8 +47,8 @@ DEFAULT_DRAWS = Draws()
 
 @dataclass(frozen=True)
 class Interval:
-    """A percentile bootstrap interval; its limits are None for a single unit, of which all resamples
-    are equal.
+    """A percentile bootstrap interval; its limits are None for a single unit, of which all
+    resamples are equal.
     """
 
     low: float | None
@@ -94,8 +94,8 @@ def bootstrap(
 def score_resamples(
     scorer: Scorer, tallies: Sequence[Tally], rules: Rules, draws: Draws
 ) -> list[Array]:
-    """Return the headline figure of each tally of the same units on each resample of these, (rounds,)
-    float64 each.
+    """Return the headline figure of each tally of the same units on each resample of these,
+    (rounds,) float64 each.
     """
     flat = [_flatten(tally.rows) for tally in tallies]
     # The resamples are drawn once: with many units that takes longer than to score them.
@@ -109,7 +109,8 @@ def score_resamples(
 
 
 def _flatten(rows: Array) -> Array:
-    """Return the counts of each unit, (units, labels, counts), as one row: (units, labels · counts).
+    """Return the counts of each unit, (units, labels, counts), as one row: (units, labels ·
+    counts).
 
     A task may have no labels, so numpy cannot infer the width.
     """

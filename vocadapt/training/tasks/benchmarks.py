@@ -1,10 +1,11 @@
-"""Published benchmarks: cards with labels, version, splits and sizes, metric, license and source, as
-data; and the download of a benchmark by its card into a folder, with the task.toml that reads it.
+"""Published benchmarks: cards with labels, version, splits and sizes, metric, license and source,
+as data; and the download of a benchmark by its card into a folder, with the task.toml that reads
+it.
 
 Facts that neither the papers, their code nor the files contain stay empty and are displayed as "not
 known here". The download uses pooch, which checks a SHA-256 and never leaves a partial file. If no
-checksum is known, that of the first download is written to task.toml, and later downloads must match
-it.
+checksum is known, that of the first download is written to task.toml, and later downloads must
+match it.
 """
 
 import os
@@ -122,6 +123,7 @@ def find_card(name: str) -> Card:
         raise InputError(
             f"There are {len(fitting)} benchmarks {name!r}: {', '.join(fitting)}.",
             "They differ: choose one.",
+            code="ambiguous-benchmark",
         )
     # 2. No such benchmark: suggest similar names.
     known_names = by_end | by_name
@@ -130,7 +132,7 @@ def find_card(name: str) -> Card:
     if matches:
         near = dict.fromkeys(known_names[match] for match in matches)
         advice = f"Did you mean {' or '.join(near)}?"
-    raise InputError(f"There is no benchmark {name!r}.", advice)
+    raise InputError(f"There is no benchmark {name!r}.", advice, code="unknown-benchmark")
 
 
 def groups() -> dict[str, tuple[str, ...]]:
@@ -202,7 +204,9 @@ def _own_place(card: Card) -> str:
     if names:
         remedy = f"Put {names} in a folder, and give it."
     where = f" ({card.where})" if card.where else ""
-    raise InputError(f"{card.name}: {ACCESS[card.access]}{where}.", remedy, "source")
+    raise InputError(
+        f"{card.name}: {ACCESS[card.access]}{where}.", remedy, "source", code="restricted-benchmark"
+    )
 
 
 def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) -> TaskFile:
@@ -289,11 +293,14 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
             f"{url}: cannot be fetched ({_reason(error)}).",
             "Try again, or give a folder with the files.",
             "source",
+            code="not-fetched",
         ) from None
     except ValueError as error:
         if "hash" not in str(error):
             raise InputError(
-                f"{url}: cannot be fetched ({error}).", "Give an http(s) address or a folder."
+                f"{url}: cannot be fetched ({error}).",
+                "Give an http(s) address or a folder.",
+                code="not-fetched",
             ) from None
         raise _changed(url) from None
 
@@ -319,6 +326,7 @@ def _too_large(what: str) -> InputError:
         f"{what} is larger than {MAX_FILE_BYTES >> 30} GiB.",
         "Download it yourself, and give the folder with the files.",
         "source",
+        code="large-file",
     )
 
 
@@ -333,7 +341,7 @@ def _unpack(archive: Path, member: str, target: Path) -> None:
     with open_zip(archive, archive.name, remedy) as packed:
         found = packed.NameToInfo.get(member)
         if found is None:
-            raise InputError(f"{archive.name}: holds no {member}.", remedy)
+            raise InputError(f"{archive.name}: holds no {member}.", remedy, code="missing-member")
         if found.file_size > MAX_FILE_BYTES:
             raise _too_large(f"{archive.name}: {member}")
         with target.open("wb") as out:
@@ -346,6 +354,7 @@ def _changed(what: str) -> InputError:
         f"{what} is not the file expected: its SHA-256 differs.",
         "It was changed, or broken on the way. To take it all the same, download to a new folder by"
         " hand.",
+        code="changed-file",
     )
 
 

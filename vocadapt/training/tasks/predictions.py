@@ -29,7 +29,9 @@ def build_tally(
     documents = gold.documents
     if unit == DOCUMENT and not all(documents):
         raise InputError(
-            f"{gold.path}: does not say which document each example is of.", "Count by example."
+            f"{gold.path}: does not say which document each example is of.",
+            "Count by example.",
+            code="no-documents",
         )
     whole = unit == DOCUMENT or (not unit and scorer.merges_documents and all(documents))
     if whole and scorer.merges_documents:

@@ -56,7 +56,9 @@ class Task:
     def __post_init__(self) -> None:
         if odd := [name for name in self.splits if name not in SPLITS]:
             raise InputError(
-                f"{self.name}: there is no split {odd[0]!r}.", f"Splits are {', '.join(SPLITS)}."
+                f"{self.name}: there is no split {odd[0]!r}.",
+                f"Splits are {', '.join(SPLITS)}.",
+                code="unknown-split",
             )
         self.kind.scorer(self.score)
 
@@ -69,7 +71,9 @@ class Task:
         """Return a split by name; raises InputError if the task does not have it."""
         if name not in self.splits:
             raise InputError(
-                f"{self.name} has no {name} split.", f"It has: {', '.join(self.splits)}."
+                f"{self.name} has no {name} split.",
+                f"It has: {', '.join(self.splits)}.",
+                code="missing-split",
             )
         return self.splits[name]
 
@@ -155,6 +159,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
         raise InputError(
             f"{spec.name} has folds 1 to {spec.folds}, got {fold}.",
             "Run each fold and give the mean.",
+            code="missing-fold",
         )
     if fold and not spec.folds:
         raise InputError(f"{spec.name} has no folds, got {fold}.", "Leave the fold out.")
@@ -170,6 +175,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
         raise InputError(
             f"{spec.name}: label {min(odd)!r} is not among those that {path.name} lists.",
             "List it, or mend it.",
+            code="unlisted-label",
         )
     return Task(
         name_fold(spec.name, fold),
@@ -222,23 +228,25 @@ def read_task_file(path: Path) -> TaskFile:
         raise InputError(
             f"{path}: there is no kind of task {spec.kind!r}.",
             f"Choose one of: {', '.join(TASK_KINDS)}.",
+            code="unknown-choice",
         )
     remedy = 'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.'
     if not spec.splits:
-        raise InputError(f"{path}: there are no splits.", remedy)
+        raise InputError(f"{path}: there are no splits.", remedy, code="no-splits")
     if odd := set(spec.splits) - set(SPLITS):
-        raise InputError(f"{path}: there is no split {min(odd)!r}.", remedy)
+        raise InputError(f"{path}: there is no split {min(odd)!r}.", remedy, code="unknown-split")
     TASK_KINDS[spec.kind].scorer(spec.scorer)
     if bool(spec.folds) != any(FOLD in place for place in spec.splits.values()):
         raise InputError(
             f"{path}: folds and {FOLD} go together.",
             f'Such as folds = 10 and train = "{FOLD}/train.tsv".',
+            code="folds-without-place",
         )
     return spec
 
 
 def _parse_task_file(path: Path) -> TaskFile:
-    """Parse a task's TOML; raises InputError for unknown keys, roles of columns, and wrong types."""
+    """Parse a task's TOML; raises InputError for unknown keys or column roles, and wrong types."""
     content = read_toml(path, "A task has kind = …, and its files under [splits].")
     name = path.parent.name if path.name == TASK else path.stem
     try:
@@ -247,10 +255,13 @@ def _parse_task_file(path: Path) -> TaskFile:
         )
     except InputError as error:
         keys = ", ".join(one.name for one in fields(TaskFile))
-        raise InputError(error.problem, error.remedy or f"A task has: {keys}.") from None
+        raise InputError(
+            error.problem, error.remedy or f"A task has: {keys}.", code=error.code
+        ) from None
     if odd := set(spec.columns) - set(ROLES):
         raise InputError(
             f"{path}: there is no column role {min(odd)!r}.",
             f"[columns] may contain: {', '.join(ROLES)}.",
+            code="unknown-role",
         )
     return spec

@@ -18,8 +18,8 @@ MAX_NAMED = 5  # labels named in a sentence
 class TrainingSample:
     """A sample of the training examples: `of` is the number of all of them.
 
-    labels: label → number of entities or examples in the sample. at_random: the same before examples
-    were exchanged.
+    labels: label → number of entities or examples in the sample. at_random: the same before
+    examples were exchanged.
     """
 
     split: Split

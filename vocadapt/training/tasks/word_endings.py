@@ -35,7 +35,7 @@ def count_suffix(examples: Iterable[Example], suffix: str) -> SuffixSlice:
     """Count the words of tagged sentences that end in `suffix` ("ia" or "-ia")."""
     ending = suffix.removeprefix("-").lower()
     if not ending:
-        raise InputError("Expected the end of a word, got none.", "Such as -ia.")
+        raise InputError("Expected the end of a word, got none.", "Such as -ia.", code="no-ending")
     inside: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for example in examples:

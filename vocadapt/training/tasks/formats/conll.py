@@ -1,5 +1,5 @@
-"""Reader of tagged words: CoNLL columns (the word first, or after its number in the sentence; the tag
-last; tab or spaces) or JSON lines.
+"""Reader of tagged words: CoNLL columns (the word first, or after its number in the sentence; the
+tag last; tab or spaces) or JSON lines.
 """
 
 import re
@@ -45,10 +45,10 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
 
     The number of columns of the first line applies to all: one means words without tags (predict
     only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
-    document. Lines such as `# id = 7` before a sentence are comments, and a first column that numbers
-    the words is left out. A file that ends in .jsonl has {"words": […], "tags": […]} on each line. Raises
-    InputError, with the line, for other columns, an empty word, an unknown tag, a mix of bare and
-    typed tags, and no sentence.
+    document. Lines such as `# id = 7` before a sentence are comments, and a first column that
+    numbers the words is left out. A file that ends in .jsonl has {"words": […], "tags": […]} on
+    each line. Raises InputError, with the line, for other columns, an empty word, an unknown tag, a
+    mix of bare and typed tags, and no sentence.
     """
     # 1. The sentences of the file. A mix of bare and typed tags is found while CoNLL columns are
     # read, with its lines; in JSON lines only here.
@@ -62,10 +62,12 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     if scheme in ("BILOU", "IO"):
         found = list(map(_normalize_tags, found))
     if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
-        raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
+        raise InputError(
+            f"{path}: bare and typed tags in one file.", SAME_FORM, code="bare-and-typed-tags"
+        )
     sentences = [sentence for sentence in found if sentence.words]
     if not sentences:
-        raise InputError(f"{path}: holds no sentence.", REMEDY)
+        raise InputError(f"{path}: holds no sentence.", REMEDY, code="no-sentences")
     # 2. Count what is reported of the split.
     tagged = [sentence.tags for sentence in sentences if sentence.tags is not None]
     counted: dict[str, int | str] = {
@@ -190,7 +192,7 @@ class Columns:
         return line.split("\t") if self.tab else re.split(r"[ \t]+", line.strip(BLANK))
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line before a sentence is a comment such as `# id = 7`, not the word #."""
+        """Return whether a line before a sentence is a comment (`# id = 7`), not the word #."""
         if not line.startswith(("# ", "#\t")):
             return False
         cells = self.split(line)
@@ -210,9 +212,10 @@ class Columns:
                 f"{place} has {len(cells)} columns where the first has {self.count}:"
                 f" {cells!r:.80}.",
                 REMEDY,
+                code="ragged-row",
             )
         if not cells[0].strip(BLANK):
-            raise InputError(f"{place} has a tag but no word.", REMEDY)
+            raise InputError(f"{place} has a tag but no word.", REMEDY, code="no-word")
         tag, document = "", ""
         if self.tagged:
             tag = self._read_tag(cells[-1].strip(BLANK), place, number)
@@ -229,6 +232,7 @@ class Columns:
                 f"{self.path}: bare and typed tags in one file (lines {self.typed[False]:,} and"
                 f" {self.typed[True]:,}).",
                 SAME_FORM,
+                code="bare-and-typed-tags",
             )
         return tag
 
@@ -238,10 +242,14 @@ def _read_json(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator
         words, tags = _read_strings(row, "words", place), _read_strings(row, "tags", place)
         if words is None:
             raise InputError(
-                f'{place}: expected "words", found {", ".join(row) or "nothing"}.', REMEDY_JSON
+                f'{place}: expected "words", found {", ".join(row) or "nothing"}.',
+                REMEDY_JSON,
+                code="no-words",
             )
         if tags is not None and len(tags) != len(words):
-            raise InputError(f"{place}: {len(words)} words, {len(tags)} tags.", REMEDY_JSON)
+            raise InputError(
+                f"{place}: {len(words)} words, {len(tags)} tags.", REMEDY_JSON, code="other-length"
+            )
         checked = None if tags is None else tuple(checker.check(tag, place) for tag in tags)
         yield Sentence(words, checked, str(row.get("document", "")))
 
@@ -251,5 +259,7 @@ def _read_strings(row: dict[str, Any], name: str, place: str) -> tuple[str, ...]
     if value is not None and not (
         isinstance(value, list) and all(isinstance(item, str) and item for item in value)
     ):
-        raise InputError(f"{place}: expected a list of texts under {name!r}.", REMEDY_JSON)
+        raise InputError(
+            f"{place}: expected a list of texts under {name!r}.", REMEDY_JSON, code="wrong-type"
+        )
     return None if value is None else tuple(value)

@@ -33,6 +33,8 @@ AMBIGUOUS = (
     "moved answers that stand more than once, where no other answer shares their shift: the nearest"
     " place was taken"
 )
+WITH_BLANKS = "answers with blanks at an end"
+REPEATED = "answers that stand more than once in their context"
 NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
 T = TypeVar("T")
 CANDIDATES = 10  # shifts of a context that are tried
@@ -42,25 +44,27 @@ LONG_ANSWER = 500  # characters: the longest answer that inference gives (Poerne
 def read_questions(path: Path) -> Split:
     """Read questions; every answer's start is checked against its context.
 
-    Notes count answers, moved ones (in all, by distance, and those whose place is not certain), those
-    missing in their context (start None), those with whitespace at an end, those that occur several
-    times, and those longer than 500 characters. Raises InputError for other JSON, for answers to only some questions, and for no
-    question.
+    Notes count answers, moved ones (in all, by distance, and those whose place is not certain),
+    those missing in their context (start None), those with whitespace at an end, those that occur
+    several times, and those longer than 500 characters. Raises InputError for other JSON, for
+    answers to only some questions, and for no question.
     """
     # 1. The JSON of the file.
     with open_text_file(path) as source:
         text = source.read_document()
     if not text.strip():
-        raise InputError(f"{path}: is empty.", REMEDY)
+        raise InputError(f"{path}: is empty.", REMEDY, code="empty-file")
     content = parse_json(text, str(path), REMEDY)
     if not isinstance(content, dict) or not isinstance(content.get("data"), list):
-        raise InputError(f'{path}: expected a JSON object with a list "data".', REMEDY)
+        raise InputError(
+            f'{path}: expected a JSON object with a list "data".', REMEDY, code="wrong-type"
+        )
 
     # 2. Questions; `notes` counts while they are read.
     notes: Counter[str] = Counter({REPAIRED: 0, AMBIGUOUS: 0, NOT_IN_CONTEXT: 0})
     questions = tuple(_questions(content["data"], path, notes))
     if not questions:
-        raise InputError(f"{path}: holds no question.", REMEDY)
+        raise InputError(f"{path}: holds no question.", REMEDY, code="no-questions")
 
     # 3. Either all questions have answers, or none; and ids tell them apart.
     if len({question.answers is None for question in questions}) > 1:
@@ -68,6 +72,7 @@ def read_questions(path: Path) -> Split:
         raise InputError(
             f"{path}: question {bare!r:.60} has no answers, others have.",
             'Say "is_impossible": true, or add one.',
+            code="some-unanswered",
         )
     repeated = [
         name for name, times in Counter(question.id for question in questions).items() if times > 1
@@ -76,6 +81,7 @@ def read_questions(path: Path) -> Split:
         raise InputError(
             f"{path}: {len(repeated):,} ids stand more than once, {repeated[0]!r:.60} for one.",
             "Make ids unique.",
+            code="repeated-ids",
         )
     documents = len({question.context for question in questions})
     return Split(questions, {"documents": documents, **notes}, path)
@@ -124,7 +130,7 @@ class Shifts:
         return start + shift >= 0 and self.context.startswith(text, start + shift)
 
     def find(self, text: str, start: int) -> tuple[int | None, bool]:
-        """Return the occurrence of an answer, None if there is none, and whether it is ambiguous."""
+        """Return the occurrence of an answer, None if it has none, and whether it is ambiguous."""
         shift = next((shift for shift in self.ranked if self.fits(shift, text, start)), None)
         if shift is not None and (shift == 0 or self.votes[shift] > 1):
             return start + shift, False
@@ -168,7 +174,9 @@ def _read_answers(entry: Any, place: str) -> list[tuple[str, int]] | None:
         texts, starts = (_part(given, name, list, place) for name in ("text", "answer_start"))
         if len(texts) != len(starts):
             raise InputError(
-                f"{place}: {len(texts):,} texts of answers, {len(starts):,} offsets.", REMEDY
+                f"{place}: {len(texts):,} texts of answers, {len(starts):,} offsets.",
+                REMEDY,
+                code="other-number-of-offsets",
             )
         given = [
             {"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)
@@ -177,7 +185,9 @@ def _read_answers(entry: Any, place: str) -> list[tuple[str, int]] | None:
         return None
     if not isinstance(given, list):
         raise InputError(
-            f'{place}: expected "answers" (list), found {type(given).__name__}.', REMEDY
+            f'{place}: expected "answers" (list), found {type(given).__name__}.',
+            REMEDY,
+            code="wrong-type",
         )
     return [
         (_part(answer, "text", str, place), _part(answer, "answer_start", int, place))
@@ -189,10 +199,8 @@ def _locate(text: str, start: int, shifts: Shifts, notes: Counter[str]) -> Answe
     """Return an answer with its place in the context, and count what was found."""
     found, is_ambiguous = shifts.find(text, start) if text else (None, False)
     notes["answers"] += 1
-    notes["answers with blanks at an end"] += text != text.strip()
-    notes["answers that stand more than once in their context"] += (
-        bool(text) and shifts.context.count(text) > 1
-    )
+    notes[WITH_BLANKS] += text != text.strip()
+    notes[REPEATED] += bool(text) and shifts.context.count(text) > 1
     notes[f"answers longer than {LONG_ANSWER} characters"] += len(text) > LONG_ANSWER
     if found is None:
         notes[NOT_IN_CONTEXT] += 1
@@ -208,6 +216,8 @@ def _part(value: Any, name: str, kind: type[T], place: str) -> T:
     part = value.get(name) if isinstance(value, dict) else None
     if not isinstance(part, kind) or isinstance(part, bool):
         raise InputError(
-            f'{place}: expected "{name}" ({kind.__name__}), found {type(part).__name__}.', REMEDY
+            f'{place}: expected "{name}" ({kind.__name__}), found {type(part).__name__}.',
+            REMEDY,
+            code="wrong-type",
         )
     return part

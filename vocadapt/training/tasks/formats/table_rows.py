@@ -60,6 +60,7 @@ class Shape:
                 f"{place}: {row['label']!r:.60} is none of the labels"
                 f" {', '.join(sorted(self.labels))}.",
                 f"Name the columns on the first line: {self.columns}.",
+                code="unknown-label",
             )
 
 
@@ -124,7 +125,11 @@ def read_table_rows(
         empty = False
         yield place, _by_role(row, chosen or {}, place, shape)
     if empty:
-        raise InputError(f"{path}: holds no example.", "Give a file with a line for each example.")
+        raise InputError(
+            f"{path}: holds no example.",
+            "Give a file with a line for each example.",
+            code="no-examples",
+        )
 
 
 def read_json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[str, Row]]:
@@ -141,6 +146,7 @@ def read_json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tup
                 raise InputError(
                     f"{place}: expected a JSON object, found {type(row).__name__}.",
                     f"Such as {example}.",
+                    code="not-a-json-object",
                 )
             yield place, row
 
@@ -178,6 +184,7 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
                     f"{place} has {len(cells)} columns where {len(names)} were expected"
                     f" ({', '.join(names)}).",
                     "Mend it.",
+                    code="ragged-row",
                 )
             row = dict(zip(names, cells, strict=True))
             if not named:
@@ -199,15 +206,18 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
         raise InputError(
             f"{place} has {len(cells)} columns and no header that names them.",
             f"Name them on the first line: {shape.columns}.",
+            code="no-header",
         )
     return roles
 
 
 def _refuse_equal_names(names: Sequence[str], place: str) -> None:
-    """Raise InputError if two columns have one name, in whatever case: they are found without it."""
+    """Raise InputError if two columns have one name; case does not distinguish names."""
     if len({name.lower() for name in names}) < len(names):
         raise InputError(
-            f"{place}: two columns are called alike ({', '.join(names)}).", "Rename one."
+            f"{place}: two columns are called alike ({', '.join(names)}).",
+            "Rename one.",
+            code="repeated-column",
         )
 
 
@@ -217,7 +227,9 @@ def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> R
     for role, name in chosen.items():
         if name not in row:
             raise InputError(
-                f"{place}: there is no {name!r}.", f"It has: {', '.join(row) or 'nothing'}."
+                f"{place}: there is no {name!r}.",
+                f"It has: {', '.join(row) or 'nothing'}.",
+                code="missing-column",
             )
         found[role] = row[name]
     # Columns under their usual names, the earlier name first; chosen columns take precedence.
@@ -230,5 +242,6 @@ def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> R
         raise InputError(
             f"{place}: no {shape.called[0]} among {', '.join(row) or 'nothing'}.",
             f"Name it one of: {', '.join(shape.called)}.",
+            code="missing-column",
         )
     return found

@@ -5,7 +5,7 @@ Read kind (TaskKind), classification with its base labeled_texts, then relations
 ner and qa. judgment holds the values that error analysis gets from a kind.
 """
 
-from vocadapt.errors import InputError
+from vocadapt.errors import check_choice
 from vocadapt.extensions import register
 from vocadapt.training.tasks.kinds.classification import Classification
 from vocadapt.training.tasks.kinds.kind import TaskKind
@@ -37,8 +37,5 @@ def register_task_kind(kind: TaskKind) -> None:
 
 def find_kind(name: str) -> TaskKind:
     """Return a kind of task by name; raises InputError for an unknown one."""
-    if name not in TASK_KINDS:
-        raise InputError(
-            f"There is no kind of task {name!r}.", f"Choose one of: {', '.join(TASK_KINDS)}."
-        )
+    check_choice("kind of task", name, TASK_KINDS)
     return TASK_KINDS[name]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.models.heads import SEQUENCE
 from vocadapt.training.encoding.encoding import EncodedExamples, EncodingSettings
 from vocadapt.training.encoding.model_tokenizers import ModelTokenizer
@@ -72,9 +72,9 @@ class TaskKind(ABC):
     default_scorer: ClassVar[str]
     label_noun: ClassVar[str] = "labels"
     counted_noun: ClassVar[str] = "examples"  # what `count_labels` counts
-    # With fewer entities or examples of a label than the minimum, trainings learned little; a sample
-    # contains the target number of each label if possible. Both are measured: see the kinds. 0: not
-    # known.
+    # With fewer entities or examples of a label than the minimum, trainings learned little; a
+    # sample contains the target number of each label if possible. Both are measured: see the kinds.
+    # 0: not known.
     min_per_label: ClassVar[int] = 0
     target_per_label: ClassVar[int] = 0
     max_labels: ClassVar[int] = 10_000  # that a head can be trained for
@@ -120,8 +120,7 @@ class TaskKind(ABC):
 
         Raises InputError for documents unless the kind can be read by document.
         """
-        if unit not in UNITS:
-            raise InputError(f"There is no unit {unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
+        check_choice("unit", unit, UNITS)
         split = self.read(path, columns)
         return split if unit == EXAMPLE else self.join_documents(split)
 
@@ -181,6 +180,7 @@ class TaskKind(ABC):
             raise InputError(
                 "Expected examples of one kind, and at least one.",
                 "Give sentences, texts, or questions.",
+                code="mixed-examples",
             )
         return self.encode_examples(examples, tokenizers, settings)
 
@@ -274,6 +274,7 @@ class TaskKind(ABC):
             raise InputError(
                 f"There is no score {name!r} for {self.name}.",
                 f"Choose one of: {', '.join(fitting)}.",
+                code="unknown-choice",
             )
         return SCORERS[name or self.default_scorer]
 

@@ -82,9 +82,9 @@ class LabeledTexts(TaskKind):
     )
     gold_form = LABEL
     default_scorer = "macro-f1"
-    # Measured with all-MiniLM-L6-v2 and 5 epochs (docs/evidence.md): with 10 examples of each class, the
-    # best macro-F1 was .05 above a constant answer on GAD, .20 on ChemProt, .49 on HoC; with 20, .22 to
-    # .66.
+    # Measured with all-MiniLM-L6-v2 and 5 epochs (docs/evidence.md): with 10 examples of each
+    # class, the best macro-F1 was .05 above a constant answer on GAD, .20 on ChemProt, .49 on HoC;
+    # with 20, .22 to .66.
     min_per_label = 20
     target_per_label = 40
     reported_notes = frozenset({NO_TEXT, NO_AGREEMENT})
@@ -103,6 +103,7 @@ class LabeledTexts(TaskKind):
             raise InputError(
                 f"{place}: an empty label.",
                 "Give every example a label, or none of them (to predict on).",
+                code="empty-label",
             )
         return (label,)
 
@@ -140,12 +141,14 @@ class LabeledTexts(TaskKind):
                 raise InputError(
                     f"{place}: labels in some rows only.",
                     "Label every example, or none (to predict on).",
+                    code="some-unlabeled",
                 )
             texts.append(text)
         if not texts:
             raise InputError(
                 f"{path}: no example has an agreed label.",
                 f"{UNDECIDED!r} stands for no agreement.",
+                code="no-agreed-label",
             )
         notes = {
             NO_TEXT: sum(not text.text.strip() for text in texts),
@@ -177,7 +180,9 @@ class LabeledTexts(TaskKind):
             labels = self._labels_in(row, place)
             if labels is None:
                 raise InputError(
-                    f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.'
+                    f"{place}: no label.",
+                    'Each line looks like {"id": "12", "label": "yes"}.',
+                    code="no-label",
                 )
             predicted.append((str(row.get("id", "")), labels))
             places.append(place)
@@ -194,6 +199,7 @@ class LabeledTexts(TaskKind):
                     f" {len(repeated):,} stand more than once there, {repeated[0]!r:.60} for one.",
                     "Make the gold file's ids unique, or give the labels alone, in the order of the"
                     " gold file.",
+                    code="repeated-ids",
                 )
             return _match_by_id(names, predicted, path)
 
@@ -203,6 +209,7 @@ class LabeledTexts(TaskKind):
                 f"{path}: holds {len(predicted):,} predictions, the gold file {len(names):,}"
                 " examples.",
                 "One for each.",
+                code="other-length",
             )
         return Predictions(tuple(labels for _, labels in predicted), {BY_ORDER: len(predicted)})
 
@@ -302,6 +309,7 @@ def read_label(value: Any, place: str) -> str:
         raise InputError(
             f"{place}: expected a label, found {value!r:.60}.",
             "A label is a text or a whole number.",
+            code="wrong-type",
         )
     return str(value).strip()
 
@@ -311,6 +319,7 @@ def _read_string(value: Any, place: str) -> str:
         raise InputError(
             f"{place}: expected a text, found {type(value).__name__}.",
             "Put the text there in quotes.",
+            code="wrong-type",
         )
     return value
 
@@ -326,7 +335,9 @@ def _match_by_id(
         counts = Counter(name for name, _ in predicted)
         twice = next(name for name, count in counts.items() if count > 1)
         raise InputError(
-            f"{path}: {twice!r:.60} is predicted twice.", "One prediction for each id."
+            f"{path}: {twice!r:.60} is predicted twice.",
+            "One prediction for each id.",
+            code="repeated-ids",
         )
     missing = [name for name in names if name not in known]
     if missing:
@@ -334,6 +345,7 @@ def _match_by_id(
             f"{path}: no prediction for {len(missing):,} of {len(names):,} gold examples,"
             f" {missing[0]!r:.60} for one.",
             "Predict on every gold example, under its id.",
+            code="missing-predictions",
         )
     notes = {SUPERFLUOUS: len(set(known) - set(names))}
     return Predictions(tuple(known[name] for name in names), notes)

@@ -70,7 +70,9 @@ class MultiLabel(LabeledTexts):
             names = [flag[1] for flag in flags if flag and flag[2] == "1"]
         if "" in names:
             raise InputError(
-                f"{place}: an empty label among {value!r:.60}.", "Put names between the commas."
+                f"{place}: an empty label among {value!r:.60}.",
+                "Put names between the commas.",
+                code="empty-label",
             )
         return tuple(sorted(set(names)))
 
@@ -137,6 +139,7 @@ def merge_documents(examples: Iterable[Example]) -> tuple[Text, ...]:
             raise InputError(
                 "The examples do not say which document they are of.",
                 "Give an index such as 12553062_s3.",
+                code="no-documents",
             )
         found.setdefault(example.document, []).append(example)
     return tuple(

@@ -74,8 +74,9 @@ class NamedEntities(TaskKind):
     label_noun = "entity types"
     counted_noun = "entities"
     # Measured with all-MiniLM-L6-v2 and 5 epochs (docs/evidence.md): with 23 to 49 entities, 7 runs
-    # had a dev F1 of 0 to .25 and 2 of them collapsed; with 94 to 219, 7 of 8 had .27 to .67. The one
-    # that collapsed had 60 sentences with an entity among 800, so a sample should have more of them.
+    # had a dev F1 of 0 to .25 and 2 of them collapsed; with 94 to 219, 7 of 8 had .27 to .67. The
+    # one that collapsed had 60 sentences with an entity among 800, so a sample should have more of
+    # them.
     min_per_label = 100
     target_per_label = 200
     max_labels = 1000  # two outputs each per word
@@ -112,17 +113,23 @@ class NamedEntities(TaskKind):
             raise InputError(
                 f"{path}: has no tags, only words.",
                 "Give a word and its predicted tag on each line.",
+                code="no-tags",
             )
         if len(predicted) != len(gold):
             raise InputError(
                 f"{path}: holds {len(predicted):,} sentences, the gold file {len(gold):,}.",
                 "Predict on the gold file's own sentences.",
+                code="other-length",
             )
         pairs = zip(_list_words(gold), _list_words(predicted), strict=True)
         for number, (ours, theirs) in enumerate(pairs, start=1):
             if ours != theirs:
                 difference = _describe_difference(ours, theirs)
-                raise InputError(f"{path}: sentence {number:,} differs: {difference}.", SAME_WORDS)
+                raise InputError(
+                    f"{path}: sentence {number:,} differs: {difference}.",
+                    SAME_WORDS,
+                    code="other-sentence",
+                )
         notes: dict[str, int | str] = {}
         if predicted.notes[SCHEME] != gold.notes.get(SCHEME):
             notes[OTHER_SCHEME] = predicted.notes[SCHEME]
@@ -227,7 +234,7 @@ class NamedEntities(TaskKind):
     def list_confusions(
         self, gold: Sequence[str], predicted: Sequence[str], untyped: bool
     ) -> Iterator[Confusion]:
-        """Yield a pair of types for each span; a missed or invented entity is paired with NO_LABEL."""
+        """Yield a pair of types for each span; NO_LABEL is that of a missed or invented entity."""
         read_type = choose_type_reader(untyped)
         ours, theirs = (
             {(span.start, span.end): span.type or BARE for span in decode_spans(tags, read_type)}

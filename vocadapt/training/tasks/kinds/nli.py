@@ -39,6 +39,7 @@ class NaturalLanguageInference(LabeledTexts):
             raise InputError(
                 f"{place}: NLI needs two sentences, found one.",
                 "Name them sentence1 and sentence2.",
+                code="one-sentence",
             )
 
     def has_agreed_label(self, text: Text) -> bool:

@@ -124,6 +124,7 @@ class QuestionAnswering(TaskKind):
             raise InputError(
                 f"{path}: no prediction is for a question of the gold file.",
                 "Use the gold file's question ids.",
+                code="other-questions",
             )
         notes = {UNANSWERED: len(names) - answered, SUPERFLUOUS: len(set(known) - set(names))}
         return Predictions(tuple(known.get(name, "") for name in names), notes)
@@ -175,6 +176,7 @@ class QuestionAnswering(TaskKind):
             raise InputError(
                 "No answer is in its context, so there is nothing to train on.",
                 "Give questions with answers.",
+                code="no-answers",
             )
         encoded = encode_for_training(answered, tokenizers, settings)
         words = [np.array(find_answer_words(question), dtype=np.int64) for question in answered]
@@ -231,7 +233,7 @@ class QuestionAnswering(TaskKind):
         return Judgment({unit: Claim(_classify_answer(example, gold, predicted), given)})
 
     def is_right(self, gold: Sequence[str], predicted: Any, untyped: bool = False) -> bool:
-        """Whether an answer is accepted, by SQuAD's rules; without gold answers only "" is right."""
+        """Whether an answer is accepted by SQuAD's rules: without gold answers, only "" is."""
         return any(exact(answer, predicted) for answer in gold or ("",))
 
     def find_choices(
@@ -314,6 +316,7 @@ def _read_answers(path: Path) -> dict[str, str]:
         raise InputError(
             f"{path}: expected an answer as text for each question id.",
             'Such as {"56be4db0": "in 2012"}.',
+            code="wrong-type",
         )
     return {str(name): answer for name, answer in pairs}
 

@@ -72,7 +72,7 @@ class Relations(LabeledTexts):
     def show_lines(
         self, example: Text, unit: Unit, claims: Claims, *, alarm: bool, untyped: bool
     ) -> Iterable[Line]:
-        """Yield the lines of a text with labels; the entities of the pair are marked in the text."""
+        """Yield the lines of a text with labels; the entities of the pair are marked in it."""
         text, *others = super().show_lines(example, unit, claims, alarm=alarm, untyped=untyped)
         yield mark_pair(text, example.text)
         yield from others
