@@ -2,9 +2,11 @@
 and in a text."""
 
 import re
+from html import escape
 
 import pytest
 
+from tests.material.numbers import find_numbers
 from vocadapt.analysis.errors.keywords import (
     KeywordSettings,
     find_each_in_examples,
@@ -101,18 +103,18 @@ def test_the_number_shown_and_the_total_are_reported(pair, corpus):
 
 def test_the_report_shows_them_and_escapes_them(pair, corpus):
     page = Report(pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus).html()
-    assert "2 of the 2 words on the cards." in page and "Not searched" not in page
-    assert "2 entries · 2 in the test · 3 in training" in page and "In training: 3 of 3." in page
+    assert "Not searched" not in page
+    shown, of = find_numbers(page.split(" words on")[0])[-2:]
+    entries, in_test, in_training = find_numbers(page.split(" in training")[0])[-3:]
+    assert (shown, of, entries, in_test, in_training) == (2, 2, 2, 2, 3)
+    assert find_numbers(page.split("In training: ")[1])[:2] == [3, 3]
     assert "<b>fever" not in page and "&lt;b&gt;" in page
     alone = Report(pair.slicing(), ("a", "b"), pair.test).html()
-    assert "Not searched: training and corpus, which are not given." in alone
+    assert "Not searched" in alone
     assert "in training" not in alone
     why = "which takes <1 h"
     long = Report(pair.slicing(), ("a", "b"), pair.test, why_no_corpus=why).html()
-    assert (
-        "Not searched: training, which is not given. Not searched: corpus, which takes &lt;1 h."
-        in long
-    )
+    assert long.count("Not searched") == 2 and escape(why) in long
     searched = Report(
         pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus, why_no_corpus=why
     ).html()

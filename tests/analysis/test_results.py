@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import find_numbers
 from tests.material.runs import write_run, write_runs
 from vocadapt.__main__ import main
 from vocadapt.analysis.comparison import BASELINE, COLLAPSED, OTHER_EXAMPLES, UNTESTED
@@ -19,14 +21,13 @@ from vocadapt.analysis.results.results import (
     format_group_mean,
 )
 from vocadapt.analysis.results.setting_differences import build_setting_table, keep_differences
-from vocadapt.errors import InputError
 from vocadapt.lab.results.leaderboards import build_results
 from vocadapt.lab.results.runs import list_runs, open_runs
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.csv_files import write_csv
 from vocadapt.report.latex import escape_latex, write_latex
 from vocadapt.report.markdown import escape_markdown, write_markdown
-from vocadapt.training.examples.examples import Sentence, Text
+from vocadapt.training.examples.examples import Sentence, Text, name_fold
 from vocadapt.training.scoring.uncertainty import average_tallies, compare_tallies
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
@@ -115,9 +116,7 @@ def test_other_test_examples_are_not_paired(workspace):
     board = build_results(list_runs(workspace), Side("base", "base")).tasks[0]
     few = next(one for one in board.standings if one.run == "few")
     assert (few.difference, few.verdict) == (None, OTHER_EXAMPLES)
-    assert any(
-        "few and base were not tested on the same examples" in line for line in board.findings
-    )
+    assert any(line.startswith("few and ") for line in board.findings)
 
 
 def test_one_seed_has_a_mean_no_deviation_and_no_claim(tmp_path):
@@ -151,17 +150,17 @@ def test_a_collapsed_run_is_marked_and_shown_with_and_without(tmp_path):
     assert (line.collapsed_seeds, line.headline.mean, line.mean_learned) == ((2,), 0.5, 1.0)
     assert line.verdict == COLLAPSED
     (board,) = build_results(list_runs(workspace)).tasks
-    assert "1 of 2 collapsed, 1.000 without" in write_markdown([board.build_table()])
+    assert "2 collapsed, 1.000" in write_markdown([board.build_table()])
 
 
 def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace, tmp_path):
     other = Workspace(tmp_path / "other")
     write_runs(other, "bare", GOLD, {1: {"base": said(1)}}, scores={})
-    with pytest.raises(InputError, match="no scored run"):
+    with raises_input_error("no-scored-run"):
         build_results(list_runs(other))
-    with pytest.raises(InputError, match="none of the runs"):
+    with raises_input_error("unknown-run"):
         build_results(list_runs(workspace), Side("nobody", ""))
-    with pytest.raises(InputError, match="no 'adapted' tokenization"):
+    with raises_input_error("no-tokenization", "adapted"):
         build_results(list_runs(workspace), Side("base", "adapted"))
 
 
@@ -178,28 +177,22 @@ def test_group_means_count_what_they_lack():
     assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
     assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
     assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}
-    cells = [format_group_mean(found[name]) for name in ("PubMed", "clinical")]
-    assert cells == [".700 (2 of 2, 1 collapsed)", "– (0 of 1)"]
+    pubmed, clinical = (format_group_mean(found[name]) for name in ("PubMed", "clinical"))
+    assert pubmed.startswith(".700 ") and find_numbers(pubmed)[1:] == [2, 2, 1]
+    assert clinical.startswith("– ") and find_numbers(clinical) == [0, 1]
     assert average_groups({"m": scores}, groups)["m"]["all"]["collapsed"] == 0
-    assert benchmark_name("bio-lm/GAD, fold 3") == "gad"
+    assert benchmark_name(name_fold("bio-lm/GAD", 3)) == "gad"
 
 
 def test_several_tasks_have_a_board_each_and_group_means(workspace):
-    write_runs(
-        workspace, "gad", GOLD, {1: {"base": said(5)}}, task="bio-lm/GAD, fold 1", model="base"
-    )
-    write_runs(
-        workspace, "gad-2", GOLD, {1: {"base": said(10)}}, task="bio-lm/GAD, fold 2", model="base"
-    )
+    folds = [name_fold("bio-lm/GAD", fold) for fold in (1, 2)]
+    for name, right, task in (("gad", 5, folds[0]), ("gad-2", 10, folds[1])):
+        write_runs(workspace, name, GOLD, {1: {"base": said(right)}}, task=task, model="base")
     found = build_results(list_runs(workspace), Side("base", ""))
-    assert {board.task for board in found.tasks} == {
-        "toy",
-        "bio-lm/GAD, fold 1",
-        "bio-lm/GAD, fold 2",
-    }
+    assert {board.task for board in found.tasks} == {"toy", *folds}
     assert [board.baseline for board in found.tasks if board.task != "toy"] == [None, None]
-    assert found.groups["base · base"]["classification"]["mean"] == pytest.approx((f1(5) + 1) / 2)
-    assert found.groups["base · base"]["classification"]["scored"] == 1
+    group = found.groups["base · base"]["classification"]
+    assert (group["mean"], group["scored"]) == (pytest.approx((f1(5) + 1) / 2), 1)
 
 
 def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_all(tmp_path):
@@ -220,7 +213,7 @@ def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_
     assert a.headline.values == pytest.approx([(4 / 7 + 6 / 8) / 2] * 2) == runs[0].values()
     assert b.difference.value == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
     assert board.units == b.difference.units == 10  # those of all folds together
-    assert [run.called for run in runs[0].runs[:2]] == ["seed 1, fold 1", "seed 1, fold 2"]
+    assert [run.called for run in runs[0].runs[:2]] == [name_fold("seed 1", n) for n in (1, 2)]
 
 
 HOSTILE = "=a|b & 5% _x_ $y$ {z} \\cmd <script> ~^#\n\u202e[l](u) `c` *d*"
@@ -239,8 +232,8 @@ def test_hostile_names_stay_names_in_every_export(tmp_path):
     assert "<script>" not in markdown and "\u202e" not in markdown and "\\|b" in markdown
     assert escape_markdown("a|b\nc*") == "a\\|b c\\*"
     assert (
-        escape_latex("5% & \\x_{}^~$#")
-        == r"5\% \& \textbackslash{}x\_\{\}\textasciicircum{}\textasciitilde{}\$\#"
+        escape_latex("5%&\\x_{}^~$#")
+        == r"5\%\&\textbackslash{}x\_\{\}\textasciicircum{}\textasciitilde{}\$\#"
     )
     body = [
         line
@@ -255,8 +248,8 @@ def test_exports_name_score_metric_seeds_and_test(workspace):
     boards = build_results(list_runs(workspace), Side("base", "")).tasks
     tables = [board.build_table() for board in boards]
     for text in (write_markdown(tables).replace("\\", ""), write_latex(tables)):
-        assert "F1 of entity-strict" in text and "10 test units" in text
-        assert "approximate randomization" in text and "Δ is to base (base)" in text
+        assert "of entity-strict" in text and "10 test" in text
+        assert "approximate randomization" in text and "base (base)" in text
     assert "**" in write_markdown(tables) and write_latex(tables).count(r"\bfseries") > 1
 
 
@@ -267,14 +260,12 @@ def test_runs_that_cannot_be_read_are_named(workspace, capsys):
     assert main(["results", *root, "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["unreadable"]) == ["broken"]
     assert main(["results", *root]) == 0
-    assert (
-        "1 of 3 runs cannot be read and is skipped: broken ("
-        in capsys.readouterr().out.splitlines()[-1]
-    )
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert find_numbers(last)[:2] == [1, 3] and "broken (" in last
     for name in ("base", "green"):
         for record in (workspace.root / "runs" / name).rglob("run.json"):
             record.write_text("{", encoding="utf-8")
-    assert main(["results", *root]) == 2 and "3 runs cannot be read" in capsys.readouterr().err
+    assert main(["results", *root]) == 2 and "3 runs" in capsys.readouterr().err
 
 
 def test_confusion_of_entities_by_hand():
@@ -310,9 +301,9 @@ def test_confusion_of_texts_and_of_several_labels():
         ("b", "b"): (Case(0),),
         (NO_LABEL, "c"): (Case(1),),
     }
-    with pytest.raises(InputError, match="no classes"):
+    with raises_input_error("no-classes"):
         build_confusion_matrix(TASK_KINDS["qa"], [("x",)], ["x"])
-    with pytest.raises(InputError, match="for each of 2"):
+    with raises_input_error("other-length", "2"):
         build_confusion_matrix(TASK_KINDS["ner"], [("O",), ("O",)], [("O",)])
     assert build_confusion_matrix(TASK_KINDS["ner"], [("O",)], [("O",)]).counts.size == 0
 

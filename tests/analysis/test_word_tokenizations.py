@@ -3,6 +3,8 @@
 import pytest
 
 from tests.material.finetuning import tiny_adapted
+from tests.material.input_errors import raises_input_error
+from tests.material.numbers import find_numbers
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.analysis.errors.entry_lines import build_card
 from vocadapt.analysis.errors.keywords import find_in_examples
@@ -14,7 +16,6 @@ from vocadapt.analysis.errors.word_tokenizations import (
     normalize_word,
     read_added_tokens,
 )
-from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.text.splitter import Splitter
@@ -74,12 +75,12 @@ def test_without_models_words_are_counted_in_lower_case():
     assert not book.has_two_tokenizations
     assert book.tokenize("TACHYCARDIA").seen == 2
     assert book.tokenize("x").before == ()
-    assert book.words_of("a b  c") == ("a", "b", "c") and WordIndex().tokenize("a").seen is None
+    assert book.words_of("a  b") == ("a", "b") and WordIndex().tokenize("a").seen is None
 
 
 def test_training_words_of_every_kind_of_example():
     splitter = Splitter.bert()
-    assert normalize_word("Non-Hodgkin", splitter) == "non - hodgkin"
+    assert normalize_word("Non-Hodgkin", splitter).split() == ["non", "-", "hodgkin"]
     texts = (
         Text("1", "Pain, pain!", ("a",), "PAIN"),
         Question("q", "Who?", "Ann", (Answer("Ann", 0),)),
@@ -103,7 +104,7 @@ def test_words_in_the_context_of_examples():
     assert len(one.hits) == 3
     assert one.hits == tuple(sorted(one.hits, key=lambda hit: hit.line))
     assert find_in_examples(TRAIN, "heart", Splitter.bert(), "train").total == 0
-    with pytest.raises(InputError, match="one word"):
+    with raises_input_error("several-words"):
         find_in_examples(TRAIN, "two words", Splitter.bert(), "train")
 
 
@@ -114,7 +115,8 @@ def test_the_card_of_an_entry(models):
     )
     words = build_word_index(*models, TRAIN)
     view = build_card(book, book.entries[0], words)
-    assert (view.title, view.event) == ("12 · sentence 1", "D · missed → right")
+    assert view.title == book.title_of(book.entries[0])
+    assert view.event == f"D · {book.entries[0].event}"
     gold, first, second = view.lines
     assert [(gold.text[mark.start : mark.end], mark.style) for mark in gold.marks] == [
         ("tachycardia", "gold")
@@ -123,7 +125,8 @@ def test_the_card_of_an_entry(models):
     assert [(second.text[mark.start : mark.end], mark.style) for mark in second.marks] == [
         ("tachycardia", "right")
     ]
-    assert view.origins == (f"{words.added['tachycardia'].line} · 2 in training",)
+    (origin,) = view.origins
+    assert origin.startswith(words.added["tachycardia"].line) and "2 in" in origin
     alarm = build_card(book, book.entries[1], words)
     assert alarm.lines[0].note == "nothing here"
     assert [mark.style for mark in alarm.lines[1].marks] == ["wrong"]
@@ -162,7 +165,7 @@ def test_questions_and_texts_have_cards_too():
     book = build_ledger(texts, Side("a", [("well",)]), Side("b", [("ill",)]), TASK_KINDS["nli"])
     lines = build_card(book, book.entries[0], WordIndex()).lines
     assert [line.name for line in lines] == ["text", "second", "gold", "baseline", "compared"]
-    assert "420 of 1,000 characters" in lines[0].note
+    assert find_numbers(lines[0].note)[-2:] == [420, 1_000]
     assert lines[3].text == "well"
     assert lines[3].note == "wrong"
 

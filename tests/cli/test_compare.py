@@ -167,7 +167,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
         ("{f}/gold.txt {f}/ours.txt", "need the kind"),
         ("{f}/gold.txt {f}/ours.txt --kind ner", "need gold labels"),
         ("{f}/a {f}/b --kind qa", "different tasks"),
-        ("{f}/a {f}/b --slice odd", "There is no slice 'odd'"),
+        ("{f}/a {f}/b --slice odd", "slice 'odd'"),
         ("{f}/a {f}/b --slice new-token", "needs two tokenizations"),
         ("{f}/a {f}/b --slice unseen", "needs the training examples"),
         ("{f}/a {f}/b --suffix=-", "Expected a word ending"),

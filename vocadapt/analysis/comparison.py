@@ -1,13 +1,13 @@
 """The one comparison of two models over seeds and test examples, and the one verdict on it.
 
-A score varies with the seed of the training and with the test examples. Both are resampled: seeds, those
-that both sides share as pairs, and within each resample the units (examples, or documents), the same for
-both sides. A model is called better only if that rarely reverses the difference, also after correction for
-all comparisons that are shown together.
+A score varies with the seed of the training and with the test examples. Both are resampled: seeds,
+those that both sides share as pairs, and within each resample the units (examples, or documents),
+the same for both sides. A model is called better only if that rarely reverses the difference, also
+after correction for all comparisons that are shown together.
 
-Example: on five shared seeds B is ahead of A by .02 .03 .01 .04 .00, mean .02. A resample may draw the seeds
-2 2 3 5 1, and among the units some twice and some not at all; its difference is the mean of the five
-differences on these units. The interval holds the middle 95 % of such values.
+Example: on five shared seeds B is ahead of A by .02 .03 .01 .04 .00, mean .02. A resample may draw
+the seeds 2 2 3 5 1, and among the units some twice and some not at all; its difference is the mean
+of the five differences on these units. The interval holds the middle 95 % of such values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,8 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison shows: a code, its label in a table, and a sentence that explains it ("" if it
-    needs none).
+    """What a comparison shows: a code, its label in a table, and a sentence that explains it ("" if
+    it needs none).
     """
 
     code: str
@@ -91,11 +91,12 @@ COLLAPSED = Verdict(
 class Difference:
     """Scores of ours minus those of the baseline, averaged over seeds.
 
-    low, high: 95 % interval over seeds and units; detectable: smallest difference that these seeds and
-    units would show in 8 of 10 repetitions; p: two-sided, corrected by `correct_family`. All four are
-    None below MIN_SEEDS seeds on a side. p_units: of an approximate randomization test over the units
-    alone, with counts averaged over seeds, not corrected. seeds: number on the side with fewer; shared:
-    seeds that both sides have. family: number of comparisons that p is corrected for.
+    low, high: 95 % interval over seeds and units; detectable: smallest difference that these seeds
+    and units would show in 8 of 10 repetitions; p: two-sided, corrected by `correct_family`. All
+    four are None below MIN_SEEDS seeds on a side. p_units: of an approximate randomization test
+    over the units alone, with counts averaged over seeds, not corrected. seeds: number on the side
+    with fewer; shared: seeds that both sides have. family: number of comparisons that p is
+    corrected for.
     """
 
     value: float
@@ -182,11 +183,12 @@ def _average(tallies: Mapping[int, Tally], scorer: Scorer, rules: Rules) -> floa
 
 
 def _resample(terms: Sequence[Scores], random: np.random.Generator) -> Scores:
-    """Return the sum of terms, (rounds,) each, with seeds drawn with replacement in each round; 0 if
-    there are none.
+    """Return the sum of terms, (rounds,) each, with seeds drawn with replacement in each round; 0
+    if there are none.
 
-    Drawing n seeds from n makes their spread too small by sqrt((n − 1) / n), so the deviation of each
-    round from the sum over all seeds is enlarged by the inverse. A single seed has no spread to draw.
+    Drawing n seeds from n makes their spread too small by sqrt((n − 1) / n), so the deviation of
+    each round from the sum over all seeds is enlarged by the inverse. A single seed has no spread
+    to draw.
     """
     if not terms:
         return np.zeros(1)
@@ -201,7 +203,7 @@ def _resample(terms: Sequence[Scores], random: np.random.Generator) -> Scores:
 
 
 def correct_family(found: Sequence[Difference | None]) -> list[Difference | None]:
-    """Return differences with their p corrected for all that are shown together, by Holm's method."""
+    """Correct the p of differences for all that are shown together, by Holm's method."""
     values = [one.p for one in found if one is not None and one.p is not None]
     corrected = iter(correct_by_holm(values))
     return [
@@ -225,8 +227,8 @@ def correct_by_holm(values: Sequence[float]) -> list[float]:
 
 
 def judge(found: Difference, collapsed: bool = False) -> Verdict:
-    """Return the verdict on a difference whose p is corrected; collapsed: whether a run of either side
-    collapsed.
+    """Return the verdict on a difference whose p is corrected; collapsed: whether a run of either
+    side collapsed.
     """
     if collapsed:
         return COLLAPSED

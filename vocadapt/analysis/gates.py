@@ -95,6 +95,7 @@ def measure_gates(
         raise InputError(
             f"{model.name} has no extension modules, so it has no gates.",
             "Adapt a model with the preset exbert-s3, then pretrain it.",
+            code="no-gates",
         )
     # 1. Build windows of text that fit the network, without masked tokens.
     new = np.zeros(len(model.vocabulary), dtype=bool)
@@ -104,7 +105,9 @@ def measure_gates(
     read = list(build_loss_windows(lines, model.splitter, model.vocabulary, unmasked))
     fitting = [window for window in read if len(window.ids) <= positions]
     if not fitting:
-        raise InputError("This text has no word that the model can read.", "Give another text.")
+        raise InputError(
+            "This text has no word that the model can read.", "Give another text.", code="no-words"
+        )
 
     # 2. Add up the fractions and their squares by kind; the last kind is all tokens. The first
     # window broadcasts the sums to (layers, kinds).

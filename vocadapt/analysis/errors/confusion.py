@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.counts import check_lengths
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 
@@ -77,12 +78,9 @@ def build_confusion_matrix(
         raise InputError(
             "A question answering task has no classes, so it has no confusion matrix.",
             "See the page Error analysis instead.",
+            code="no-classes",
         )
-    if len(gold) != len(predicted):
-        raise InputError(
-            f"Expected a prediction for each of {len(gold):,} gold examples, got"
-            f" {len(predicted):,}."
-        )
+    check_lengths(gold, predicted)
     # 1. Collect the cases of each cell.
     cells = defaultdict(list)
     for place, (labels, prediction) in enumerate(zip(gold, predicted, strict=True)):

@@ -19,7 +19,7 @@ from vocadapt.training.examples.examples import Example, Prediction, Split
 from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.finetune.tokenizations import ALL_TOKENIZATIONS
 from vocadapt.training.labels import Logits
-from vocadapt.training.scoring.counts import Rules, Scorer
+from vocadapt.training.scoring.counts import Rules, Scorer, check_lengths
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import RIGHT as NO_ERROR
 from vocadapt.training.tasks.kinds.judgment import SPURIOUS, Claim, Judgment, Unit
@@ -231,7 +231,8 @@ def build_ledger(
         raise InputError(
             "Only predictions for the same examples can be compared:"
             f" {len(gold):,} gold examples; {first.name}: {len(first.predictions):,},"
-            f" {second.name}: {len(second.predictions):,}."
+            f" {second.name}: {len(second.predictions):,}.",
+            code="other-length",
         )
     # 1. Find the side with predictions under two tokenizations; prefer the second side.
     pooled_side: Side | None = None
@@ -324,11 +325,8 @@ def count_outcomes(
     An example is right if its whole prediction is, a gold entity if its words and its type are
     predicted. `untyped`: ignore types. Raises InputError if the three sequences differ in length.
     """
-    if not len(gold) == len(first) == len(second):
-        raise InputError(
-            "Only predictions for the same examples can be compared:"
-            f" {len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
-        )
+    check_lengths(gold, first)
+    check_lengths(gold, second)
     # One Counter per unit, in display order.
     counts = {"gold entity": Counter[str](), "example": Counter[str]()}
     for labels, a, b in zip(gold, first, second, strict=True):

@@ -153,8 +153,8 @@ class Report:
         return f"{self.slicing.scorer.name}: {self.slicing.definition}"
 
     def build_analysis(self) -> ErrorAnalysis:
-        """Return counts, slices, scores by tokenization, and all entries except those that are right
-        on both sides.
+        """Return counts, slices, scores by tokenization, and all entries except those that are
+        right on both sides.
         """
         ledger, listed = self.slicing.ledger, self.entries
         scores = self.slicing.by_tokenization(self.slice)
@@ -242,8 +242,8 @@ class Report:
         findings = find_alarms(counts, self.test.difference)
         why = "".join(f"<p>{escape(finding.sentence)}</p>" for finding in findings)
         return (
-            f"{error_html.render_counts(cards)}<p><b>{escape(scores)}</b>, {escape(difference)}.</p>{why}"
-            f"<p>{escape(self.definition)}.</p><p>{escape(alarms)}</p>"
+            f"{error_html.render_counts(cards)}<p><b>{escape(scores)}</b>,"
+            f" {escape(difference)}.</p>{why}<p>{escape(self.definition)}.</p><p>{escape(alarms)}</p>"
         )
 
     def _render_tables(self) -> str:
@@ -392,8 +392,8 @@ def summarize_comparison(test: Comparison, metric: str) -> tuple[str, str]:
 
 
 def find_alarms(counts: Mapping[str, int], difference: float) -> tuple[Finding, ...]:
-    """Explain why a score rises although more entries are broken than fixed, or the opposite, by the
-    false alarms removed and added; () if there is nothing to explain or they do not explain it.
+    """Explain why a score rises although more entries are broken than fixed, or the opposite, by
+    the false alarms removed and added; () if there is nothing to explain or they do not explain it.
 
     counts: entries by outcome. difference: score of the compared run minus that of the baseline.
     """
@@ -406,8 +406,8 @@ def find_alarms(counts: Mapping[str, int], difference: float) -> tuple[Finding, 
     if difference < 0:
         code, direction, change = "more-alarms", "falls", "more"
     sentence = (
-        f"The score {direction} with {count(counts[FIXED])} fixed and {count(counts[BROKEN])} broken,"
-        f" because there are {change} false alarms:"
+        f"The score {direction} with {count(counts[FIXED])} fixed and {count(counts[BROKEN])}"
+        f" broken, because there are {change} false alarms:"
         f" {count(counts[REMOVED])} removed, {count(counts[ADDED])} added."
     )
     return (Finding(code, sentence),)

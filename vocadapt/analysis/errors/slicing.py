@@ -11,7 +11,7 @@ from functools import cached_property
 
 from vocadapt.analysis.errors.ledger import BROKEN, FIXED, OUTCOMES, Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord, WordIndex
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.report.formats import format_metric_name
 from vocadapt.report.table import Column
 from vocadapt.settings import check_settings, setting
@@ -171,8 +171,8 @@ class OwnSlice:
 class SliceScore:
     """One slice of a ledger: number of gold units, scores of both sides, units fixed and broken.
 
-    `first` and `second` are fractions, None if there is nothing to score; `difference` is that of the
-    second side.
+    `first` and `second` are fractions, None if there is nothing to score; `difference` is that of
+    the second side.
     """
 
     name: str
@@ -220,8 +220,8 @@ class Slicing:
     _tallies: dict[int, Tally] = field(default_factory=dict, repr=False)
 
     def with_settings(self, settings: SliceSettings, own: tuple[OwnSlice, ...] = ()) -> "Slicing":
-        """Slice the same ledger by other settings; the units, their words and the tallies are shared,
-        not recomputed.
+        """Slice the same ledger by other settings; the units, their words and the tallies are
+        shared, not recomputed.
         """
         return replace(self, settings=settings, own=own)
 
@@ -262,15 +262,17 @@ class Slicing:
         titles = NAMES | {one.name: one.title for one in self.own}
         if name in titles:
             return titles[name]
-        if name not in SLICES:
-            names = ", ".join((ALL, *SLICES, REST))
-            raise InputError(f"There is no slice {name!r}.", f"Choose one of: {names}.")
+        check_choice("slice", name, (ALL, *SLICES, REST))
         if name not in self.available:
             missing = "the training examples of a run"
             if SLICES[name].needs == "tokenizations":
                 missing = "two tokenizations"
             names = ", ".join((ALL, *self.available, REST))
-            raise InputError(f"The slice {name!r} needs {missing}.", f"Available here: {names}.")
+            raise InputError(
+                f"The slice {name!r} needs {missing}.",
+                f"Available here: {names}.",
+                code="missing-input",
+            )
         return SLICES[name].title(self.settings)
 
     def entries(self, name: str = ALL) -> tuple[Entry, ...]:
@@ -410,7 +412,7 @@ class Slicing:
         return grouped
 
     def _find_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
-        """Return the entities of one of the ledger's predictions, or of the gold labels (cached)."""
+        """Return the entities of some of the ledger's predictions, or of the gold labels (cached)."""
         if id(predictions) not in self._units:
             kind, untyped = self.ledger.kind, self.ledger.rules.untyped
             pairs = zip(self.ledger.split.examples, predictions, strict=True)

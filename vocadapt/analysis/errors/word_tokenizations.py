@@ -21,7 +21,8 @@ from vocadapt.vocabulary.initializers.materials import Provenance, format_proven
 
 @dataclass(frozen=True)
 class TokenizedWord:
-    """A word, its wordpieces before and after the adaptation, and the added tokens among the latter.
+    """A word, its wordpieces before and after the adaptation, and the added tokens among the
+    latter.
 
     `seen`: occurrences in training; None if the training examples are not known.
     """

@@ -317,8 +317,8 @@ def plot_vocabulary_growth(
 def plot_overlap_histogram(
     words: ArrayLike, noise: ArrayLike | None = None, selected: tuple[int, int] | None = None
 ) -> go.Figure:
-    """Plot how many words keep 0, 1, … k − 1 neighbors, as fractions of all words; the noise baseline
-    as a gray line.
+    """Plot how many words keep 0, 1, … k − 1 neighbors, as fractions of all words; the noise
+    baseline as a gray line.
 
     Words that keep all k are left out: their bar would hide the others. words, noise: numbers of
     words (k + 1,). Bars outside `selected` are pale.
@@ -471,7 +471,9 @@ def build_name_axis(names: Sequence[str], margin: float) -> dict[str, Any]:
 
 
 def escape_names(tokens: Sequence[str]) -> NDArray[np.object_]:
-    """Escape tokens for plotly, (n,) object; call it once per projection: it is slower than drawing."""
+    """Escape tokens for plotly, (n,) object; call it once per projection: it is slower than
+    drawing.
+    """
     return np.array([escape_name(token) for token in tokens], dtype=object)
 
 

@@ -1,4 +1,4 @@
-"""Figure of a projection: points in colors and shapes, rings around selected tokens, region names."""
+"""Figure of a projection: points in colors and shapes, rings around selected tokens, names."""
 
 import html
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class Rings:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Drawing settings of a projection: colors, rings, (x, y, text) labels, visible window, size."""
+    """Drawing settings of a projection: colors, rings, (x, y, text) labels, window, size."""
 
     column: Column | None = None
     color: str = SOURCE  # of a projection in one color

@@ -134,7 +134,7 @@ def plot_held_out_losses(
 def _add_curves(
     figure: go.Figure, curves: Mapping[str, Curve], styles: Mapping[str, Style], hover: str
 ) -> go.Figure:
-    """Add a line for each curve; `hover` describes a point's x in its tooltip. Return the figure."""
+    """Add a line for each curve and return the figure; hover: describes a point's x in a tooltip."""
     for name, points in curves.items():
         values = [y for _, y in points]
         label = escape_name(name, MAX_LEGEND_LENGTH)

@@ -19,7 +19,8 @@ HELD_OUT = 500  # number of hidden tokens by default
 STEM = 5  # letters: words that begin with the same ones count as words of one stem
 MIN_BEGINNING = 3  # letters of a token that is the beginning of a stem
 MAX_HELD_OUT = 0.25  # maximum fraction of the common tokens that is hidden by default
-# Fraction of the mean norm; a centered embedding with a smaller norm equals the mean up to rounding.
+# Fraction of the mean norm; a centered embedding with a smaller norm equals the mean up to
+# rounding.
 MIN_RELATIVE_NORM = 1e-5
 
 
@@ -28,17 +29,18 @@ def choose_hidden_tokens(
 ) -> tuple[tuple[str, ...], int]:
     """Choose `n` common tokens to hide (0: 500, or a quarter of them if that is less).
 
-    Returns the tokens and the number of candidates. Single characters and bytes are never hidden, so
-    every word can still be tokenized. Raises InputError if less than half of the candidates would
-    remain.
+    Returns the tokens and the number of candidates. Single characters and bytes are never hidden,
+    so every word can still be tokenized. Raises InputError if less than half of the candidates
+    would remain.
     """
     pool = _list_hideable(materials)
     n = n or min(HELD_OUT, int(MAX_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
         raise InputError(
-            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: at least half"
-            " of them must remain.",
+            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: at least"
+            " half of them must remain.",
             "Hide fewer, or give a target that has more tokens in common with the model.",
+            code="too-few-common-tokens",
         )
     drawn = np.random.default_rng(seed).choice(len(pool), n, replace=False)
     return tuple(pool[i] for i in sorted(drawn)), len(pool)
@@ -47,8 +49,8 @@ def choose_hidden_tokens(
 def choose_hidden_stems(
     materials: Materials, n: int, seed: int
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Choose about `n` common tokens that are hidden with their stems: with all tokens that have the
-    same first letters, and those that are the beginning of these letters.
+    """Choose about `n` common tokens that are hidden with their stems: with all tokens that have
+    the same first letters, and those that are the beginning of these letters.
 
     Returns the tokens, and all tokens of the model to remove. Returns no token if less than half of
     the common tokens would remain.
@@ -160,9 +162,9 @@ class TrueEmbeddings:
 def weight_like_new_tokens(
     materials: Materials, hidden: tuple[str, ...], visible: Materials
 ) -> tuple[FloatArray, float]:
-    """Return weights (n,) of hidden tokens with which their counts, numbers of pieces and lengths of
-    the first piece are those of the new tokens, and the fraction of the new tokens with which a hidden
-    one has these in common.
+    """Return weights (n,) of hidden tokens with which their counts, numbers of pieces and lengths
+    of the first piece are those of the new tokens, and the fraction of the new tokens with which a
+    hidden one has these in common.
 
     In a space without counts, all tokens count as equally frequent.
     """
@@ -225,7 +227,7 @@ class NewTokenJudge:
         return float(np.mean([len(set(a) & set(b)) for a, b in pairs])) / self.k
 
     def _find_neighbors(self, matrix: Matrix) -> NDArray[np.int64]:
-        """Return the rows of the k nearest neighbors of each new token in a matrix of all tokens."""
+        """Return the rows of each new token's k nearest neighbors in a matrix of all tokens."""
         space, rows = EmbeddingSpace(self.names, matrix), self.new_rows
         return find_nearest(matrix[rows], space, self.k, leave_out=rows).rows
 

@@ -7,8 +7,8 @@ the remaining embeddings) and by the rank of the true embedding among all old on
 global mean (centered cosine 0), random embeddings, and the mean of the common tokens, which any
 mixture of many of them approximates.
 
-Hidden tokens are not like new ones: P@k is also reweighted, as if their counts and pieces were those
-of the new tokens, and measured once more with all words of the same stem hidden.
+Hidden tokens are not like new ones: P@k is also reweighted, as if their counts and pieces were
+those of the new tokens, and measured once more with all words of the same stem hidden.
 
 *Replacement test.* With a text, the network reads the hidden tokens in sentences (`replacement`).
 
@@ -161,8 +161,8 @@ class LeaderboardSettings(CheckedSettings):
 class InitializerStanding:
     """Scores of one initializer, None if they cannot be computed; SCORES says what each is.
 
-    new_p1, new_p5: P@k as if hidden tokens were like the new ones. stem_p1, stem_p5: with all words of
-    the same stem hidden. mrr: mean reciprocal rank. median_rank: 0 is the true embedding.
+    new_p1, new_p5: P@k as if hidden tokens were like the new ones. stem_p1, stem_p5: with all words
+    of the same stem hidden. mrr: mean reciprocal rank. median_rank: 0 is the true embedding.
     word_state_error: of the difference between the word as read and its pieces as read.
     """
 
@@ -217,22 +217,22 @@ SCORES = (
     Column(
         "p5",
         "P@5",
-        "Fraction of held-out tokens whose true embedding is among the five nearest to the initialized"
-        " one.",
+        "Fraction of held-out tokens whose true embedding is among the five nearest to the"
+        " initialized one.",
         "fraction",
     ),
     Column(
         "new_p5",
         "P@5, new words",
-        "P@5 weighted so that counts, numbers of pieces and lengths of the first piece are those of new"
-        " tokens.",
+        "P@5 weighted so that counts, numbers of pieces and lengths of the first piece are those"
+        " of new tokens.",
         "fraction",
     ),
     Column(
         "stem_p5",
         "P@5, stems held out",
-        "P@5 if all tokens that begin with the same five letters, or that are the first three or four"
-        " of these letters, are held out, too.",
+        "P@5 if all tokens that begin with the same five letters, or that are the first three or"
+        " four of these letters, are held out, too.",
         "fraction",
     ),
     Column(
@@ -251,8 +251,8 @@ SCORES = (
     Column(
         "beats_pieces",
         "Better than pieces",
-        "Fraction of held-out tokens that the network reads better with the initialized embedding than"
-        " as pieces.",
+        "Fraction of held-out tokens that the network reads better with the initialized embedding"
+        " than as pieces.",
         "fraction",
     ),
     Column(
@@ -307,9 +307,9 @@ class Leaderboard(Summarized):
     `added`: number of new tokens, `judged`: how many of them were evaluated by norm and by `k`
     neighbors among `neighbor_candidates` tokens. `p`: p-value of a paired t-test over the hidden
     tokens between the best two methods that are no baselines; None if there are not two. `matched`:
-    fraction of the new tokens that have count and pieces in common with a hidden one; `stems`: number
-    of tokens that were hidden with their stems. `pieces`: None if the network read no text, with the
-    reason in `why_not_read`.
+    fraction of the new tokens that have count and pieces in common with a hidden one; `stems`:
+    number of tokens that were hidden with their stems. `pieces`: None if the network read no text,
+    with the reason in `why_not_read`.
     """
 
     rows: tuple[InitializerStanding, ...]
@@ -392,8 +392,8 @@ class Leaderboard(Summarized):
         if self.pieces is None:
             return f"No sentences were read: {self.why_not_read}"
         return (
-            f"The network read {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of the"
-            f" held-out tokens. With the pieces, the cosine to the true hidden state is"
+            f"The network read {self.pieces.sentences:,} sentences with {self.pieces.tokens:,} of"
+            f" the held-out tokens. With the pieces, the cosine to the true hidden state is"
             f" {self.pieces.word:.3f} for the word and {self.pieces.sentence:.4f} for the sentence."
         )
 
@@ -401,11 +401,11 @@ class Leaderboard(Summarized):
         """Return the standings as a table, with notes on what they are computed on."""
         mrr = float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates
         notes = (
-            f"{len(self.hidden):,} of {self.of:,} common tokens held out; their true embeddings ranked"
-            f" among {self.candidates:,} embeddings; chance P@1 {format_chance(1 / self.candidates)};"
-            f" MRR {mrr:.2g}.",
-            f"{self.stems:,} common tokens held out with their stems; {percent(self.matched)} of the"
-            " new tokens have a held-out token of similar count and pieces.",
+            f"{len(self.hidden):,} of {self.of:,} common tokens held out; their true embeddings"
+            f" ranked among {self.candidates:,} embeddings; chance P@1"
+            f" {format_chance(1 / self.candidates)}; MRR {mrr:.2g}.",
+            f"{self.stems:,} common tokens held out with their stems; {percent(self.matched)} of"
+            " the new tokens have a held-out token of similar count and pieces.",
             self.describe_reading(),
             f"Neighbors kept, of {self.k}, and norms: {self.judged:,} of {self.added:,} new tokens,"
             f" among {self.neighbor_candidates:,}.",
@@ -451,6 +451,7 @@ def compare_initializers(
         raise InputError(
             "There is nothing to initialize: the model has all tokens of the target.",
             "Give another target.",
+            code="nothing-to-initialize",
         )
 
     # 1. Divide the progress by the cost of each initializer; baselines are always included.
@@ -501,8 +502,8 @@ def initialize_token(
 ) -> NewEmbeddings:
     """Initialize the embedding of one token; a token of the model is hidden first.
 
-    If the materials have an alignment (`fit_own_alignment`), it is used for a new token. For a token
-    of the model one is fitted without that token.
+    If the materials have an alignment (`fit_own_alignment`), it is used for a new token. For a
+    token of the model one is fitted without that token.
     """
     if token in materials.model:
         materials = hide_tokens(materials, (token,))
@@ -606,7 +607,7 @@ class InitializerJudge:
         self.new_token_judge = NewTokenJudge(self.sample, settings.neighbors)
 
     def _read_sentences(self, text: ReadableText | None, progress: Progress) -> ReplacementTest:
-        """Find sentences with hidden tokens and read them; raises InputError if that is impossible."""
+        """Find sentences with hidden tokens and read them; raises InputError if it cannot."""
         settings = self.settings
         if text is None:
             raise InputError("There is no text.", "Give a text.")
@@ -620,8 +621,8 @@ class InitializerJudge:
     def evaluate(
         self, initializer: InitializerSettings, progress: Progress
     ) -> Iterator[tuple[InitializerStanding, ScoresByToken]]:
-        """Yield the standing of an initializer and its scores by token; the same for its norm-matched
-        variant if requested.
+        """Yield the standing of an initializer and its scores by token; the same for its
+        norm-matched variant if requested.
         """
         # 1. Initialize the hidden tokens, then the new ones: all for a loss, else a sample.
         progress(0.0, "initializing hidden tokens")

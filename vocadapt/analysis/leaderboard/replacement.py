@@ -2,8 +2,8 @@
 
 Hidden tokens have known embeddings. In sentences of a text that contain them,
 
-1. read each sentence with the known embedding, which gives the true states: the last hidden state of
-   the word, and the mean of all last hidden states;
+1. read each sentence with the known embedding, which gives the true states: the last hidden state
+   of the word, and the mean of all last hidden states;
 2. read it with the word replaced by its pieces, as without a new token;
 3. read it with the initialized embedding, and compare both with the true states by cosine.
 
@@ -122,8 +122,8 @@ def _iterate_sentences(
 
 
 def _find_side(model: LanguageModel) -> int:
-    """Return how many tokens on either side of a word the network can read: SIDE, or less if it has few
-    positions. A third of them remain for the pieces of the word and for special tokens.
+    """Return how many tokens on either side of a word the network can read: SIDE, or less if it has
+    few positions. A third of them remain for the pieces of the word and for special tokens.
     """
     positions = count_positions(model.config) or 0
     if positions <= 0:
@@ -146,8 +146,8 @@ class ReplacementTest:
         sentences: Sequence[SentencePart],
         progress: Progress = silent,
     ) -> None:
-        """visible: the vocabulary without the hidden tokens. Raises InputError without a sentence, and for
-        a network that cannot read embeddings.
+        """visible: the vocabulary without the hidden tokens. Raises InputError without a sentence,
+        and for a network that cannot read embeddings.
         """
         from vocadapt.training.separated_embeddings import find_scale
 
@@ -158,7 +158,9 @@ class ReplacementTest:
         self.sentences = [one for one in sentences if 0 < len(pieces[one.token]) <= longest]
         if not self.sentences:
             raise InputError(
-                "No sentence of the text has one of the hidden tokens.", "Give more text."
+                "No sentence of the text has one of the hidden tokens.",
+                "Give more text.",
+                code="no-sentences",
             )
 
         # 2. The network.
@@ -177,7 +179,7 @@ class ReplacementTest:
         self.pieces = self._compare(self._read(pieces, None, progress))
 
     def judge(self, embeddings: Matrix, progress: Progress = silent) -> ReadingScores:
-        """Compare what is read with embeddings of all hidden tokens, (hidden, dim), with the truth."""
+        """Compare what is read with embeddings of all hidden tokens (hidden, dim) to the truth."""
         return self._compare(self._read(self.own, embeddings, progress))
 
     def _compare(self, states: tuple[Matrix, Matrix]) -> ReadingScores:
@@ -195,7 +197,8 @@ class ReplacementTest:
         """Return the last hidden states of the tokens (mean over their ids) and of the sentences
         (mean over all), (sentences, width) each.
 
-        ids_of_token: of each hidden token. embeddings: read in place of those ids; None: the known ones.
+        ids_of_token: of each hidden token. embeddings: read in place of those ids; None: the known
+        ones.
         """
         import torch
 

@@ -57,10 +57,10 @@ class RunDescription:
 class FairPair:
     """The default comparison on a task.
 
-    baseline: None if there is nothing to compare with. differences: in what the sides differ: codes of
-    this module and names of settings. seeds: those that both sides have, without collapsed ones
-    if others remain. collapsed: whether no run of the compared side learned. other_settings: names of
-    the task's runs whose settings are those of neither side, newest first.
+    baseline: None if there is nothing to compare with. differences: in what the sides differ: codes
+    of this module and names of settings. seeds: those that both sides have, without collapsed ones
+    if others remain. collapsed: whether no run of the compared side learned. other_settings: names
+    of the task's runs whose settings are those of neither side, newest first.
     """
 
     task: str
@@ -86,7 +86,9 @@ class FairPair:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """What comparisons are ranked by, the best highest: their kind, few differences, many seeds."""
+        """What comparisons are ranked by, the best highest: their kind, few differences, many
+        seeds.
+        """
         kind = 1
         if self.baseline is None:
             kind = 0
@@ -102,14 +104,14 @@ def choose_fair_pair(
 ) -> FairPair | None:
     """Return the comparison that a page shows by default; None without runs.
 
-    runs: scored runs of one or several tasks, newest first. compared: a side that was chosen; only its
-    baseline is looked for.
+    runs: scored runs of one or several tasks, newest first. compared: a side that was chosen; only
+    its baseline is looked for.
 
     1. Collapsed runs take no part if another run learned.
     2. On each task, two runs of the same settings that differ in the model or in the tokenization
        trained on come first: those with most seeds in common, then a base model against an adapted
-       one, then the newest. Next are two tokenizations of one run, then the two runs with the fewest
-       differences, then a run alone.
+       one, then the newest. Next are two tokenizations of one run, then the two runs with the
+       fewest differences, then a run alone.
     3. The newest of the tasks with the best kind of comparison is chosen.
 
     Example: base (4 epochs, seeds 1 2 3), adapted (4 epochs, seeds 1 2 3), and newer, adapted (2
@@ -147,8 +149,8 @@ def list_other_settings(
 def list_differences(first: RunDescription, second: RunDescription) -> tuple[str, ...]:
     """Return what two runs of a task differ in.
 
-    The tokenization trained on counts only if the model is the same, because each model has its own;
-    seeds count only if none is in common.
+    The tokenization trained on counts only if the model is the same, because each model has its
+    own; seeds count only if none is in common.
     """
     found = []
     if first.model != second.model:
@@ -222,8 +224,8 @@ def _list_ordered_pairs(
 ) -> Iterator[tuple[RunDescription, RunDescription]]:
     """Yield (baseline, compared) for every two runs, newest first.
 
-    A base model is the baseline of an adapted one; otherwise the older run is that of the newer one.
-    A chosen run is always the compared one.
+    A base model is the baseline of an adapted one; otherwise the older run is that of the newer
+    one. A chosen run is always the compared one.
     """
     for newer, older in combinations(runs, 2):
         is_older_compared = older.is_adapted and not newer.is_adapted

@@ -50,8 +50,8 @@ COMPARISON = (  # of a table with a baseline; the verdict comes first, where it 
         "Verdict",
         "Better or worse only if other seeds and other test units would rarely reverse the"
         " difference (p < .05). Equal only if the interval of the difference lies within"
-        f" {100 * comparison.MARGIN:g} point. Not tested over seeds below {comparison.MIN_SEEDS} seeds"
-        " on a side.",
+        f" {100 * comparison.MARGIN:g} point. Not tested over seeds below {comparison.MIN_SEEDS}"
+        " seeds on a side.",
     ),
     Column("delta", "Δ points", "Difference of the mean from that of the baseline.", "points"),
     Column(
@@ -132,11 +132,12 @@ class RunEntry:
 
 @dataclass(frozen=True)
 class RunStanding:
-    """Runs under one tokenization: every metric over seeds, the interval of the headline metric over
-    test units, and the difference from the baseline.
+    """Runs under one tokenization: every metric over seeds, the interval of the headline metric
+    over test units, and the difference from the baseline.
 
-    `counts`: whether this is the main tokenization. `difference`: None for the baseline itself, without
-    a baseline, and if the test examples differ; `verdict` gives the reason. All figures are fractions.
+    `counts`: whether this is the main tokenization. `difference`: None for the baseline itself,
+    without a baseline, and if the test examples differ; `verdict` gives the reason. All figures are
+    fractions.
     """
 
     run: str
@@ -305,17 +306,17 @@ def describe_test(found: Sequence[Difference]) -> str:
     text = ""
     if tested:
         text = (
-            f"Its interval and p are over seeds and test units, both resampled {one.rounds:,} times;"
-            f" p is corrected for the number of comparisons ({len(tested)}, Holm). "
+            f"Its interval and p are over seeds and test units, both resampled {one.rounds:,}"
+            f" times; p is corrected for the number of comparisons ({len(tested)}, Holm). "
         )
     if len(tested) < len(found):
         text += (
-            f"{len(found) - len(tested)} of {len(found)} comparisons are not tested over seeds: fewer"
-            f" than {comparison.MIN_SEEDS} on a side. "
+            f"{len(found) - len(tested)} of {len(found)} comparisons are not tested over seeds:"
+            f" fewer than {comparison.MIN_SEEDS} on a side. "
         )
     return (
-        f"{text}p of the units alone: approximate randomization, two-sided, {one.rounds:,} draws, not"
-        " corrected."
+        f"{text}p of the units alone: approximate randomization, two-sided, {one.rounds:,} draws,"
+        " not corrected."
     )
 
 
@@ -331,14 +332,15 @@ def rank_runs(
 ) -> TaskLeaderboard:
     """Rank every entry under every tokenization, best mean first.
 
-    baseline: name of an entry and a tokenization ("": the main one). main_only: compare only the main
-    tokenizations with it. Raises InputError for an unknown baseline, and for no entries.
+    baseline: name of an entry and a tokenization ("": the main one). main_only: compare only the
+    main tokenizations with it. Raises InputError for an unknown baseline, and for no entries.
     The verdicts are given by `judge_boards`, which knows what is shown together.
     """
     if not entries:
         raise InputError(
             f"{task}: there is no scored run.",
             "Fine-tune on it with a labeled test split.",
+            code="no-scored-run",
         )
     base: RunEntry | None = None
     base_mean = 0.0
@@ -522,11 +524,14 @@ def _find_baseline(entries: Sequence[RunEntry], given: Side) -> tuple[RunEntry, 
     if found is None:
         names = ", ".join(entry.name for entry in entries)
         raise InputError(
-            f"The baseline {given.run!r:.80} is none of the runs.", f"Choose one of: {names:.200}."
+            f"The baseline {given.run!r:.80} is none of the runs.",
+            f"Choose one of: {names:.200}.",
+            code="unknown-run",
         )
     if given.tokenization and given.tokenization not in found.tallies:
         raise InputError(
             f"The baseline {given.run} has no {given.tokenization!r:.40} tokenization.",
             f"It has: {', '.join(found.tallies)}.",
+            code="no-tokenization",
         )
     return found, Side(given.run, given.tokenization or found.main_tokenization)

@@ -51,7 +51,9 @@ def build_results(
     scored = disambiguate_tasks([one for one in runs if one.tokenizations])
     if not scored:
         raise InputError(
-            "There is no scored run.", "Fine-tune with a test split that holds labels."
+            "There is no scored run.",
+            "Fine-tune with a test split that holds labels.",
+            code="no-scored-run",
         )
     names = make_unique_names(scored)
     if baseline:
@@ -146,6 +148,7 @@ def _find_baseline_name(given: str, names: Sequence[str]) -> str:
     raise InputError(
         f"The baseline {given!r:.80} is none of the runs.",
         f"Choose one of: {', '.join(names):.200}.",
+        code="unknown-run",
     )
 
 
