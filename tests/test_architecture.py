@@ -496,8 +496,9 @@ def test_examples_in_docstrings_and_headings_pass():
 
 
 def test_streamlit_outside_the_interface_is_caught():
-    assert streamlit_outside("def f():\n    import streamlit as st", "vocadapt/lab/jobs/queue.py")
-    assert not streamlit_outside("import streamlit as st", "vocadapt/ui/shell/frame.py")
+    source = "def f():\n    import streamlit as st"
+    assert streamlit_outside(source, "vocadapt/lab/jobs/queue.py")
+    assert not streamlit_outside(source, "vocadapt/ui/shell/frame.py")
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,12 @@ def test_the_script_has_every_step_of_the_dockerfile(script):
     for command in commands:
         here = re.sub(r"(?<![\w/.])(/build|/home/lab|/data)\b", rf"{folder}\1", command)
         if "useradd" in command:
-            assert f"# left out, needs root: {command}" in text
+            assert any(line.startswith("#") and line.endswith(command) for line in text.split("\n"))
         else:
             assert f"\n{here}\n" in text, command
     assert subprocess.run(["sh", "-n", "-c", text], check=False).returncode == 0
-    assert (
-        f"set -- vocadapt app --no-browser --address 0.0.0.0 --port 8977 --workspace {folder}"
-        in text
-    )
+    started = "vocadapt app --no-browser --address 0.0.0.0 --port 8977"
+    assert started in text and f"--workspace {folder}" in text
     assert "http://127.0.0.1:8977/_stcore/health" in text
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.material.apps import go_to, join_values
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import wait_for
 from vocadapt import extensions
 from vocadapt.cli import main
@@ -645,5 +646,5 @@ def test_a_model_of_a_family_that_is_not_registered_is_refused(tmp_path, monkeyp
 
     monkeypatch.delitem(FAMILIES, "sentencepiece-bpe")  # it recognizes BPE with ▁, too
     model = open_model(build_character_bert(tmp_path / "model"))
-    with pytest.raises(InputError, match="its tokenizer is BPE, but vocadapt supports only"):
+    with raises_input_error("unsupported-tokenizer", "BPE"):
         _ = model.vocabulary

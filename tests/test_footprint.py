@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.material.numbers import find_numbers
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.system import footprint
 from vocadapt.system.footprint import (
     ASSUMED,
     COUNTER,
+    GPU,
     Footprint,
     Meter,
     PowerCounter,
@@ -138,7 +140,7 @@ def test_the_energy_of_gpus_is_added() -> None:
     hour = Usage(3600, 7200, 7200)
     found = compute_footprint(Usage(0, 0, 0), hour, None, RATES, 300 * 3600)
     assert found.kwh == pytest.approx((0.024 + 0.3) * 1.5)
-    assert (found.basis, found.watts) == ("assumed watts, GPU counter", 324.0)
+    assert found.basis.split(", ") == [ASSUMED, GPU] and found.watts == 324.0
 
 
 def test_without_a_readable_counter_watts_are_assumed(tmp_path: Path) -> None:
@@ -204,7 +206,7 @@ def test_sums_keep_bases_and_factors() -> None:
     assert total is not None and sum_footprints([]) is None
     assert total.kwh == pytest.approx(0.018 + 1.0)
     assert total.kg_co2 == pytest.approx(0.0072 + 0.1)
-    assert total.basis == "assumed watts and power counter" and total.country == "here, there"
+    assert total.basis.split(" and ") == [ASSUMED, COUNTER] and total.country == "here, there"
     assert total.kwh * total.kg_per_kwh == pytest.approx(total.kg_co2)
     assert total.watts == pytest.approx((12 + 1000) / 2)
     assert Footprint.from_dict(total.to_dict()) == total
@@ -219,9 +221,9 @@ def test_numbers_are_rounded_for_people() -> None:
         "0.12 Wh",
         "0 Wh",
     ]
-    assert [format_co2(kg) for kg in (0.0021, 0.00004)] == ["0.0021 kg CO2", "0.04 g CO2"]
-    found = estimate_footprint(3600, 2, RATES)
-    assert format_basis(found) == (
-        "assumed watts: 24 W on average, 2.0 cores in use; PUE 1.5; grid intensity 0.4 kg CO2 per"
-        " kWh (here)"
-    )
+    amounts = [format_co2(kg).split()[:2] for kg in (0.0021, 0.00004)]
+    assert amounts == [["0.0021", "kg"], ["0.04", "g"]]
+    basis = format_basis(estimate_footprint(3600, 2, RATES))
+    assert basis.startswith(ASSUMED) and basis.endswith("(here)")
+    watts, cores, pue, intensity, _ = find_numbers(basis)  # and the 2 of CO2
+    assert (watts, cores, pue, intensity) == (24, 2, 1.5, 0.4)

@@ -120,7 +120,8 @@ def test_a_planted_retired_word_is_found(source):
 
 
 def test_standard_terms_pass():
-    assert find_offenses('def find_neighbors(): """Return the k nearest neighbors."""') == []
+    source = 'def find_neighbors(): """Return the k nearest neighbors."""'
+    assert find_offenses(source) == []
 
 
 def test_no_data_that_a_page_shows_names_the_thesis():
@@ -148,10 +149,12 @@ def test_no_sentence_of_a_page_names_a_flag():
 
 
 def test_a_flag_in_a_sentence_is_found():
-    assert flags_in_sentences('st.markdown("On the command line: `change --null X Y`.")')
-    assert flags_in_sentences('st.text(f"Give --text {text} to the step.")')
+    in_code = 'st.markdown("On the command line: `change --null X Y`.")'
+    in_text = 'st.text(f"Give --text {text} to the step.")'
+    assert flags_in_sentences(in_code) and flags_in_sentences(in_text)
     command = 'draw_command(f"python -m vocadapt jobs show {id} --workspace {root}")'
-    assert not flags_in_sentences(command + '\nparts = ["--model", name]')
+    parts = 'parts = ["--model", name]'
+    assert not flags_in_sentences(f"{command}\n{parts}")
 
 
 def glossary() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The wheel: its files, its metadata, and the packages that it needs."""
 
 import ast
+import configparser
 import importlib.util
 import json
 import os
@@ -72,7 +73,7 @@ def test_the_lock_pins_every_range():
     pins = read_pins()
     for name, requirement in list_requirements("umap", "fast").items():
         assert requirement.specifier.contains(pins[name]), f"{requirement}: {pins[name]} is pinned"
-        assert requirement.specifier, f"{name} has no lower bound"
+        assert requirement.specifier, name
 
 
 def skip_for_other_versions():
@@ -184,18 +185,19 @@ def test_a_license_is_read_from_the_metadata(audit, reviewed, facts, expected):
 
 def test_a_license_that_nobody_allowed_and_an_exception_without_use_are_findings(audit, reviewed):
     rules = dict(reviewed["licenses"])
-    without_exceptions = audit.check_licenses(["gensim"], {**rules, "exceptions": []})
-    assert without_exceptions == ["gensim has the license LGPL-2.1-only, which is not allowed"]
+    (not_allowed,) = audit.check_licenses(["gensim"], {**rules, "exceptions": []})
+    assert not_allowed.startswith("gensim ") and "LGPL-2.1-only" in not_allowed
     one = {"package": "numpy", "license": "GPL-3.0-only", "reason": ""}
-    unused = audit.check_licenses(["numpy"], {**rules, "exceptions": [one]})
-    assert unused == ["the exception for numpy in audit.toml is not needed"]
+    (unused,) = audit.check_licenses(["numpy"], {**rules, "exceptions": [one]})
+    assert "exception for" in unused and "numpy" in unused
 
 
 def test_a_package_that_states_no_license_is_a_finding(audit, reviewed, monkeypatch):
     facts = message_from_string("Name: secret\n")
     monkeypatch.setattr(audit.metadata, "metadata", lambda name: facts)
     rules = {**reviewed["licenses"], "exceptions": []}
-    assert audit.check_licenses(["secret"], rules) == ["secret states no license"]
+    (finding,) = audit.check_licenses(["secret"], rules)
+    assert finding.startswith("secret ") and finding.endswith("no license")
 
 
 def test_a_package_without_a_pin_is_found(audit):
@@ -212,7 +214,7 @@ def test_a_database_without_packages_is_no_answer(audit):
     skipped = [{"name": name, "skip_reason": "not found on PyPI"} for name in ("flask", "numpy")]
     clean = [{"name": name, "version": "1", "vulns": []} for name in ("flask", "numpy")]
     for packages in (skipped, clean):
-        with pytest.raises(ValueError, match="knows no advisory of flask"):
+        with pytest.raises(ValueError, match="flask"):
             audit.read_answer(json.dumps({"dependencies": packages}))
 
 
@@ -230,7 +232,7 @@ def test_the_exit_status_says_whether_the_pins_were_looked_up(audit, monkeypatch
         assert audit.main(["vulnerabilities"]) == status
         written = capsys.readouterr().out
         assert ("NOT AUDITED" in written) == (status == 3)
-        assert ("torch: CVE-1, GHSA-1" in written) == (status == 1)
+        assert ("CVE-1, GHSA-1" in written) == (status == 1)
 
 
 def test_a_reviewed_advisory_is_accepted_while_it_is_needed(audit, monkeypatch):
@@ -290,7 +292,9 @@ def test_the_metadata_says_what_the_package_is(wheel):
     assert facts["Description-Content-Type"] == "text/markdown"
     assert set(facts.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
     assert "Apache License" in archive.read(names["LICENSE"]).decode("utf-8")
-    assert "vocadapt = vocadapt.cli:main" in archive.read(names["entry_points.txt"]).decode("utf-8")
+    points = configparser.ConfigParser()
+    points.read_string(archive.read(names["entry_points.txt"]).decode("utf-8"))
+    assert points["console_scripts"]["vocadapt"] == "vocadapt.cli:main"
     # Pure Python, for every version and system.
     assert wheel.name.endswith("-py3-none-any.whl")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import TINY_TOKENS, WORDS
-from vocadapt.errors import InputError
 from vocadapt.models.certificate.certificate import CHECKS, Edit
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
@@ -108,7 +108,7 @@ def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
 
 
 def test_nothing_to_learn_from(tiny_bert: Path) -> None:
-    with pytest.raises(InputError, match="got neither"):
+    with raises_input_error("no-domain"):
         adapt(get_preset("green-bert"), open_model(tiny_bert), Sources())
 
 

@@ -47,4 +47,5 @@ def test_a_nested_part_reports_its_name():
     seen = []
     outer = part(lambda fraction, message="": seen.append((fraction, message)), 0.5, 1.0, "all")
     part(outer, 0.5, 1.0, "rows")(0.5, "step 1")
-    assert seen == [(0.875, "all: rows: step 1")]
+    ((fraction, message),) = seen
+    assert fraction == 0.875 and message.split(": ") == ["all", "rows", "step 1"]

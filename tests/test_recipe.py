@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.analysis.errors.slicing import SLICES
-from vocadapt.errors import InputError
 from vocadapt.models.extension_size import SIZES
 from vocadapt.presets import PRESETS, format_recipe_name, get_preset
 from vocadapt.recipe import Recipe, read_recipe, write_recipe
@@ -69,33 +69,33 @@ def test_a_short_recipe_keeps_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "value"),
     [
-        ("[alignment]\nmethode = 'ridge'", "no setting 'methode'"),
-        ("[alignment]\nmethod = 'magic'", "magic"),
-        ("[vocabulary]\nmax_added = 'many'", "expected int, got 'many'"),
-        ("vocabulary = 3", "expected a group of settings"),
-        ("tokenizer = 'suffix'", "Unknown tokenizer mode"),
-        ("not toml at all", "not valid TOML"),
+        ("[alignment]\nmethode = 'ridge'", "unknown-setting", "'methode'"),
+        ("[alignment]\nmethod = 'magic'", "unknown-choice", "'magic'"),
+        ("[vocabulary]\nmax_added = 'many'", "wrong-type", "'many'"),
+        ("vocabulary = 3", "wrong-type", "3"),
+        ("tokenizer = 'suffix'", "unknown-choice", "'suffix'"),
+        ("not toml at all", "invalid-toml", "line 1"),
     ],
 )
-def test_bad_recipes(tmp_path: Path, text: str, said: str) -> None:
+def test_bad_recipes(tmp_path: Path, text: str, code: str, value: str) -> None:
     (tmp_path / "bad.toml").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with raises_input_error(code, value):
         read_recipe(tmp_path / "bad.toml")
 
 
 def test_missing_recipe_and_unknown_preset(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="found a folder"):
+    with raises_input_error("not-a-file"):
         read_recipe(tmp_path)
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("no-such-file"):
         read_recipe(tmp_path / "absent.toml")
-    with pytest.raises(InputError, match="Did you mean green-bert"):
+    with raises_input_error("unknown-preset", "green-bert"):
         get_preset("green-brt")
 
 
 def test_a_bool_is_no_number() -> None:
-    with pytest.raises(InputError, match="expected float, got True"):
+    with raises_input_error("wrong-type", "float", "True"):
         build_settings(AlignmentSettings, {"ridge": True})
 
 

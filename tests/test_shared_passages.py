@@ -25,6 +25,7 @@ def test_ten_consecutive_words_are_found_whatever_is_between_them(line, shared):
 
 
 def test_a_short_sentence_matches_nothing_and_the_length_is_a_choice():
-    assert not collect_passages(["a short sentence"]).are_shared("a short sentence")
-    assert collect_passages(["a short sentence"], 3).are_shared("This is a short sentence!")
+    short = "a short sentence"
+    assert not collect_passages([short]).are_shared(short)
+    assert collect_passages([short], 3).are_shared(f"This is {short}!")
     assert not collect_passages([]).are_shared(TEN)
