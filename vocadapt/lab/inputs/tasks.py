@@ -162,15 +162,12 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
             problem = f"There is no task {given!r} in the workspace."
             raise InputError(problem, f"Did you mean {near[0]}?") from None
         raise
-    remedy = f"{shlex.join(DOWNLOAD)} {card.name} downloads them; then give their folder."
+    effect = "downloads them; then give their folder"
     if not card.free:
-        remedy = (
-            f"{shlex.join(DOWNLOAD)} {card.name} imports your copy of them from its folder; then"
-            " give the new folder."
-        )
+        effect = "imports your copy of them from its folder; then give the new folder"
     raise InputError(
         f"{given}: the files of the benchmark {card.name} have not been downloaded.",
-        remedy,
+        f"{shlex.join(DOWNLOAD)} {card.name} {effect}.",
         code="not-downloaded",
     )
 

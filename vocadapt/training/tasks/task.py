@@ -155,14 +155,13 @@ def read_task(path: Path, fold: int = 0) -> Task:
     # 1. The task file, and the fold to read.
     path = path / TASK if check_path(path).is_dir() else path
     spec = read_task_file(path)
-    if spec.folds and not 1 <= fold <= spec.folds:
+    if not min(spec.folds, 1) <= fold <= spec.folds:
+        has = f"folds 1 to {spec.folds}" if spec.folds else "no folds"
         raise InputError(
-            f"{spec.name} has folds 1 to {spec.folds}, got {fold}.",
-            "Run each fold and give the mean.",
+            f"{spec.name} has {has}, got {fold}.",
+            "Run each fold and give the mean; a task without folds is run without one.",
             code="missing-fold",
         )
-    if fold and not spec.folds:
-        raise InputError(f"{spec.name} has no folds, got {fold}.", "Leave the fold out.")
     # 2. The splits.
     kind = TASK_KINDS[spec.kind]
     splits = {

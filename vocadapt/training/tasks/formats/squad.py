@@ -66,7 +66,14 @@ def read_questions(path: Path) -> Split:
     if not questions:
         raise InputError(f"{path}: holds no question.", REMEDY, code="no-questions")
 
-    # 3. Either all questions have answers, or none; and ids tell them apart.
+    # 3. The checks that need all questions.
+    _check_all(questions, path)
+    documents = len({question.context for question in questions})
+    return Split(questions, {"documents": documents, **notes}, path)
+
+
+def _check_all(questions: Collection[Question], path: Path) -> None:
+    """Raise InputError unless all questions have answers, or none, and their ids are unique."""
     if len({question.answers is None for question in questions}) > 1:
         bare = next(question.id for question in questions if question.answers is None)
         raise InputError(
@@ -83,8 +90,6 @@ def read_questions(path: Path) -> Split:
             "Make ids unique.",
             code="repeated-ids",
         )
-    documents = len({question.context for question in questions})
-    return Split(questions, {"documents": documents, **notes}, path)
 
 
 def find_nearest_occurrence(context: str, text: str, start: int) -> int | None:

@@ -180,9 +180,7 @@ class LabeledTexts(TaskKind):
             labels = self._labels_in(row, place)
             if labels is None:
                 raise InputError(
-                    f"{place}: no label.",
-                    'Each line looks like {"id": "12", "label": "yes"}.',
-                    code="no-label",
+                    f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.'
                 )
             predicted.append((str(row.get("id", "")), labels))
             places.append(place)
