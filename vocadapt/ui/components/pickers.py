@@ -72,7 +72,6 @@ __all__ = [
     "pick_space",
     "pick_target",
     "pick_task_kind",
-    "read_name_input",
     "shown_model",
     "spaces_of",
     "warn_if_crowded",
@@ -524,12 +523,6 @@ def draw_name_input(
     free = find_default_name(workspace, kind, wish, taken)
     # A new default needs a new widget: the old one keeps its value.
     return st.text_input("Name", value=free, key=f"{key}_{free}").strip()
-
-
-def read_name_input(workspace: Workspace, kind: str, wish: str, key: str) -> str:
-    """Return what the name field of `draw_name_input` contains; its default if it is not drawn."""
-    free = find_default_name(workspace, kind, wish)
-    return str(st.session_state.get(f"{key}_{free}", free)).strip()
 
 
 def find_default_name(

@@ -1,8 +1,9 @@
 """Input widgets for declared settings: a number, choice, checkbox or text field for each."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -10,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Change, find_setting
-from vocadapt.settings import SMALL, Setting, get_setting_groups, get_settings, show_value
+from vocadapt.settings import Setting, get_setting_groups, get_settings, show_value
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.text.number_formats import count
 
@@ -156,8 +157,8 @@ def _draw_number(
     step = 1 if kind is int else value / 10 or 0.01
     options.setdefault("step", kind(step))
     # Streamlit shows two decimals: a learning rate of 5e-5 would be 0.00.
-    if kind is float and 0 < value < SMALL:
-        options.setdefault("format", "%e")
+    if kind is float:
+        options.setdefault("format", "%g")
     # 3. The input may be empty if the declaration allows it, unless `least` is given.
     if declared.empty and least is None:
         limits = (lowest, highest)
@@ -195,39 +196,39 @@ def _format_choice(declared: Setting, name: str) -> str:
     return f"{name}: {about}" if about else name or declared.empty
 
 
-def draw_in_columns(
-    settings: Any, names: Sequence[str], form: str, options: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
-    """Draw the inputs of some settings in two columns and return their values by name.
+def draw_settings(
+    settings: T,
+    form: str,
+    drawn: Collection[str] = (),
+    options: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    names: Collection[str] | None = None,
+) -> T:
+    """Draw the inputs of the settings of a dataclass, nested ones included: numbers in two columns,
+    the others below each other. Return the settings with the values of the inputs.
 
-    form: the form and its preset, such as finetune_quick: the end of the inputs' keys. Forms of
-    other pages must have another one, because Streamlit gives inputs with the same key the same
-    value. options: other arguments of `draw_setting`, by setting.
+    settings: an instance with the initial values. form: the form and its preset, such as
+    finetune_quick: the end of the inputs' keys. Forms of other pages must have another one, because
+    Streamlit gives inputs with the same key the same value. drawn: settings that keep their values,
+    because they have an input elsewhere on the page, or do not apply; a setting that is added to the
+    class is drawn without an edit of its page. options: other arguments of `draw_setting`, by
+    setting. names: fields to draw, None for all.
     """
-    columns, values = st.columns(2), {}
-    for place, name in enumerate(names):
-        more = options.get(name, {})
-        key = f"{name}_{form}"
-        values[name] = draw_setting(columns[place % 2], settings, name, key, **more)
-    return values
-
-
-def draw_settings(place: Any, settings: T, key: str, names: Collection[str] | None = None) -> T:
-    """Draw the inputs of all settings of a dataclass, nested ones included; return their values.
-
-    settings: an instance with the initial values. key: prefix of the keys. names: fields to draw,
-    None for all.
-    """
-    declared, groups, changes = get_settings(settings), get_setting_groups(settings), {}
+    declared, groups = get_settings(settings), get_setting_groups(settings)
+    columns, n_numbers, values = st.columns(2), 0, {}
     for one in fields(settings):  # type: ignore[arg-type]
-        if names is not None and one.name not in names:
+        name, key = one.name, f"{one.name}_{form}"
+        if name in drawn or (names is not None and name not in names):
             continue
-        value, own_key = getattr(settings, one.name), f"{key}_{one.name}"
-        if one.name in declared:
-            changes[one.name] = draw_setting(place, settings, one.name, own_key)
-        elif one.name in groups:
-            changes[one.name] = draw_settings(place, value, own_key, groups[one.name][1])
-    return replace(settings, **changes)  # type: ignore[type-var]
+        if name in groups:
+            inner = getattr(settings, name)
+            values[name] = draw_settings(inner, key, names=groups[name][1])
+        elif name in declared:
+            place: Any = st
+            if declared[name].is_number and not declared[name].several:
+                place = columns[n_numbers % 2]
+                n_numbers += 1
+            values[name] = draw_setting(place, settings, name, key, **options.get(name, {}))
+    return replace(settings, **values)  # type: ignore[type-var]
 
 
 def add_label(error: InputError) -> InputError:

@@ -1,8 +1,8 @@
 """Blocks about jobs on any part: start one, show its progress, cancel or resume it, say why it failed.
 
 Pages never wait for a job. A running job is the state of its page: `draw_job_panel` shows it at the
-top of each part whose steps it belongs to, `draw_start` shows it instead of the button that would do
-the same again, and `pickers.draw_empty_state` is silent. On other pages it is in the header and in the
+top of each part whose steps it belongs to, `forms.draw_start` shows it instead of the button that
+would do the same again, and `pickers.draw_empty_state` is silent. On other pages it is in the header and in the
 sidebar (`jobs.overview`).
 """
 
@@ -20,9 +20,8 @@ from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
-from vocadapt.lab.workspace.workspace import Workspace, check_name
-from vocadapt.ui.components import intake, mistakes, pickers
-from vocadapt.ui.jobs import guards
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import intake, mistakes
 from vocadapt.ui.state import address, paths
 from vocadapt.ui.state.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
 from vocadapt.ui.state.pages import Part, find_link
@@ -61,7 +60,6 @@ def find_icon(status: Status) -> str:
     return ":material/warning:" if status.outcome else ICONS[status.state]
 
 
-ButtonKind = Literal["primary", "secondary"]
 DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
 
 
@@ -82,41 +80,6 @@ def launch(workspace: Workspace, spec: Spec, name: str) -> queue.Job:
     # When it has ended, the part that started it shows its result (`jobs.results`).
     st.session_state.setdefault(WATCHED, {})[job.id] = address.find_open_part()
     return job
-
-
-def draw_start(
-    workspace: Workspace,
-    spec: Spec | None,
-    wish: str,
-    label: str,
-    key: str,
-    name_key: str = "",
-    kind: ButtonKind = "primary",
-) -> str:
-    """Draw the name of a result and the button that starts its job; return the name if it was pressed,
-    else "". While a job with the same settings lives, draw that instead. The time it takes and the
-    guards of its step are drawn above the button, which is secondary if the step takes very long, or if there is such a result.
-    Raises InputError for what cannot be a name.
-
-    spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
-    is free. name_key: key of the field of the name; without one, there is no field.
-    """
-    name, icon = "", ":material/play_arrow:"
-    if spec is not None:
-        if draw_if_running(workspace, spec):
-            return ""
-        if name_key:
-            name = pickers.draw_name_input(workspace, spec.kind, wish, name_key)
-        else:
-            taken = queue.list_promised_names(workspace, spec.kind)
-            name = workspace.find_free_name(spec.kind, wish, taken)
-        guards.draw_forecast(workspace, spec)
-        if guards.draw_guards(workspace, spec):
-            kind = "secondary"
-        if kind == "primary" and draw_if_made(workspace, spec):
-            kind = "secondary"
-    pressed = st.button(label, type=kind, icon=icon, key=key, disabled=spec is None)
-    return check_name(name) if pressed else ""
 
 
 def draw_if_running(workspace: Workspace, *specs: Spec) -> bool:

@@ -7,7 +7,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import draw_heading, draw_note
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.adapt import form, model, plan
 from vocadapt.ui.state.pages import NextPart
 
@@ -58,6 +58,4 @@ def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
         draw_note("The advice for this text is not to change the vocabulary.")
     spec = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs)
     wish = chosen.suggested_name
-    target = panel.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")
-    if target:
-        panel.start(workspace, spec, target)
+    forms.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")

@@ -32,7 +32,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
 )
 from vocadapt.ui.components.tables import draw_report
-from vocadapt.ui.jobs import guards, panel
+from vocadapt.ui.jobs import forms, guards
 from vocadapt.ui.parts.advise.recommendation import describe_words
 from vocadapt.ui.parts.vectors import view as vectors_view
 from vocadapt.ui.state import address, cache, count_cache
@@ -172,9 +172,8 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
         inputs = {"text": (str(corpus.folder),), "model": (model,)}
         spec = Spec(VectorsStep(word2vec=settings), inputs)
         label, key = "Train word vectors", "advise_train"
-        name = panel.draw_start(workspace, spec, corpus.name, label, key)
-        if name:
-            vectors_view.start_training(workspace, spec, name)
+        start = vectors_view.start_training
+        forms.draw_start(workspace, spec, corpus.name, label, key, start=start)
         draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
 
 

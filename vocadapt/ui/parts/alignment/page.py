@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.ui.components import pickers
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.alignment import methods, view
 from vocadapt.ui.state import cache
 
@@ -66,16 +66,14 @@ def draw(workspace: Workspace) -> None:
         """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
         methods, too.
         """
-        kind: panel.ButtonKind = "secondary"
+        kind: forms.ButtonKind = "secondary"
         label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
         if compare:
             label, key, kind = "Evaluate all methods", "judge_all", "primary"
         inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
         spec = Spec(AlignmentStep(which, compare=compare), inputs)
         wish = f"{vectors.name}-{which.method}"
-        name = panel.draw_start(workspace, spec, wish, label, key, kind=kind)
-        if name:
-            panel.start(workspace, spec, name)
+        forms.draw_start(workspace, spec, wish, label, key, kind=kind)
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:

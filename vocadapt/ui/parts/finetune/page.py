@@ -38,17 +38,14 @@ def _draw_forms(workspace: Workspace, is_first: bool) -> None:
                 " below, or choose a task's .toml by its path. Then select models and press Start."
             ),
         )
-    request = None
     with mistakes.show_errors():
         request = view.draw_form(workspace)
         if request:
             view.describe_task(request)
             view.draw_cost(workspace, request)
             view.draw_start_button(workspace, request)
-    # 2. The forms of new tasks; the commands come last, as on every page.
+    # 2. The forms of new tasks.
     with st.expander(
         "Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")
     ):
         task_intake.draw_task_forms(workspace)
-    if request:
-        view.draw_commands(workspace, request)

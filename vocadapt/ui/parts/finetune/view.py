@@ -10,8 +10,6 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.tasks import find_task
-from vocadapt.lab.jobs.queue import list_promised_names
-from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
@@ -21,22 +19,18 @@ from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import TASK as TASK_FILE
 from vocadapt.training.tasks.task import Task, read_task_file
-from vocadapt.training.trained_parameters import NEW_EMBEDDINGS, require_new_ids
+from vocadapt.training.trained_parameters import require_new_ids
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.blocks import draw_command, draw_note
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
-from vocadapt.ui.jobs import guards, panel
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.jobs import forms, guards, panel
 from vocadapt.ui.parts.finetune.task_intake import TASK
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.address import Choice
 from vocadapt.ui.state.names import find_model_stem, label_of
 from vocadapt.ui.text.markup import format_sentence, plain
-from vocadapt.ui.text.number_formats import (
-    count,
-    count_noun,
-    duration,
-)
+from vocadapt.ui.text.number_formats import count, count_noun, duration
 
 MODELS = "finetune_models"  # key of the picker, and query parameter
 DEFAULT_TOKENIZATION = "default"
@@ -54,19 +48,9 @@ HELP = {
         " The run is scored with every tokenization of the model, and pooled."
     ),
 }
+# Settings of the step with an input of their own, or for single files in place of a task.
+DRAWN = ("finetune", "tokenization", "seeds", "fold", "limit", "kind", "scorer", "unit")
 NUMBERS = re.compile(r"\d{1,9}")
-IN_COLUMNS = (
-    "epochs",
-    "batch",
-    "lr",
-    "warm_up",
-    "length",
-    "chunk",
-    "patience",
-    "clip",
-    "weight_decay",
-    "save_minutes",
-)
 
 
 @dataclass(frozen=True)
@@ -131,6 +115,9 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
         fold = _choose_fold(n_folds)
         with st.popover("More settings", icon=":material/tune:"):
             settings = choose_settings(preset, with_word_rule)
+            tokenization = "" if picked == DEFAULT_TOKENIZATION else str(picked)
+            step = FinetuneStep(settings, tokenization, fold=fold, limit=limit)
+            step = draw_settings(step, "finetune", DRAWN)
     about = FINETUNING_PRESETS[preset].about
     st.markdown(f":small[{about[0].upper()}{about[1:]}.]")
     with seeds:
@@ -144,8 +131,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
             check_ability(cache.model_of(place), "finetune")
         if settings.only_new_embeddings:
             require_new_ids(cache.model_of(place))
-    tokenization = "" if picked == DEFAULT_TOKENIZATION else str(picked)
-    step = FinetuneStep(settings, tokenization, parse_seeds(typed), fold=fold, limit=limit)
+    step = replace(step, seeds=parse_seeds(typed))
     first_fold, runs = fold, len(step.seeds)
     if fold == ALL_FOLDS:
         first_fold, runs = 1, runs * n_folds
@@ -220,27 +206,23 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
     """Draw the inputs of all settings, initially with the preset's values; return the settings."""
     # Keys contain the preset: selecting another one resets the inputs to its values.
     usual, form = FINETUNING_PRESETS[preset].settings, f"finetune_{preset}"
-    changed = draw_in_columns(usual, IN_COLUMNS, form, {"lr": {"format": "%.1e"}})
-    changed["trained"] = draw_setting(st, usual, "trained", f"trained_{form}")
-    changed["freeze"] = "all"
+    drawn = ["freeze"]
+    if not with_word_rule:
+        drawn.append("word_rule")
+    settings = draw_settings(replace(usual, freeze="all"), form, drawn)
     # If only new embeddings are trained, no layer is trained, so none can be selected.
-    if changed["trained"] != NEW_EMBEDDINGS:
-        frozen = [name for name in FREEZE if name != "top-K"]
-        frozen += [f"top-{layers}" for layers in range(1, 25)]
-        changed["freeze"] = st.selectbox(
-            "Trained layers",
-            frozen,
-            frozen.index(usual.freeze),
-            format_func=_describe_freezing,
-            key=f"freeze_{form}",
-        )
-    for name in ("schedule", "with_dev", "ungrouped"):
-        changed[name] = draw_setting(st, usual, name, f"{name}_{form}")
-    if with_word_rule:
-        changed["word_rule"] = draw_setting(
-            st, usual, "word_rule", "finetune_word_rule", format_func=str
-        )
-    return replace(usual, **changed)
+    if settings.only_new_embeddings:
+        return settings
+    frozen = [name for name in FREEZE if name != "top-K"]
+    frozen += [f"top-{layers}" for layers in range(1, 25)]
+    freeze = st.selectbox(
+        "Trained layers",
+        frozen,
+        frozen.index(usual.freeze),
+        format_func=_describe_freezing,
+        key=f"freeze_{form}",
+    )
+    return replace(settings, freeze=freeze)
 
 
 def _describe_freezing(name: str) -> str:
@@ -304,11 +286,12 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
 
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
-    """Draw the button that starts one job per model, queued in order."""
-    if panel.draw_if_running(workspace, *map(request.spec, request.models.values())):
+    """Draw the button that starts one job per model, queued in order, and the equivalent commands."""
+    specs = {label: request.spec(model) for label, model in request.models.items()}
+    if panel.draw_if_running(workspace, *specs.values()):
         return
     # 1. Check the models now: a missing one would fail only when its job starts.
-    n, missing = len(request.models), []
+    missing = []
     for label, model in request.models.items():
         try:
             cache.model_of(model)
@@ -319,33 +302,18 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
             f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or give the"
             " folder of a model there instead."
         )
-    # 2. What is known before they start; the button, and the jobs that run before these.
-    specs = [request.spec(model) for model in request.models.values()]
-    is_long = guards.draw_guards(workspace, *specs)
-    is_quiet = is_long or panel.draw_if_made(workspace, *specs)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button(
-            f"Start {count_noun(n, 'job')}",
-            type="secondary" if is_quiet else "primary",
-            icon=":material/play_arrow:",
-            key="start_finetune",
-            disabled=bool(missing),
-        )
-        queued = panel.describe_queue(workspace)
-        if queued:
-            st.markdown(f":gray[{queued}]")
-    # 3. Start one job per model. Its name must differ from those of the jobs just queued.
-    if pressed:
-        for label, model in request.models.items():
-            taken = list_promised_names(workspace, "runs")
-            name = workspace.find_free_name("runs", request.suggest_name(label), taken)
-            panel.launch(workspace, request.spec(model), name)
+    # 2. What is known before they start, and the button.
+    is_long = guards.draw_guards(workspace, *specs.values())
+    kind: forms.ButtonKind = "primary"
+    if is_long or panel.draw_if_made(workspace, *specs.values()):
+        kind = "secondary"
+    start = f"Start {count_noun(len(specs), 'job')}"
+    if forms.draw_button(workspace, start, "start_finetune", kind, disabled=bool(missing)):
+        # The name of a job must differ from those of the jobs just queued.
+        for label, spec in specs.items():
+            name = pickers.find_default_name(workspace, spec.kind, request.suggest_name(label))
+            panel.launch(workspace, spec, name)
         st.rerun()
-
-
-def draw_commands(workspace: Workspace, request: FinetuneRequest) -> None:
-    """Draw the equivalent commands, one per model."""
-    with st.expander("The same in a terminal", icon=":material/terminal:"):
-        for label, model in request.models.items():
-            name = workspace.find_free_name("runs", request.suggest_name(label))
-            draw_command(build_command(request.spec(model), workspace.folder("runs", name)))
+    # 3. The commands.
+    names = [workspace.find_free_name("runs", request.suggest_name(label)) for label in specs]
+    forms.draw_commands(workspace, zip(specs.values(), names, strict=True))

@@ -27,9 +27,9 @@ from vocadapt.ui.components.blocks import (
     open_details,
 )
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.components.tables import draw_report
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, draw_own_settings
 from vocadapt.ui.state import cache
 from vocadapt.ui.text.markup import format_sentence, plain
@@ -37,6 +37,8 @@ from vocadapt.ui.text.number_formats import count, fraction
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 NO_TEXT = "none"
+# Settings with an input of their own, or without a flag.
+DRAWN = ("held_out", "seed", "norm_matched", "methods", "options", "neighbors")
 
 
 def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
@@ -104,8 +106,10 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         hidden = _draw("held_out", "hidden", step=100)
         seed = _draw("seed", "seed")
         matched = _draw("norm_matched", "matched", toggle=True)
-    # 2. The initializers to compare, and the settings of those that are selected.
-    settings = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched)
+        # 2. The initializers to compare, and the settings of those that are selected.
+        with st.popover("More settings", icon=":material/tune:"):
+            settings = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched)
+            settings = draw_settings(settings, "initializers", DRAWN)
     compared = st.multiselect(
         "Initializers to compare",
         settings.methods_to_compare,
@@ -138,10 +142,8 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
         draw_note("The masked loss reads the text once for each initializer.")
     paths = {role: (path,) for role, path in inputs.items()}
     spec = Spec(InitializersStep(settings), paths)
-    wish = Path(inputs.get("vectors") or inputs["target"]).stem
-    name = panel.draw_start(workspace, spec, wish, "Compare initializers", "compare")
-    if name:
-        panel.start(workspace, spec, name)
+    wish, label = Path(inputs.get("vectors") or inputs["target"]).stem, "Compare initializers"
+    forms.draw_start(workspace, spec, wish, label, "compare", "initializers_name")
 
 
 def _draw_standings(compared: InitializerComparison) -> None:

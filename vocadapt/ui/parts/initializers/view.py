@@ -335,5 +335,5 @@ def draw_own_settings(
             continue
         with st.container(border=True):
             st.markdown(f"Settings of **{name}**")
-            options[name] = draw_settings(st, settings.get(name) or kind(), f"{key}_{name}")
+            options[name] = draw_settings(settings.get(name) or kind(), f"{key}_{name}")
     return options

@@ -32,7 +32,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.components.tables import draw_row_picker
-from vocadapt.ui.jobs import overview, panel, results
+from vocadapt.ui.jobs import forms, overview, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.parts.storage.view import draw_rename_form
 from vocadapt.ui.state.names import icon_of, label_of, shown_model
@@ -300,14 +300,12 @@ def _draw_form(workspace: Workspace, step: Step) -> None:
             role.name: _pick_input(workspace, role, key, first.get(role.name, ""))
             for role in step.roles.values()
         }
-        settings = draw_settings(st, step.settings(), key)
+        settings = draw_settings(step.settings(), key)
     with right:
         spec = None
         if all(inputs[role.name] for role in step.needs):
             spec = Spec(settings, inputs)
-        name = panel.draw_start(workspace, spec, step.name, "Start", f"{key}_start", f"{key}_name")
-        if spec and name:
-            panel.start(workspace, spec, name)
+        forms.draw_start(workspace, spec, step.name, "Start", f"{key}_start", f"{key}_name")
 
 
 def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:

@@ -7,7 +7,7 @@ from vocadapt.lab.reports.pretraining import list_pretrained_models
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_heading
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.pretraining import result, view
 
 
@@ -54,4 +54,5 @@ def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     with mistakes.show_errors():
         request = view.draw_form(workspace, corpora)
         if request:
-            view.draw_start_button(workspace, request)
+            wish, key = request.suggested_name, "start_pretraining"
+            forms.draw_start(workspace, request.spec, wish, "Start", key, "pretrained_name")

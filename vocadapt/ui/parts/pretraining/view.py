@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.lab.reports.pretraining import has_mlm_head, list_stages
-from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -18,10 +17,9 @@ from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.training.trained_parameters import ALL
 from vocadapt.ui.components import pickers
-from vocadapt.ui.components.blocks import draw_command, draw_note
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_in_columns, draw_setting
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.state import cache
 from vocadapt.ui.state.names import find_model_stem, label_of
 from vocadapt.ui.text.markup import plain
@@ -32,17 +30,6 @@ BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the pr
     "tokens": (5_000_000, {"least": 1_000, "step": 1_000_000}),
     "hours": (1.0, {"least": 0.01, "step": 0.5}),
 }
-IN_COLUMNS = (
-    "length",
-    "batch",
-    "lr",
-    "parts",
-    "warm_up",
-    "share",
-    "dropout",
-    "seed",
-    "save_minutes",
-)
 HELP = {
     "model": "Selects a model of this workspace, or another one by its folder or hub name.",
     "stage": "Selects the parameters to train. Only stages that apply to this model are listed.",
@@ -152,7 +139,6 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     """Draw the widgets of the budget and of all settings, filled with those of the preset; return
     the settings.
     """
-    nsp = model.architecture.endswith("ForPreTraining")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         preset = str(
             st.selectbox(
@@ -175,63 +161,34 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             bind="query-params",
             help=HELP["budget"],
         )
-        given = choose_budget(str(budget), usual, form)
+        usual = choose_budget(str(budget), usual, form)
         with st.popover("More settings", icon=":material/tune:"):
-            options: dict[str, dict[str, Any]] = {
-                "length": {"most": count_positions(model)},
-                "lr": {"format": "%.1e"},
-            }
-            given |= draw_in_columns(usual, IN_COLUMNS, form, options)
-            given["schedule"] = draw_setting(st, usual, "schedule", f"schedule_{form}")
-            training = usual.with_changes(**given)
-            keep = draw_setting(st, ContinuedSettings, "keep_minutes")
-            # Draw each setting only if it applies: for an adapted model, for the stage `extension`,
-            # and for a model with a next-sentence head.
-            trained = ALL
-            if open_base_model(model) is not None:
-                trained = draw_setting(st, ContinuedSettings, "trained")
-            with_heads = stage == "extension" and trained == ALL
-            heads = with_heads and draw_setting(st, ContinuedSettings, "train_heads")
-            pairs = nsp and draw_setting(st, ContinuedSettings, "nsp")
+            options = {"length": {"most": count_positions(model)}}
+            training = draw_settings(usual, form, (*BUDGETS, "weight_decay"), options)
+            # Draw each setting only if it applies: for an adapted model, for a model with a
+            # next-sentence head, and for the stage `extension`.
+            drawn = ["stage", "train_heads", "training"]
+            if open_base_model(model) is None:
+                drawn.append("trained")
+            if not model.architecture.endswith("ForPreTraining"):
+                drawn.append("nsp")
+            settings = draw_settings(
+                ContinuedSettings(stage, training=training), "pretraining", drawn
+            )
+            if stage == "extension" and settings.trained == ALL:
+                heads = draw_setting(st, settings, "train_heads", "train_heads_pretraining")
+                settings = replace(settings, train_heads=heads)
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
-    return ContinuedSettings(
-        stage,
-        train_heads=heads,
-        nsp=pairs,
-        keep_minutes=keep,
-        training=training,
-        trained=trained,
-    )
+    return settings
 
 
-def choose_budget(name: str, usual: MaskedSettings, form: str) -> dict[str, Any]:
-    """Draw the widget of a budget; return its value, which overrides the preset's.
+def choose_budget(name: str, usual: MaskedSettings, form: str) -> MaskedSettings:
+    """Draw the widget of a budget; return the settings with its value in place of the preset's.
 
-    form: as in `draw_in_columns`.
+    form: as in `draw_settings`.
     """
     initial, options = BUDGETS[name]
     start: dict[str, Any] = {name: initial or usual.epochs}
-    usual = replace(usual, **start)
-    value = draw_setting(st, usual, name, f"{name}_{form}", width=180, **options)
-    return {name: value}
-
-
-def draw_start_button(workspace: Workspace, request: PretrainingRequest) -> None:
-    """Draw the name, the start button, the queue, and the command."""
-    wish, name_key = request.suggested_name, "pretrained_name"
-    target = panel.draw_start(
-        workspace,
-        request.spec,
-        wish,
-        "Start",
-        "start_pretraining",
-        name_key,
-    )
-    queued = panel.describe_queue(workspace)
-    if queued:
-        st.markdown(f":gray[{queued}]")
-    if target:
-        panel.start(workspace, request.spec, target)
-    with st.expander("The same in a terminal", icon=":material/terminal:"):
-        name = pickers.read_name_input(workspace, "models", wish, name_key)
-        draw_command(build_command(request.spec, workspace.folder("models", name)))
+    shown = replace(usual, **start)
+    value = draw_setting(st, shown, name, f"{name}_{form}", width=180, **options)
+    return usual.with_changes(**{name: value})

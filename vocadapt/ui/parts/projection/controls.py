@@ -4,6 +4,7 @@ kept in the address; and the form that starts a t-SNE or UMAP projection.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.pickers import NONE
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.components.word_query import draw_word_input
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.projection import sources
 from vocadapt.ui.parts.projection.chart import LABELS
 from vocadapt.ui.parts.projection.isolation import ISOLATED, Isolated
@@ -323,9 +324,7 @@ def draw_form(
     inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
     spec = Spec(ProjectionStep(selected.choice, settings), inputs)
     wish, label = f"{suggested_name}-{method}", "Create projection"
-    name = panel.draw_start(workspace, spec, wish, label, "make_map", "projection_name")
-    if name:
-        _start(workspace, spec, name)
+    forms.draw_start(workspace, spec, wish, label, "make_map", "projection_name", start=_start)
 
 
 def _start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
@@ -356,9 +355,8 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     inputs = {"space": (space.name,), "layout": (str(files[0]),)}
     spec = Spec(ImportLayoutStep(), inputs)
     key, name_key = "import_layout", "projection_layout_name"
-    name = panel.draw_start(workspace, spec, wish, "Import layout", key, name_key)
-    if name:
-        _start(workspace, spec, name, LAYOUT_FORM)
+    start = partial(_start, form=LAYOUT_FORM)
+    forms.draw_start(workspace, spec, wish, "Import layout", key, name_key, start=start)
 
 
 @st.cache_data(max_entries=2, show_spinner="Reading the layout …", hash_funcs=sources.STAMPS)
@@ -371,21 +369,12 @@ def _choose_parameters(method: str, tokens: int, base: ProjectionSettings) -> Pr
 
     base: the values of the settings that are not drawn.
     """
-    values: dict[str, Any] = {"method": method}
+    main, most = "neighbors", tokens - 1
     if method == "tsne":
-        most = float((tokens - 1) // 3)
-        values["perplexity"] = draw_setting(
-            st, DEFAULT_SETTINGS, "perplexity", most=most, step=0.01
-        )
-    else:
-        values["neighbors"] = draw_setting(st, DEFAULT_SETTINGS, "neighbors", most=tokens - 1)
+        main, most = "perplexity", (tokens - 1) // 3
+    settings = base.choose(method)
+    value = draw_setting(st, settings, main, f"projection_{main}", most=most)
+    settings = replace(settings, **{main: value})
     with st.expander("All parameters"):
-        shared = ["iterations", "pca", "seed"]
-        if method == "tsne":
-            values["exaggeration"] = draw_setting(st, DEFAULT_SETTINGS, "exaggeration")
-            shared = ["learning_rate", *shared]
-        else:
-            values["min_dist"] = draw_setting(st, DEFAULT_SETTINGS, "min_dist")
-        for name in shared:  # a key keeps the value across methods
-            values[name] = draw_setting(st, DEFAULT_SETTINGS, name, f"projection_{name}")
-    return replace(base, **values)
+        drawn = ("method", "metric", main, *settings.unused_settings)
+        return draw_settings(settings, "projection", drawn)

@@ -1,5 +1,7 @@
 """Blocks of the part Text: the form that imports a text, and a bundled text to try."""
 
+from functools import partial
+
 import streamlit as st
 
 from vocadapt.errors import InputError
@@ -12,8 +14,8 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.ui.components import intake, mistakes
-from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components.setting_inputs import draw_settings
+from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.text.markup import plain
 
 
@@ -34,23 +36,18 @@ def _draw_text_form(workspace: Workspace, model: str) -> None:
             f":material/info: This text is in the workspace already, as **{plain(same.name)}**."
         )
     with st.popover("Line filter", icon=":material/filter_alt:"):
-        settings = CorpusSettings(
-            field=draw_setting(st, CorpusSettings, "field"),
-            min_length=draw_setting(st, CorpusSettings, "min_length"),
-            sample=draw_setting(st, CorpusSettings, "sample", step=0.05),
-            language=draw_setting(st, CorpusSettings, "language"),
-            drop_copies=draw_setting(st, CorpusSettings, "drop_copies"),
-        )
+        # The maximum length of a line bounds the memory that a text can take.
+        options = {"sample": {"step": 0.05}}
+        settings = draw_settings(CorpusSettings(), "text", ["max_line_mb"], options)
     spec = None
     if files:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         spec = Spec(step, inputs)
     wish, key = intake.suggest_name(files), "take_text"
-    kind: panel.ButtonKind = "secondary" if same else "primary"
-    name = panel.draw_start(workspace, spec, wish, "Import and count", key, "corpus_name", kind)
-    if spec and name:
-        panel.start(workspace, spec, name, form="text")
+    kind: forms.ButtonKind = "secondary" if same else "primary"
+    label, start = "Import and count", partial(panel.start, form="text")
+    forms.draw_start(workspace, spec, wish, label, key, "corpus_name", kind, start)
 
 
 def draw_news_offer(workspace: Workspace, model: str) -> None:

@@ -19,7 +19,7 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
 )
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.state import address, cache, count_cache
 from vocadapt.ui.text import markup
@@ -107,9 +107,7 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
         )
         spec = Spec(step, {"text": tuple(map(str, text.files)), "model": (model,)})
         wish, label = f"{corpus.name}-distinct", "Import without copies"
-        name = panel.draw_start(workspace, spec, wish, label, "drop_copies", kind="secondary")
-        if name:
-            panel.start(workspace, spec, name)
+        forms.draw_start(workspace, spec, wish, label, "drop_copies", kind="secondary")
 
 
 def _draw_sample(corpus: Artifact) -> None:

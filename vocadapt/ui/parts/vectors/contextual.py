@@ -1,6 +1,7 @@
 """Form for contextual vectors: model, text, layer, and start."""
 
 from contextlib import suppress
+from typing import Any
 
 import streamlit as st
 
@@ -17,13 +18,14 @@ from vocadapt.models.contextual.occurrences import (
 )
 from vocadapt.models.contextual.word_vectors import check_layer, count_layers
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.settings import get_settings
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components.setting_inputs import draw_settings
+from vocadapt.ui.jobs import forms
 from vocadapt.ui.state import cache, count_cache
 from vocadapt.ui.text.number_formats import count
 from vocadapt.vocabulary.lens import Counts
+
+MAIN = ("layer", "occurrences", "min_count", "unit")  # settings that are always visible
 
 
 @st.fragment
@@ -65,34 +67,21 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         inputs = {"text": (str(corpus.folder),), "model": (name,)}
         spec = Spec(ContextualStep(contextual=settings), inputs)
-        label = "Make contextual vectors"
-        artifact_name = panel.draw_start(
-            workspace, spec, wish, label, "make_contextual", "contextual_name"
-        )
-        if artifact_name:
-            panel.start(workspace, spec, artifact_name)
+        label, key = "Make contextual vectors", "make_contextual"
+        forms.draw_start(workspace, spec, wish, label, key, "contextual_name")
 
 
 def _draw_settings(model: LanguageModel) -> ContextualSettings:
-    default, layers = ContextualSettings(), count_layers(model)
-    positions = count_positions(model.config) or 512
-    first, second = st.container(horizontal=True), st.container(horizontal=True)
-    return ContextualSettings(
-        layer=int(
-            first.number_input(
-                f"Layer, 0 to {layers}",
-                0,
-                layers,
-                layers,
-                help=get_settings(default)["layer"].sentence,
-            )
-        ),
-        occurrences=draw_setting(first, default, "occurrences"),
-        min_count=draw_setting(first, default, "min_count"),
-        first=draw_setting(second, default, "first", "contextual_first", step=1000),
-        length=draw_setting(second, default, "length", most=positions),
-        unit=draw_setting(second, default, "unit", format_func=str.capitalize),
-    )
+    layers, positions = count_layers(model), count_positions(model.config) or 512
+    options: dict[str, dict[str, Any]] = {
+        "layer": {"label": f"Layer, 0 to {layers}", "least": 0, "most": layers},
+        "first": {"step": 1000},
+        "length": {"most": positions},
+    }
+    settings = ContextualSettings(layer=layers)
+    settings = draw_settings(settings, "contextual", options=options, names=MAIN)
+    with st.popover("More settings", icon=":material/tune:"):
+        return draw_settings(settings, "contextual", MAIN, options)
 
 
 def _describe_vectors(

@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,8 @@ from vocadapt.ui.components.blocks import (
     draw_note,
     draw_table,
 )
-from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.state import cache, count_cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import (
@@ -55,7 +56,8 @@ from vocadapt.ui.text.number_formats import (
     percent,
 )
 
-DEFAULTS = Word2VecSettings()
+MAIN = ("epochs", "min_count")  # settings that are always visible
+NOT_DRAWN = ("corpus", "word2vec", "resample", "on")  # of the step
 FOLLOWING_JOB = "A second job then evaluates how they align with the model."
 SPEARMAN = (
     "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a"
@@ -258,16 +260,14 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
     form, plan = st.columns([1.4, 1], gap="large")
     with form:
         corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
-        settings = choose_settings()
+        step = choose_settings()
     with plan:
-        st.markdown(describe_training(workspace, model, corpus, settings))
-        inputs = {"text": (str(corpus.folder),), "model": (model,)}
-        spec = Spec(VectorsStep(word2vec=settings), inputs)
-        name = panel.draw_start(
-            workspace, spec, corpus.name, "Train word vectors", "train", "vectors_name"
+        st.markdown(describe_training(workspace, model, corpus, step.word2vec))
+        spec = Spec(step, {"text": (str(corpus.folder),), "model": (model,)})
+        wish, label = corpus.name, "Train word vectors"
+        forms.draw_start(
+            workspace, spec, wish, label, "train", "vectors_name", start=start_training
         )
-        if name:
-            start_training(workspace, spec, name)
 
 
 def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
@@ -293,7 +293,7 @@ def describe_training(
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
             return (
-                "A bare vocabulary has no embedding dimension: set *Dimension* under *All"
+                "A bare vocabulary has no embedding dimension: set *Dimension* under *More"
                 " settings*."
             )
         # The default dimension is that of the model.
@@ -307,28 +307,12 @@ def describe_training(
     return f"{cost}. {FOLLOWING_JOB}"
 
 
-def choose_settings() -> Word2VecSettings:
+def choose_settings() -> VectorsStep:
     """Draw the settings of the training, filled with the defaults; return them."""
-    left, right = st.columns(2)
-    more = st.popover("All settings", icon=":material/tune:")
-    return Word2VecSettings(
-        epochs=draw_setting(left, DEFAULTS, "epochs"),
-        min_count=draw_setting(right, DEFAULTS, "min_count"),
-        dim=draw_setting(more, DEFAULTS, "dim"),
-        window=draw_setting(more, DEFAULTS, "window"),
-        negative=draw_setting(more, DEFAULTS, "negative"),
-        skip_gram=draw_setting(more, DEFAULTS, "skip_gram"),
-        cbow_sum=draw_setting(more, DEFAULTS, "cbow_sum"),
-        alpha=draw_setting(more, DEFAULTS, "alpha", step=0.001, format="%.3f"),
-        seed=draw_setting(more, DEFAULTS, "seed"),
-        trainer=draw_setting(more, DEFAULTS, "trainer"),
-        workers=int(
-            more.checkbox(
-                "Single thread",
-                help="Makes training bit-reproducible, but slower.",
-            )
-        ),
-    )
+    settings = draw_settings(Word2VecSettings(), "vectors", names=MAIN)
+    with st.popover("More settings", icon=":material/tune:"):
+        settings = draw_settings(settings, "vectors", MAIN)
+        return draw_settings(VectorsStep(word2vec=settings), "vectors_step", NOT_DRAWN)
 
 
 def describe_cost(counts: WordCounts, settings: Word2VecSettings) -> str:
@@ -356,26 +340,25 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
     """Draw the form that imports vectors of another program."""
     # 1. The file, and the words if it has none.
     files = intake.choose_files(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
-    left, right = st.columns(2)
-    limit = draw_setting(left, ImportVectorsStep, "limit", step=10_000)
-    words = right.text_input(
+    step = draw_settings(
+        ImportVectorsStep(), "import", ["corpus"], options={"limit": {"step": 10_000}}
+    )
+    words = st.text_input(
         "Words file",
         help="File with one word per line; required for .npy and .safetensors.",
         key="words_file",
     ).strip()
     # 2. Which words are imported from it.
-    fold = draw_setting(st, ImportVectorsStep, "fold")
     only = st.selectbox("Limit to text", ["all words", *(corpus.name for corpus in corpora)])
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     # 3. The name, and the button.
     spec = None
     if files:
         # A model is read only to fold case or to limit the words to a text.
-        needed_model = model if fold or text else None
+        needed_model = model if step.fold or text else None
         candidates = {"file": str(files[0]), "model": needed_model, "words": words, "text": text}
         inputs = {role: (path,) for role, path in candidates.items() if path}
-        spec = Spec(ImportVectorsStep(limit=limit, fold=fold), inputs)
-    wish = intake.suggest_name(files)
-    name = panel.draw_start(workspace, spec, wish, "Import vectors", "import", "import_name")
-    if spec and name:
-        panel.start(workspace, spec, name, form="vectors_file")
+        spec = Spec(step, inputs)
+    wish, label = intake.suggest_name(files), "Import vectors"
+    start = partial(panel.start, form="vectors_file")
+    forms.draw_start(workspace, spec, wish, label, "import", "import_name", start=start)

@@ -33,7 +33,7 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.lens.view import ModelEntry
 from vocadapt.ui.state import cache, count_cache
 from vocadapt.ui.text import markup
@@ -142,15 +142,10 @@ def _draw_start_button(
     inputs: dict[str, tuple[str, ...]] = {"model": (entry.name,)}
     if "counts" in recipe.needs:
         inputs["text"] = (str(corpus.folder),)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
-        spec = Spec(AdaptStep(recipe=recipe), inputs)
-        key, name_key = "vocabulary_make", "vocabulary_name"
-        name = panel.draw_start(
-            workspace, spec, wish, "Make this model", key, name_key, "secondary"
-        )
-        if name:
-            panel.start(workspace, spec, name)
+    wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
+    spec, label = Spec(AdaptStep(recipe=recipe), inputs), "Make this model"
+    key, name_key = "vocabulary_make", "vocabulary_name"
+    forms.draw_start(workspace, spec, wish, label, key, name_key, "secondary")
 
 
 def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reducer) -> None:
