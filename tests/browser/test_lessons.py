@@ -16,7 +16,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.ui.parts.lessons.content import load_lessons
-from vocadapt.ui.parts.lessons.view import build_code
+from vocadapt.ui.parts.lessons.page import build_code
 from vocadapt.ui.state.names import display_name
 
 pytestmark = pytest.mark.browser

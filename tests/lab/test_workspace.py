@@ -137,7 +137,7 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
-    from vocadapt.ui.parts.home.view import find_main_figure, list_results
+    from vocadapt.ui.parts.home.page import find_main_figure, list_results
 
     workspace = Workspace(tmp_path)
     adapted_numbers = {"added": 5, "tokens_after": 15}

@@ -206,7 +206,7 @@ def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkey
     for name in (
         "vocadapt.ui.state.cache.open_model",
         "vocadapt.ui.state.cache.open_space",
-        "vocadapt.ui.parts.finetune.view.find_task",
+        "vocadapt.ui.parts.finetune.page.find_task",
     ):
         monkeypatch.setattr(name, watching(name, opened))
     app = open_page(page, seeded, **{key: value})

@@ -163,7 +163,7 @@ def test_word_vectors_of_the_text_are_trained_from_here(
     shutil.rmtree(seeded_copy.root / "vectors")
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.parts.vectors.view.start_training",
+        "vocadapt.ui.parts.vectors.page.start_training",
         lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page("advise", seeded_copy)
@@ -238,7 +238,7 @@ def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, s
     def fail(*given):
         raise InputError("vectors.npy is **cut**.", "Train them again.")
 
-    monkeypatch.setattr("vocadapt.ui.parts.advise.view.count_cache.plan_of", fail)
+    monkeypatch.setattr("vocadapt.ui.parts.advise.page.count_cache.plan_of", fail)
     app = open_page("advise", seeded)
     assert not app.exception and not app.error
     [note] = [text for text in list_texts(app) if "The next step cannot be offered." in text]

@@ -17,7 +17,8 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.diagnostics.diagnosis import LENGTH, diagnose
 from vocadapt.spaces.diagnostics.statistics import build_cosine_tables
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.parts.diagnostics import cached, view
+from vocadapt.ui.parts.diagnostics import cached
+from vocadapt.ui.parts.diagnostics import page as diagnostics_page
 from vocadapt.ui.text.number_formats import fraction
 
 PAGE = "diagnostics"
@@ -212,8 +213,8 @@ def test_original_and_added_tokens_are_judged_apart():
     assert found.original_norms.mean == pytest.approx(1.1, abs=0.01)
     assert found.norms.mean == pytest.approx(0.75, abs=0.01)
     assert LENGTH.write(found) == ".750 ± .352"
-    assert view.describe_lengths(found) == "old 1.100 ± .058 · added .400 ± .000"
-    assert view.describe_lengths(diagnose(space, hubs=False)) is None
+    assert diagnostics_page.describe_lengths(found) == "old 1.100 ± .058 · added .400 ± .000"
+    assert diagnostics_page.describe_lengths(diagnose(space, hubs=False)) is None
     shown = {one.code: one.sentence for one in found.findings}
     # with the added ones, 5 % would be below a third of the median
     assert "uneven_lengths" not in shown

@@ -14,7 +14,7 @@ from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.ui.parts.jobs.view import FIRST
+from vocadapt.ui.parts.jobs.page import FIRST
 from vocadapt.ui.text.markup import plain
 
 

@@ -34,9 +34,9 @@ from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.neighbors.search import find_nearest
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.parts.lessons import content, teacher, view
-from vocadapt.ui.parts.lessons.view import build_code
-from vocadapt.ui.parts.results.view import select_headline_runs
+from vocadapt.ui.parts.lessons import content, page, teacher
+from vocadapt.ui.parts.lessons.page import build_code
+from vocadapt.ui.parts.results.page import select_headline_runs
 from vocadapt.ui.shell.server import ROOT
 from vocadapt.ui.state.pages import PAGE_OF_PART
 from vocadapt.ui.text.markup import plain
@@ -76,7 +76,7 @@ def test_a_published_result_has_author_and_year(lesson):
     for claim in lesson.claims:
         (citation,) = find_sources([claim.source])
         assert re.search(r" (19|20)\d\d$", citation)
-        assert f"*{TITLES[citation]}*" in view.format_claim(claim)
+        assert f"*{TITLES[citation]}*" in page.format_claim(claim)
 
 
 def test_a_claim_cites_a_declared_work():

@@ -31,8 +31,8 @@ from vocadapt.ui.components.blocks import tsv
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.adapt import plan as plan_view
 from vocadapt.ui.parts.alignment import methods
-from vocadapt.ui.parts.home import view as home_view
-from vocadapt.ui.parts.vectors import view as vectors_view
+from vocadapt.ui.parts.home import page as home_view
+from vocadapt.ui.parts.vectors import page as vectors_view
 from vocadapt.ui.state import cache, paths
 from vocadapt.ui.text import bars, markup
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary

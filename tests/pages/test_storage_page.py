@@ -29,16 +29,20 @@ def draw_item(workspace, name):
 
         from vocadapt.lab.workspace.workspace import Workspace
         from vocadapt.ui.components import mistakes
-        from vocadapt.ui.parts.storage import view
+        from vocadapt.ui.parts.storage import page as storage_page
 
         workspace = Workspace(st.session_state["root"])
         item = next(
-            (one for one in view.list_items(workspace) if one.name == st.session_state["name"]),
+            (
+                one
+                for one in storage_page.list_items(workspace)
+                if one.name == st.session_state["name"]
+            ),
             None,
         )
         if item:
             with mistakes.show_errors():
-                view.draw_item(workspace, item)
+                storage_page.draw_item(workspace, item)
 
     app = AppTest.from_function(page, default_timeout=30)
     app.session_state["root"], app.session_state["name"] = workspace.root, name
@@ -156,19 +160,23 @@ def test_a_broken_record_of_old_names_is_a_message_beside_the_page(open_page, wo
 
 
 def test_the_names_of_many_jobs_are_not_looked_up_one_by_one(workspace, monkeypatch):
-    from vocadapt.ui.parts.storage import view
+    from vocadapt.ui.parts.storage import page as storage_page
 
     job = Mock(id="j", target=Mock(), folder=workspace.root)
     job.spec, job.target.name = Mock(kind="models"), "trials-model"
     job.status.return_value = Mock(alive=False, queued=0.0)
-    monkeypatch.setattr(view.queue, "list_jobs", lambda _: [job] * 30)
-    kinds, listed = [], view.list_display_names
+    monkeypatch.setattr(storage_page.queue, "list_jobs", lambda _: [job] * 30)
+    kinds, listed = [], storage_page.list_display_names
     monkeypatch.setattr(
-        view, "list_display_names", lambda *given: [kinds.append(given[1]), listed(*given)][1]
+        storage_page,
+        "list_display_names",
+        lambda *given: [kinds.append(given[1]), listed(*given)][1],
     )
-    items = [one for one in view.list_items(workspace) if one.source is job]
+    items = [one for one in storage_page.list_items(workspace) if one.source is job]
     assert len(items) == 30 and len(kinds) == len(set(kinds))
-    model = next(one for one in view.list_items(workspace) if one.id == "models/trials-model")
+    model = next(
+        one for one in storage_page.list_items(workspace) if one.id == "models/trials-model"
+    )
     assert items[0].display_name == model.display_name
 
 

@@ -38,9 +38,9 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.task import Task
 from vocadapt.ui.components.pickers import list_runs_to_pick
+from vocadapt.ui.parts.finetune.page import parse_seeds
 from vocadapt.ui.parts.finetune.result import list_findings
-from vocadapt.ui.parts.finetune.view import parse_seeds
-from vocadapt.ui.parts.home.view import COLLAPSED, WALK, find_state
+from vocadapt.ui.parts.home.page import COLLAPSED, WALK, find_state
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -159,7 +159,7 @@ def test_home_shows_the_fair_pair_and_calls_collapsed_runs_so(open_page, runs, t
 
 
 def test_of_many_runs_the_newest_are_compared_and_all_on_request(open_page, runs, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.parts.results.view.MOST_COMPARED", 1)
+    monkeypatch.setattr("vocadapt.ui.parts.results.page.MOST_COMPARED", 1)
     write_runs(runs, "newest", GOLD, {seed: {"base": said(1)} for seed in (1, 2, 3)})
     app = open_page("results", runs)
     assert not app.exception and not app.error

@@ -34,7 +34,7 @@ from vocadapt.training.prediction.fill_mask import fill_mask
 from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.prediction.sentence_similarity import compare_sentences
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.ui.parts.home import view as home_view
+from vocadapt.ui.parts.home import page as home_view
 from vocadapt.ui.parts.try_it.choice import Chosen, find_default
 from vocadapt.ui.text.number_formats import fraction
 
@@ -164,7 +164,7 @@ def test_broken_weights_are_a_message(open_page, tried, tmp_path):
 
 
 def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.parts.try_it.view.MAX_LINES", 3)
+    monkeypatch.setattr("vocadapt.ui.parts.try_it.page.MAX_LINES", 3)
     app = opened(open_page, tried, "ner")
     lines = ["the patients", "with tachycardia", "cancer", "a heart", "trials"]
     app.file_uploader(key="try_file").set_value(
@@ -245,7 +245,7 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.parts.finetune.view import choose_settings
+        from vocadapt.ui.parts.finetune.page import choose_settings
 
         st.text(choose_settings("quick", st.session_state.get("questions", False)).word_rule)
 

@@ -35,7 +35,7 @@ from vocadapt.ui.parts.advise.recommendation import (
 )
 from vocadapt.ui.parts.alignment import methods
 from vocadapt.ui.parts.initializers.view import draw_own_settings
-from vocadapt.ui.parts.pretraining import view as pretraining_view
+from vocadapt.ui.parts.pretraining import page as pretraining_view
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import find_model_stem
 from vocadapt.ui.text.markup import plain

@@ -1,3 +1,1 @@
-"""Part Advice: `page` (the order of its blocks), `view`, `recommendation` (words and alignment, also
-shown by Adapt).
-"""
+"""Part Advice: `page`, `recommendation` (words and alignment, also shown by Adapt)."""

@@ -2,15 +2,65 @@
 alone.
 """
 
+from pathlib import Path
+
 import streamlit as st
 
+from vocadapt.analysis.figures import figures
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import read_corpus
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.reports.recommendation import find_vectors_of_text, recommend_recipe
+from vocadapt.lab.steps.adapt import AdaptStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.ui.components import pickers
-from vocadapt.ui.parts.advise import view
-from vocadapt.ui.parts.advise.recommendation import draw_verdict_box
+from vocadapt.presets import PRESETS
+from vocadapt.report.csv_files import write_csv
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.system.forecasts import Forecast
+from vocadapt.text.words import describe_held_out
+from vocadapt.ui.components import intake, mistakes, pickers
+from vocadapt.ui.components.blocks import (
+    draw_command,
+    draw_downloads,
+    draw_figure,
+    draw_heading,
+    draw_link,
+    draw_metrics,
+    draw_note,
+    open_details,
+)
+from vocadapt.ui.components.tables import draw_report
+from vocadapt.ui.jobs import forms, guards
+from vocadapt.ui.parts.advise.recommendation import describe_words, draw_verdict_box
 from vocadapt.ui.parts.text.counting import offer_counting
-from vocadapt.ui.state import count_cache
+from vocadapt.ui.parts.vectors import page as vectors_view
+from vocadapt.ui.state import address, cache, count_cache
 from vocadapt.ui.state.pages import NextPart
+from vocadapt.ui.text import markup
+from vocadapt.ui.text.number_formats import (
+    chance,
+    count,
+    count_noun,
+    duration,
+    fraction,
+    group_digits,
+    megabytes,
+    percent,
+)
+from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
+from vocadapt.vocabulary.advice.measured_gains import MEASURED_TABLE
+from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
+from vocadapt.vocabulary.growth.word_tokenizations import (
+    FEW_OCCURRENCES,
+    Gain,
+    TokenizationStatistics,
+)
+
+TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 
 
 def draw(workspace: Workspace) -> NextPart | None:
@@ -37,7 +87,7 @@ def draw(workspace: Workspace) -> NextPart | None:
             workspace, "advise_model", default=pickers.model_behind(corpus, workspace)
         )
     with right:
-        task = view.pick_task(workspace)
+        task = pick_task(workspace)
     pickers.draw_demo_note(model)
     pickers.warn_if_stale(corpus, workspace)
 
@@ -49,24 +99,24 @@ def draw(workspace: Workspace) -> NextPart | None:
 
     # 3. The verdict, what to do, and why.
     draw_verdict_box(report)
-    vectors = view.draw_action(workspace, corpus, model, report)
-    view.draw_reasons(report)
+    vectors = draw_action(workspace, corpus, model, report)
+    draw_reasons(report)
 
     # 4. The figures behind it.
-    view.draw_headline(report)
+    draw_headline(report)
     counts = count_cache.counts_of(corpus, model, workspace.root)
-    view.draw_counts(report, counts.words if counts else None)
+    draw_counts(report, counts.words if counts else None)
     with st.container(key="va_stacked_advise"):
         chart, words = st.columns(2, gap="large")
     with chart:
-        view.draw_length_chart(report)
+        draw_length_chart(report)
     with words:
-        view.draw_split_words(report)
-    view.draw_gains(report)
-    view.draw_measured_gains()
+        draw_split_words(report)
+    draw_gains(report)
+    draw_measured_gains()
     if report.recipes and vectors:
-        view.draw_recipes(report, vectors)
-    view.draw_details(report, corpus, model, task, vectors)
+        draw_recipes(report, vectors)
+    draw_details(report, corpus, model, task, vectors)
     return choose_next(workspace, report.verdict, vectors)
 
 
@@ -87,3 +137,302 @@ def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) ->
         why = "See which words of this text are similar: this needs no new vocabulary."
     carry = {"vectors_corpus": "advise_corpus", "vectors_model": "advise_model"}
     return NextPart("vectors", why, carry)
+
+
+def pick_task(workspace: Workspace) -> Path | None:
+    """Show the picker of a task file, by upload or by path; return the file."""
+    # The label of the closed popover names the chosen file.
+    label, uploaded = "Task file", st.session_state.get("task_files") or [""]
+    chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
+    if chosen:
+        label = f"Task: {markup.plain(Path(chosen).name[:30])}"
+    with st.popover(
+        label,
+        icon=":material/label:",
+        help="Optional: also reports how the entity words are tokenized.",
+    ):
+        st.markdown(
+            ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line between"
+            " sentences.]"
+        )
+        files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
+        if files and st.button("Remove", key="no_task"):
+            # Clear both inputs: without its path, the upload would be selected again.
+            for key in ("task_files", "task_path"):
+                st.session_state.pop(key, None)
+            st.rerun()
+    if not files:
+        return None
+    return files[0]
+
+
+def draw_action(
+    workspace: Workspace, corpus: Artifact, model: str, report: lab.AdviceReport
+) -> Artifact | None:
+    """Draw what is recommended and the button that leads to it: to Adapt if there are word vectors
+    of this text, otherwise one that trains them; return the vectors.
+
+    An InputError, such as one about damaged word vectors, is a note in its place: the figures of
+    the advice do not depend on it.
+    """
+    vectors = None
+    try:
+        vectors = find_vectors_of_text(workspace, corpus, cache.model_of(model))
+        _draw_recommendation(workspace, corpus, model, report, vectors)
+    except InputError as error:
+        reason = markup.plain(mistakes.format_in_one_line(error))
+        draw_note(f"The next step cannot be offered. {reason}")
+    return vectors
+
+
+def _draw_recommendation(
+    workspace: Workspace,
+    corpus: Artifact,
+    model: str,
+    report: lab.AdviceReport,
+    vectors: Artifact | None,
+) -> None:
+    # 1. What is recommended, and what is certain of it.
+    recipe, suggested = recommend_recipe(report), report.recommended
+    if recipe is None or suggested is None:
+        st.markdown("No word of this text can be added to this model.")
+        return
+    lead, label = "Recommended: add", "Adapt"
+    if report.verdict == "keep":
+        lead, label = "If you add words anyway:", "Adapt anyway"
+    gain = markup.format_sentence(suggested.about)
+    words = describe_words(recipe.vocabulary)
+    if vectors is not None:
+        plan = count_cache.plan_of(recipe, model, vectors, None, None, workspace.root)
+        if len(plan.added) < suggested.max_added:
+            words += f"; the word vectors contain **{count(len(plan.added))}** of them"
+    with st.container(border=True):
+        st.markdown(f"{lead} {words}. :small[:gray[{gain}]]")
+        # 2. The way there.
+        if vectors is None:
+            _offer_training(workspace, corpus, model)
+            return
+        inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
+        forecast = guards.forecast_job(workspace, Spec(AdaptStep(recipe), inputs))
+        certain = describe_certain(report.gain(suggested.min_count), forecast)
+        label = f"{label}: {certain}"
+        if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
+            address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
+
+
+def describe_certain(gain: Gain, forecast: Forecast | None) -> str:
+    """Describe what is certain of an adaptation: tokens saved, growth of the model, and its time."""
+    parts = [f"{percent(gain.saved)} fewer tokens"]
+    if gain.bytes is not None:
+        parts.append(f"{megabytes(gain.bytes)} more")
+    if forecast is not None:
+        parts.append(f"about {duration(forecast.seconds)}")
+    return ", ".join(parts)
+
+
+def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
+    """Draw the button that trains word vectors of a text as a job, with its cost."""
+    if queue.list_promised_names(workspace, "vectors"):
+        st.markdown("Word vectors are being trained. This page continues when they are done.")
+        return
+    if read_corpus([corpus.folder]).counted_by is not None:
+        st.markdown(
+            "The embeddings of new words are made from word vectors. This text holds word counts"
+            " only, so none can be trained on it: import vectors with the same name as the text."
+        )
+        draw_link("vectors", "Import word vectors")
+        return
+    settings = Word2VecSettings()
+    st.markdown(
+        "The embeddings of new words are made from word vectors, and there are none of this text"
+        " yet."
+    )
+    draw_note(vectors_view.describe_training(workspace, model, corpus, settings))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        spec = Spec(VectorsStep(word2vec=settings), inputs)
+        label, key = "Train word vectors", "advise_train"
+        start = vectors_view.start_training
+        forms.draw_start(workspace, spec, corpus.name, label, key, start=start)
+        draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
+
+
+def draw_reasons(report: lab.AdviceReport) -> None:
+    """Draw the reasons for the verdict."""
+    for reason in report.reasons:
+        mark = ":orange[:material/block:]" if reason.stops else ":gray[:material/info:]"
+        finding, why = markup.format_sentence(reason.sentence), markup.format_sentence(reason.why)
+        st.markdown(f"{mark} {finding} :small[:gray[{why}]]")
+
+
+def draw_headline(report: lab.AdviceReport) -> None:
+    """Draw the main figures: split words, split entity words, new words, expected P@5, tokens saved."""
+    expected, gain = report.expected, report.gain(FEW_OCCURRENCES)
+    forecast, interval = "–", "no word can be added"
+    if report.gain(0).words:
+        forecast = fraction(expected.value)
+        interval = (
+            f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
+        )
+    metrics: list[tuple[str | None, ...]] = [
+        (
+            "Split words",
+            percent(report.corpus.split),
+            _describe_words(report.corpus),
+            ("Fraction of running words with a letter that the model splits into several tokens."),
+        ),
+        (
+            "New words",
+            count(gain.words),
+            f"occur {gain.min_count} times or more",
+            "Words of the text that the model splits into several tokens, and that could be added.",
+        ),
+        (
+            "Expected P@5",
+            forecast,
+            interval,
+            (
+                "How precisely the embeddings of new words can be placed: the fraction of words like"
+                " them whose own wordpiece would be among the five nearest. A forecast from"
+                f" {count(expected.words)} running words; range: 95 % interval on a text that it was"
+                " not fitted on."
+            ),
+        ),
+        (
+            "Tokens saved",
+            percent(gain.saved),
+            _describe_saved(gain),
+            (
+                f"By {count(gain.words)} words that occur {gain.min_count} times or more."
+                f" {group_digits(describe_held_out(report.held_out_lines, report.lines))} Wordpieces"
+                f" per word: {fraction(report.corpus.fertility, 2)} before,"
+                f" {fraction(gain.fertility, 2)} after."
+            ),
+        ),
+    ]
+    if report.task:
+        about = "Fraction of the words inside entities of the task file that the model splits."
+        figures_of_task = (percent(report.task.split), _describe_words(report.task), about)
+        metrics.insert(1, ("Split entity words", *figures_of_task))
+    draw_metrics(*metrics)
+
+
+def draw_counts(report: lab.AdviceReport, words: int | None) -> None:
+    """Explain what each word count on the page includes, and how chance is computed.
+
+    words: number of running words of the text; None if unknown.
+    """
+    parts = [
+        f"{count(report.corpus.words)} running words contain a letter",
+        (
+            f"{count(report.expected.words)}, with numbers and punctuation marks, occur at least"
+            f" {report.min_count} times and get a vector"
+        ),
+    ]
+    if words is not None:
+        parts.insert(0, f"the text has {count(words)} running words, numbers and punctuation marks")
+    candidates = count(report.expected.candidates)
+    draw_note(f"Counts: {'; '.join(parts)}. Chance is 5 in {candidates} wordpieces.")
+
+
+def _describe_words(statistics: TokenizationStatistics) -> str:
+    """Format the number of words behind a fraction, and the fraction of distinct ones."""
+    return f"n = {count(statistics.words)}, distinct {percent(statistics.split_distinct)}"
+
+
+def _describe_saved(gain: Gain) -> str:
+    """Format the number of added words, and what they save in sample."""
+    return f"{count_noun(gain.words, 'word')}; {percent(gain.saved_in_sample)} in sample"
+
+
+def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
+    """Draw one card per recipe that is worth a comparison, with a link to the part Model."""
+    with st.expander("Recipes to compare", icon=":material/compare_arrows:"):
+        columns = st.columns(len(report.recipes))
+        for column, recipe in zip(columns, report.recipes, strict=True):
+            with column, st.container(border=True, height="stretch"):
+                st.markdown(
+                    f"**{recipe.name.capitalize()}** · {PRESETS[recipe.preset].title} ·"
+                    f" :green[**{count(recipe.max_added)} words**]"
+                )
+                st.markdown(f":small[{markup.format_sentence(recipe.about)}]")
+                draw_link("adapt", "Set up in Adapt", **_build_adapt_address(recipe, vectors))
+
+
+def draw_length_chart(report: lab.AdviceReport) -> None:
+    """Draw the distribution of wordpieces per word for the text and the entities of the task."""
+    draw_heading("Wordpieces per word")
+    fractions = {"words of the text": report.corpus.shares()}
+    sizes = f"{count(report.corpus.words)} of the text"
+    if report.task:
+        fractions["words in the task's entities"] = report.task.shares()
+        sizes += f", {count(report.task.words)} entity words"
+    shares = fractions["words of the text"].items()
+    alt = "; ".join(f"{size} tokens: {percent(share)}" for size, share in shares)
+    draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces", f"Words of the text: {alt}.")
+    draw_note(f"Running words with a letter: {sizes}.")
+
+
+def draw_split_words(report: lab.AdviceReport) -> None:
+    """Draw the most frequent split words."""
+    table = report.build_split_words_table()
+    draw_heading(table.title)
+    draw_report(table, "split", height=330)
+
+
+def draw_gains(report: lab.AdviceReport) -> None:
+    """Draw the gains and costs of adding words by minimum count."""
+    table = report.build_gains_table()
+    draw_heading(table.title)
+    draw_report(table, "gains")
+
+
+def draw_measured_gains() -> None:
+    """Draw the changes on tasks that were measured once."""
+    draw_heading(MEASURED_TABLE.title)
+    st.markdown(MEASURED_SOURCE)
+    draw_report(MEASURED_TABLE, "measured_gains")
+
+
+def draw_details(
+    report: lab.AdviceReport,
+    corpus: Artifact,
+    model: str,
+    task: Path | None,
+    vectors: Artifact | None,
+) -> None:
+    """Draw Details & export of the advice."""
+    with open_details():
+        draw_command(
+            lab.build_advise_command([corpus.folder], model, task),
+            "The same advice in a terminal; it also writes the recommended recipe",
+        )
+        source = lab.VECTORS
+        if vectors is None:
+            draw_command(lab.build_training_command([corpus.folder], model), "Train word vectors")
+        else:
+            source = str(vectors.folder)
+        draw_command(lab.build_recommended_command(model, source), "Adapt as recommended")
+        for recipe in report.recipes:
+            draw_command(lab.build_adapt_command(recipe, model), recipe.name.capitalize())
+        origin = "counts from the workspace" if report.counts == "kept" else "counted now"
+        st.markdown(
+            f"{count(report.lines)} of {count(report.lines_read)} lines, {origin};"
+            f" {duration(report.seconds)}."
+        )
+        answer = lab.add_commands(report, [corpus.folder], model)
+        files = {
+            "advice.json": strict_json.dumps(answer, indent=1),
+            "split-words.csv": write_csv([report.build_split_words_table()]),
+        }
+        draw_downloads(files)
+
+
+def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
+    """Return the address of the page Adapt with the recipe filled in."""
+    return {
+        "adapt_vectors": vectors.name,
+        "adapt_preset": recipe.preset,
+        "adapt_cap": str(recipe.max_added),
+        "adapt_occurrences": str(recipe.min_count),
+    }

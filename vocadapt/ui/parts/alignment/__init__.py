@@ -1,5 +1,5 @@
 """Part Alignment.
 
-Read in this order: `page` (the order of its blocks), `view` (neighbor lists, evaluation), `methods`
-(saved evaluations by method), `accuracy` (how often an alignment is right).
+Read in this order: `page` (its blocks: neighbor lists, evaluation), `methods` (saved evaluations by
+method), `accuracy` (how often an alignment is right).
 """

@@ -2,18 +2,70 @@
 words, and show neighbors.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import astuple
+from statistics import fmean
+
 import streamlit as st
 
+from vocadapt.analysis.figures import figures
 from vocadapt.lab.inputs.alignments import find_saved_stacked, list_alignments
-from vocadapt.lab.steps.alignment import AlignmentStep
+from vocadapt.lab.steps.alignment import ANCHOR_COLUMNS, AlignmentEvaluation, AlignmentStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.report.table import read_value
+from vocadapt.spaces.alignment.cross_space import CrossSpace, ListSettings
+from vocadapt.spaces.alignment.cross_validation import (
+    find_infeasible_methods,
+    list_feasible_alignments,
+)
 from vocadapt.spaces.alignment.display_name import describe_method
+from vocadapt.spaces.alignment.evaluation import (
+    COLUMNS,
+    EvaluatedAlignment,
+    StackedScores,
+    describe_best,
+)
 from vocadapt.spaces.alignment.methods import AlignmentSettings
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import keyword_in_context, mistakes, pickers, word_links, word_query
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_figure,
+    draw_heading,
+    draw_note,
+    draw_table,
+    tsv,
+)
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.jobs import forms
-from vocadapt.ui.parts.alignment import methods, view
+from vocadapt.ui.parts.alignment import accuracy, methods
+from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import cache
+from vocadapt.ui.state.cache import evaluation_of
+from vocadapt.ui.text import markup
+from vocadapt.ui.text.number_formats import chance, count, fraction, signed
+
+DEFAULT = AlignmentSettings()
+DEFAULT_METHOD = describe_method(DEFAULT)
+DrawEvaluation = Callable[[AlignmentSettings, bool], None]
+SHORTEST = 4  # letters: function words are badly aligned for other reasons
+LISTED = 1_000  # anchors in the table, worst first; all are in the file
+HELP = {
+    **{column.name: column.help for column in COLUMNS},
+    "lists by csls": (
+        "Ranks cross-space neighbors by CSLS, which penalizes hubs. Requires cosine."
+    ),
+    "among": (
+        "Candidates of the lists of wordpieces. Whole words are the wordpieces that your text"
+        " contains as words; the others are mostly parts of words."
+    ),
+}
+NOT_EVALUATED = (
+    "{} not evaluated yet. Each alignment is fitted on nine tenths of the anchors and"
+    " evaluated on the held-out tenth."
+)
 
 
 def draw(workspace: Workspace) -> None:
@@ -57,10 +109,10 @@ def draw(workspace: Workspace) -> None:
         vectors, model, first if waiting else settings, detail
     )  # first: for the number of anchors alone
     if first != AlignmentSettings():
-        view.explain_missing_default(settings, anchors, spaces.words.dim)
+        explain_missing_default(settings, anchors, spaces.words.dim)
     pickers.warn_if_stale(vectors, workspace)
     row = None if waiting else evaluated.get(chosen)
-    view.warn_if_at_chance(row)
+    warn_if_at_chance(row)
 
     def draw_evaluation(which: AlignmentSettings, compare: bool) -> None:
         """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
@@ -77,9 +129,321 @@ def draw(workspace: Workspace) -> None:
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:
-        view.offer_fit(settings, draw_evaluation)
+        offer_fit(settings, draw_evaluation)
     else:
         stacked = find_saved_stacked(vectors.folder, model)
-        view.draw_neighbors(spaces, model, vectors, workspace, row, detail, stacked)
-    view.draw_headline({} if waiting else evaluated, chosen, anchors)
-    view.draw_held_out(evaluated, spaces, settings, detail, draw_evaluation)
+        draw_neighbors(spaces, model, vectors, workspace, row, detail, stacked)
+    draw_headline({} if waiting else evaluated, chosen, anchors)
+    draw_held_out(evaluated, spaces, settings, detail, draw_evaluation)
+
+
+def draw_headline(evaluated: Mapping[str, EvaluatedAlignment], chosen: str, anchors: int) -> None:
+    """Draw the number of anchors, held-out P@5 with cosine and with CSLS, and the chance level; a
+    dash for a score that was not computed.
+
+    chosen: digest of the method. A method other than the default (Poerner et al. 2020) is compared
+    with it in both scores.
+    """
+    row = evaluated.get(chosen)
+    default = None
+    if chosen != DEFAULT.digest:
+        default = _find_comparable_default(row, evaluated)
+    p5, csls = read_value(row, "held_out.p5"), read_value(row, "held_out.csls.p5")
+    base, base_csls = read_value(default, "held_out.p5"), read_value(default, "held_out.csls.p5")
+    # Side by side as far as they fit, never cut.
+    with st.container(horizontal=True, gap="large"):
+        for label, value, delta, help in (
+            ("Anchors", count(anchors), None, HELP["anchors"]),
+            ("Held-out P@5", fraction(p5), _delta(p5, base), HELP["held_out.p5"]),
+            ("With CSLS", fraction(csls), _delta(csls, base_csls), HELP["held_out.csls.p5"]),
+            ("Chance", chance(read_value(row, "held_out.chance5")), None, HELP["held_out.chance5"]),
+        ):
+            st.metric(label, value, delta, help=explain(label, help), width="content")
+
+
+def warn_if_at_chance(row: EvaluatedAlignment | None) -> None:
+    """Warn if the neighbors of a method cannot be interpreted."""
+    if row and row.at_chance:
+        st.warning(
+            (
+                "**At chance.** This alignment finds the right wordpiece no more often than"
+                f" chance, on {count(row.anchors)} anchors, so its neighbors are meaningless. The"
+                " usual cause is too little text: the vectors need"
+                f" {describe_needed_text()} of one domain. Another possible cause is that the text"
+                " is not in the model's language."
+            ),
+            icon=":material/casino:",
+        )
+
+
+def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
+    """Explain why the default alignment is not available."""
+    st.markdown(
+        f":material/info: Showing **{describe_method(first)}**: the default,"
+        f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
+        f" anchors for {count(dim)}. More text gives more anchors."
+    )
+
+
+def offer_fit(settings: AlignmentSettings, draw_evaluation: DrawEvaluation) -> None:
+    """Show that the alignment is not fitted yet, and offer to fit it."""
+    st.markdown(
+        f"**{describe_method(settings)}** is not fitted yet. Fitting takes"
+        " minutes in the background; then its scores and neighbor lists appear here."
+    )
+    draw_evaluation(settings, False)
+
+
+@st.fragment
+def draw_neighbors(
+    spaces: CrossSpace,
+    model: LanguageModel,
+    vectors: Artifact,
+    workspace: Workspace,
+    row: EvaluatedAlignment | None,
+    detail: Artifact | None,
+    stacked: StackedScores | None,
+) -> None:
+    """Draw the search field, the neighbor lists, how often they are right, and the word in context.
+
+    row: held-out scores of the method, None if it was not evaluated. detail: its saved alignment.
+    stacked: scores of stacked embeddings, None if they were not evaluated. A
+    search reruns only this fragment.
+    """
+    # 1. The word and the settings of its lists.
+    found = word_query.draw_word_search(
+        "alignment_word",
+        "Type a word",
+        _choose_examples(spaces, model, vectors),
+        spaces.searchable,
+        model.splitter,
+        formulas=True,
+        notes=word_query.label_examples(vectors),
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        k = draw_setting(
+            st,
+            ListSettings(8),
+            "k",
+            "alignment_k",
+            least=3,
+            most=50,
+            bind="query-params",
+            width=130,
+        )
+        settings = _choose_list_settings(k)
+    if found is None:
+        return
+    # 2. The lists of a word or a formula, and how often they are right.
+    with mistakes.show_errors():
+        if found.formula is not None:
+            cards = word_query.build_formula_cards(found.formula, spaces, settings)
+            markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
+        elif found.is_single_word:
+            _draw_four_lists(found.word or found.typed, spaces, model, settings)
+    accuracy.draw_accuracy(row, detail, spaces.words, settings, stacked)
+    # 3. The word in the text of the vectors.
+    if found.is_single_word:
+        with st.expander("In the text", icon=":material/notes:"):
+            word = found.word or found.typed
+            keyword_in_context.draw_lines_of_vectors(word, vectors, workspace, str(model.path))
+
+
+def _choose_examples(spaces: CrossSpace, model: LanguageModel, vectors: Artifact) -> list[str]:
+    """Return words to look at first: those of the demo, or the best-aligned of frequent words that
+    the model splits into several wordpieces.
+    """
+    frequent = word_query.examples_of(vectors, model, word_query.FREQUENT)
+    if word_query.label_examples(vectors):
+        return frequent
+    return spaces.select_best_aligned(frequent, word_query.EXAMPLES)
+
+
+def _draw_four_lists(
+    word: str, spaces: CrossSpace, model: LanguageModel, settings: ListSettings
+) -> None:
+    """Draw the four neighbor lists of a word, and their download."""
+    answer = word_query.query_across_spaces(spaces, model, word, settings)
+    cards = word_query.build_four_cards(answer, spaces, settings)
+    markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":small[:green[**underlined**] = in more than one list · {settings.measure} ·"
+            f" k = {settings.k} · click a word to see its neighbors]"
+        )
+        st.download_button(
+            "The four lists",
+            lambda: word_query.format_four_lists(answer, settings),
+            "neighbors.tsv",
+            on_click="ignore",
+            icon=":material/download:",
+            type="tertiary",
+            key="get_neighbors",
+        )
+
+
+def _choose_list_settings(k: int) -> ListSettings:
+    """Draw the controls of the neighbor ranking; CSLS requires cosine."""
+    metric = draw_setting(
+        st, ListSettings, "metric", "alignment_metric", buttons=True, bind="query-params"
+    )
+    among = draw_setting(
+        st,
+        ListSettings,
+        "among",
+        "alignment_among",
+        label="Wordpieces",
+        buttons=True,
+        bind="query-params",
+        help=explain("Wordpieces", HELP["among"]),
+    )
+    cosine = metric == "cosine"
+    csls = draw_setting(
+        st,
+        ListSettings,
+        "csls",
+        "alignment_csls",
+        toggle=True,
+        bind="query-params",
+        disabled=not cosine,
+        help=explain("CSLS", HELP["lists by csls"]),
+    )
+    return ListSettings(k, metric, csls and cosine, among)
+
+
+def draw_held_out(
+    evaluated: Mapping[str, EvaluatedAlignment],
+    spaces: CrossSpace,
+    settings: AlignmentSettings,
+    detail: Artifact | None,
+    draw_evaluation: DrawEvaluation,
+) -> None:
+    """Draw the comparison of all methods, true against random pairs, and the anchors of the
+    selected method.
+    """
+    # 1. All methods, and the held-out pairs of the selected one.
+    draw_heading("Alignment methods compared")
+    _draw_comparison(evaluated, spaces, settings.digest, draw_evaluation)
+    draw_heading("Held-out pairs against random pairs")
+    if detail:
+        anchors = evaluation_of(detail).anchors
+        true = [anchor.cosine for anchor in anchors]
+        random = [anchor.random_cosine for anchor in anchors]
+        text = (
+            f"Mean cosine of a held-out word and its own wordpiece: {fraction(fmean(true))};"
+            f" and another word's: {fraction(fmean(random))}; n = {count(len(true))}."
+        )
+        draw_figure(figures.plot_pair_similarities(true, random), "pairs", text)
+        draw_note(text)
+    else:
+        st.markdown("Run the detailed evaluation of this method to see the cosine of each anchor.")
+        if not methods.is_slow(settings):  # the button of a slow method is at the top of the page
+            draw_evaluation(settings, False)
+    # 2. After a detailed evaluation: each anchor, and the files.
+    if detail:
+        _draw_anchors(evaluation_of(detail), describe_method(settings))
+        anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(evaluated)
+        rows: list[tuple[object, ...]] = [
+            (row.title, *methods.list_scores(row)) for row in shown.values()
+        ]
+        files = {
+            "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
+            "anchors.tsv": lambda: tsv(ANCHOR_COLUMNS, [astuple(anchor) for anchor in anchors]),
+        }
+        draw_artifact_details(detail, files)
+
+
+def _draw_comparison(
+    evaluated: Mapping[str, EvaluatedAlignment],
+    spaces: CrossSpace,
+    chosen: str,
+    draw_evaluation: DrawEvaluation,
+) -> None:
+    """Draw the comparison table and the button that starts it."""
+    shown = methods.select_comparable(evaluated)
+    if shown:
+        markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
+        _draw_best(shown)
+    if not methods.find_best(evaluated):
+        which = "The others are" if shown else "The alignments are"
+        st.markdown(f"{NOT_EVALUATED.format(which)} All of them are evaluated in the background.")
+        feasible = list_feasible_alignments(spaces.words, spaces.pieces, methods.FOLDS)
+        draw_evaluation(feasible[0], True)
+    # List infeasible methods with the reason, for example fewer anchors than dimensions.
+    for method, why in find_infeasible_methods(
+        spaces.words, spaces.pieces, spaces.alignment.anchors, methods.FOLDS
+    ).items():
+        st.markdown(f":small[Not in the table: {method} ({why}).]")
+
+
+def _draw_best(evaluated: Mapping[str, EvaluatedAlignment]) -> None:
+    """Show the best method, its significance, and the basis of the scores."""
+    digest = methods.find_best(evaluated)
+    if digest:
+        best = describe_best(evaluated[digest], "Poerner et al. 2020", len(evaluated))
+        st.markdown(markup.format_sentence(best.sentence))
+    row = next(iter(evaluated.values()))
+    scores = row.held_out
+    basis = f"{scores.folds} folds"
+    if scores.folds == 1:
+        judged = count(scores.words or row.anchors)
+        basis = f"{judged} of them, which took no part in choosing the method, give the scores"
+    held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(scores.chance5)}"
+    pieces = scores.all_pieces
+    draw_note(
+        f"{held}. The candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"
+        f" {count(pieces.candidates)} wordpieces, chance {chance(pieces.chance5)}."
+    )
+
+
+def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
+    """Draw the anchors with their residuals, worst first."""
+    words = [
+        anchor
+        for anchor in evaluated.anchors
+        if len(anchor.word) >= SHORTEST and anchor.word.isalpha()
+    ]
+    ordered = sorted(words, key=lambda anchor: anchor.cosine)[:LISTED]
+    listed = ""
+    if len(words) > LISTED:
+        listed = f" The first {count(LISTED)} are listed."
+    draw_heading("Worst-aligned words")
+    st.markdown(
+        f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST}"
+        f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"
+        f" often has another meaning in your domain, or is too rare.{listed}"
+    )
+    draw_table(
+        {
+            "word": [anchor.word for anchor in ordered],
+            "cosine to its wordpiece": [anchor.cosine for anchor in ordered],
+            "residual": [1 - anchor.cosine for anchor in ordered],
+            "wordpieces nearer than its own": [anchor.rank for anchor in ordered],
+        },
+        column_config={
+            "word": st.column_config.TextColumn(width="medium"),
+            "cosine to its wordpiece": st.column_config.NumberColumn(format="%.3f"),
+            "residual": st.column_config.NumberColumn(format="%.3f", help="1 − cosine, held out."),
+        },
+        height=300,
+        key="anchors",
+    )
+
+
+def _find_comparable_default(
+    row: EvaluatedAlignment | None, evaluated: Mapping[str, EvaluatedAlignment]
+) -> EvaluatedAlignment | None:
+    """Return the scores of Poerner et al. 2020, if evaluated on the same anchors and
+    folds as `row`.
+    """
+    default = evaluated.get(DEFAULT.digest)
+    if row is None or default is None or default.basis != row.basis:
+        return None
+    return default
+
+
+def _delta(value: float | None, base: float | None) -> str | None:
+    """Format the difference to the same score of Poerner et al. 2020."""
+    if value is None or base is None:
+        return None
+    return f"{signed(value - base)} vs {DEFAULT_METHOD.lower()}"

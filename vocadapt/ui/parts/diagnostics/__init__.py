@@ -1,5 +1,4 @@
 """Part Diagnostics.
 
-Read in this order: `page` (the order of its blocks), `view`, `relations` (lexical relations),
-`cached` (its cached figures).
+Read in this order: `page`, `relations` (lexical relations), `cached` (its cached figures).
 """

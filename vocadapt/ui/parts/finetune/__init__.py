@@ -1,5 +1,4 @@
 """Part Fine-tune.
 
-Read in this order: `page` (the order of its blocks), `view` (the form), `task_intake` (tasks),
-`result` (a running job, newest runs).
+Read in this order: `page` (the form), `task_intake` (tasks), `result` (a running job, newest runs).
 """

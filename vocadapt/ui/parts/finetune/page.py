@@ -1,13 +1,57 @@
 """The part Fine-tune: fine-tune models on a task with several seeds as jobs, and show their results."""
 
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
 import streamlit as st
 
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.errors import InputError
+from vocadapt.lab.inputs.tasks import find_task
+from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
+from vocadapt.models.abilities import check_ability
+from vocadapt.training.finetune.settings import FINETUNING_PRESETS, FREEZE, FinetuneSettings
+from vocadapt.training.finetune.tokenizations import TOKENIZATIONS
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.task import TASK as TASK_FILE
+from vocadapt.training.tasks.task import Task, read_task_file
+from vocadapt.training.trained_parameters import require_new_ids
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.blocks import draw_heading
-from vocadapt.ui.jobs import panel
-from vocadapt.ui.parts.finetune import result, task_intake, view
-from vocadapt.ui.state import cache
+from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.jobs import forms, guards, panel
+from vocadapt.ui.parts.finetune import result, task_intake
+from vocadapt.ui.parts.finetune.task_intake import TASK
+from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.address import Choice
+from vocadapt.ui.state.names import find_model_stem, label_of
+from vocadapt.ui.text.markup import format_sentence, plain
+from vocadapt.ui.text.number_formats import count, count_noun, duration
+
+MODELS = "finetune_models"  # key of the picker, and query parameter
+DEFAULT_TOKENIZATION = "default"
+HELP = {
+    "models": (
+        "Selects the models to fine-tune, one job each: models of this workspace, or others by"
+        " folder or hub name."
+    ),
+    "task": "Selects a task of this workspace, or another one by the path of its .toml file.",
+    "seeds": (
+        "Sets the seeds, one run each: 1 2 3, or 1-8. A verdict on a difference needs at least five."
+    ),
+    "tokenization": (
+        "Selects the tokenization of the training examples. Default: mixed for an adapted model."
+        " The run is scored with every tokenization of the model, and pooled."
+    ),
+}
+# Settings of the step with an input of their own, or for single files in place of a task.
+DRAWN = ("finetune", "tokenization", "seeds", "fold", "limit", "kind", "scorer", "unit")
+NUMBERS = re.compile(r"\d{1,9}")
 
 
 def draw(workspace: Workspace) -> None:
@@ -39,13 +83,279 @@ def _draw_forms(workspace: Workspace, is_first: bool) -> None:
             ),
         )
     with mistakes.show_errors():
-        request = view.draw_form(workspace)
+        request = draw_form(workspace)
         if request:
-            view.describe_task(request)
-            view.draw_cost(workspace, request)
-            view.draw_start_button(workspace, request)
+            describe_task(request)
+            draw_cost(workspace, request)
+            draw_start_button(workspace, request)
     # 2. The forms of new tasks.
     with st.expander(
         "Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")
     ):
         task_intake.draw_task_forms(workspace)
+
+
+@dataclass(frozen=True)
+class FinetuneRequest:
+    """The fine-tuning jobs that the form describes.
+
+    models: label → folder or hub name. task_path: the path of the task.
+    runs: number of trainings per model: one per seed, or one per seed and fold with all folds.
+    first_fold: the fold that `task` holds, 0 without folds.
+    """
+
+    models: dict[str, str]
+    task_path: Path
+    task: Task
+    step: FinetuneStep
+    runs: int
+    first_fold: int = 0
+
+    def spec(self, model: str) -> Spec:
+        """Return the step and inputs of the job for one of the models."""
+        return Spec(self.step, {"model": (model,), "task": (str(self.task_path),)})
+
+    def suggest_name(self, label: str) -> str:
+        """Return the suggested name of the runs of one of the models."""
+        return f"{self.task.name.rpartition('/')[2]}-{find_model_stem(label)}"
+
+
+def draw_form(workspace: Workspace) -> FinetuneRequest | None:
+    """Draw the form; return None as long as no task or no model is selected."""
+    # 1. The models and the task.
+    chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
+    with chosen:
+        models = choose_models(workspace)
+    with task:
+        task_path = choose_task(workspace)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        # 2. The settings: a preset, and changes to it.
+        preset = str(
+            st.selectbox(
+                "Settings",
+                list(FINETUNING_PRESETS),
+                key="finetune_preset",
+                bind="query-params",
+                width=150,
+            )
+        )
+        picked = st.selectbox(
+            "Tokenization",
+            [DEFAULT_TOKENIZATION, *TOKENIZATIONS],
+            key="finetune_tokenization",
+            bind="query-params",
+            width=170,
+            help=explain("Tokenization", HELP["tokenization"]),
+        )
+        limit = draw_setting(
+            st, FinetuneStep, "limit", "finetune_limit", bind="query-params", width=150
+        )
+        n_folds, with_word_rule = 0, False
+        if task_path is not None:
+            file = read_task_file(task_path / TASK_FILE if task_path.is_dir() else task_path)
+            n_folds, with_word_rule = file.folds, TASK_KINDS[file.kind].has_word_rule
+        fold = _choose_fold(n_folds)
+        with st.popover("More settings", icon=":material/tune:"):
+            settings = choose_settings(preset, with_word_rule)
+            tokenization = "" if picked == DEFAULT_TOKENIZATION else str(picked)
+            step = FinetuneStep(settings, tokenization, fold=fold, limit=limit)
+            step = draw_settings(step, "finetune", DRAWN)
+    about = FINETUNING_PRESETS[preset].about
+    st.markdown(f":small[{about[0].upper()}{about[1:]}.]")
+    with seeds:
+        usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
+        typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
+    # 3. The step; with all folds, each seed is trained once per fold.
+    if task_path is None or not models:
+        return None
+    for place in models.values():
+        if os.path.isdir(place):  # a model of a hub is checked when the job has loaded it
+            check_ability(cache.model_of(place), "finetune")
+        if settings.only_new_embeddings:
+            require_new_ids(cache.model_of(place))
+    step = replace(step, seeds=parse_seeds(typed))
+    first_fold, runs = fold, len(step.seeds)
+    if fold == ALL_FOLDS:
+        first_fold, runs = 1, runs * n_folds
+    return FinetuneRequest(
+        models, task_path, cache.task_of(task_path, first_fold), step, runs, first_fold
+    )
+
+
+def choose_models(workspace: Workspace) -> dict[str, str]:
+    """Show the picker of models; return label → folder or hub name."""
+    offered = pickers.list_models_to_train(workspace)
+    return pickers.pick_several(
+        workspace,
+        "Models",
+        offered,
+        MODELS,
+        lambda: _choose_first_models(workspace, offered),
+        help=HELP["models"],
+    )
+
+
+def _choose_first_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+    """Return the models that are selected at first: the newest adapted model after the model that it
+    was made from, to compare both; else the model of the newest run, or the first one.
+    """
+    adapted = next(iter(list_adapted_models(workspace)), None)
+    if adapted is not None:
+        names = [pickers.model_behind(adapted, workspace), str(adapted.folder)]
+        labels = [label_of(name, offered) for name in names if name]
+        found = [label for label in labels if label in offered]
+        if found:
+            return found
+    runs = cache.load_runs(workspace)
+    if runs:
+        for label, name in offered.items():
+            # A run has its model as it was given: by label, name or folder.
+            if runs[0].model in (label, name, Path(name).name):
+                return [label]
+    return [next(iter(offered))]
+
+
+def choose_task(workspace: Workspace) -> Path | None:
+    """Draw the picker of tasks; return the path of the selected one, None if none is selected."""
+    names = [artifact.name for artifact in workspace.artifacts("tasks")]
+    address.restore_selection(
+        TASK, Choice(names.__contains__, names[0] if names else "", typed=True)
+    )
+    placeholder = "Add one below, or pick a .toml"
+    typed = pickers.draw_select_or_type(
+        "Task", names, TASK, placeholder=placeholder, help=HELP["task"]
+    )
+    address.write(TASK, [typed], names.__contains__)
+    if not typed:
+        return None
+    return find_task(os.path.expanduser(typed), workspace)
+
+
+def _choose_fold(n_folds: int) -> int:
+    """Draw the picker of a fold of a k-fold task; return it or ALL_FOLDS, 0 for other tasks."""
+    if not n_folds:
+        return 0
+    folds = ["all", *map(str, range(1, n_folds + 1))]
+    chosen = st.selectbox(
+        f"Fold, of {n_folds}", folds, key="finetune_fold", bind="query-params", width=130
+    )
+    if chosen in ("all", None):
+        return ALL_FOLDS
+    return int(chosen)
+
+
+def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
+    """Draw the inputs of all settings, initially with the preset's values; return the settings."""
+    # Keys contain the preset: selecting another one resets the inputs to its values.
+    usual, form = FINETUNING_PRESETS[preset].settings, f"finetune_{preset}"
+    drawn = ["freeze"]
+    if not with_word_rule:
+        drawn.append("word_rule")
+    settings = draw_settings(replace(usual, freeze="all"), form, drawn)
+    # If only new embeddings are trained, no layer is trained, so none can be selected.
+    if settings.only_new_embeddings:
+        return settings
+    frozen = [name for name in FREEZE if name != "top-K"]
+    frozen += [f"top-{layers}" for layers in range(1, 25)]
+    freeze = st.selectbox(
+        "Trained layers",
+        frozen,
+        frozen.index(usual.freeze),
+        format_func=_describe_freezing,
+        key=f"freeze_{form}",
+    )
+    return replace(settings, freeze=freeze)
+
+
+def _describe_freezing(name: str) -> str:
+    about = FREEZE.get(name) or FREEZE["top-K"].replace("the K", f"the {name[4:]}")
+    return f"{name}: {about}"
+
+
+def parse_seeds(typed: str) -> tuple[int, ...]:
+    """Parse seeds: 1 2 3, 1,2,3 or 1-8. Raises InputError if invalid or more than 50."""
+    seeds: list[int] = []
+    for part in typed.replace(",", " ").split():
+        # "3" is the range from 3 to 3. Signs and ranges of three parts are invalid.
+        ends = part.split("-")
+        if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
+            raise InputError(f"{part[:40]!r} is not a seed.", "Type whole numbers: 1 2 3, or 1-8.")
+        first, last = int(ends[0]), int(ends[-1])
+        if not 0 <= last - first < 50:
+            raise InputError(
+                f"{part[:40]!r} is not a range of at most 50 seeds.", "For example: 1-8."
+            )
+        seeds += range(first, last + 1)
+    # Duplicates are removed: the same seed would only repeat the run.
+    found = tuple(dict.fromkeys(seeds))
+    if not 1 <= len(found) <= 50:
+        raise InputError(f"Expected 1 to 50 seeds, got {count(len(found))}.", "For example: 1 2 3.")
+    return found
+
+
+def describe_task(request: FinetuneRequest) -> None:
+    """Draw a line with the task's sizes, labels and score, and its findings."""
+    task = request.task
+    sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
+    labels = ", ".join(plain(label) for label in task.labels[:6] if label)
+    if len(task.labels) > 6:
+        labels += f" and {count(len(task.labels) - 6)} more"
+    parts = (plain(task.name), str(task.kind), sizes, labels, f"scored by {task.scorer.name}")
+    st.markdown(" · ".join(filter(None, parts)))
+    for finding in task.findings:
+        draw_note(format_sentence(finding))
+
+
+def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
+    """Draw how long the job of each model takes, and the basis of the forecast."""
+    total = 0.0
+    for label, model in request.models.items():
+        shown = pickers.display_model(workspace, label)
+        try:
+            found = guards.forecast_job(workspace, request.spec(model))
+        except InputError as error:
+            # One missing model must not hide the times of the others.
+            problem = mistakes.format_message(error.problem)
+            if label not in problem:
+                problem = f"{shown}: {problem}"
+            st.markdown(plain(problem))
+            continue
+        if found is not None:
+            total += found.seconds
+            st.markdown(f"{plain(shown)}: about {guards.describe_forecast(found)}")
+    if len(request.models) > 1:
+        st.markdown(f"About **{duration(total)}** in total: the jobs run one after another.")
+
+
+def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
+    """Draw the button that starts one job per model, queued in order, and the equivalent commands."""
+    specs = {label: request.spec(model) for label, model in request.models.items()}
+    if panel.draw_if_running(workspace, *specs.values()):
+        return
+    # 1. Check the models now: a missing one would fail only when its job starts.
+    missing = []
+    for label, model in request.models.items():
+        try:
+            cache.model_of(model)
+        except InputError:
+            missing.append(plain(pickers.display_model(workspace, label)))
+    if missing:
+        st.markdown(
+            f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or give the"
+            " folder of a model there instead."
+        )
+    # 2. What is known before they start, and the button.
+    is_long = guards.draw_guards(workspace, *specs.values())
+    kind: forms.ButtonKind = "primary"
+    if is_long or panel.draw_if_made(workspace, *specs.values()):
+        kind = "secondary"
+    start = f"Start {count_noun(len(specs), 'job')}"
+    if forms.draw_button(workspace, start, "start_finetune", kind, disabled=bool(missing)):
+        # The name of a job must differ from those of the jobs just queued.
+        for label, spec in specs.items():
+            name = pickers.find_default_name(workspace, spec.kind, request.suggest_name(label))
+            panel.launch(workspace, spec, name)
+        st.rerun()
+    # 3. The commands.
+    names = [workspace.find_free_name("runs", request.suggest_name(label)) for label in specs]
+    forms.draw_commands(workspace, zip(specs.values(), names, strict=True))

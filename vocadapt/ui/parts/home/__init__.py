@@ -1,1 +1,1 @@
-"""Part Home: `page` (the order of its blocks), `view`."""
+"""Part Home: `page`."""

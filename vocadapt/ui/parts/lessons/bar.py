@@ -5,7 +5,7 @@ import streamlit as st
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components.blocks import draw_link
-from vocadapt.ui.parts.lessons import content, view
+from vocadapt.ui.parts.lessons import content, page
 from vocadapt.ui.parts.lessons.content import Lesson
 from vocadapt.ui.parts.lessons.progress import read_progress, record_progress
 
@@ -25,13 +25,13 @@ def draw_lesson_bar(workspace: Workspace) -> bool:
             place = f":material/school: **Lesson {lesson.number} · step {number} of {n_steps}**"
             st.markdown(f"{place} · {step.task}", width="stretch")
             with st.container(horizontal=True, width="content"):
-                back = {view.OPEN: lesson.name}
+                back = {page.OPEN: lesson.name}
                 draw_link("lessons", "Back to the lesson", icon=":material/arrow_back:", **back)
                 if number < n_steps:
-                    view.draw_step_link(lesson, number + 1, f"Step {number + 1}")
-        missing = view.list_missing(workspace, step)
+                    page.draw_step_link(lesson, number + 1, f"Step {number + 1}")
+        missing = page.list_missing(workspace, step)
         if missing:
-            view.draw_missing(workspace, missing, "lesson_bar_demo")
+            page.draw_missing(workspace, missing, "lesson_bar_demo")
             return False
     _record_step(workspace, lesson, number)
     return True
@@ -41,7 +41,7 @@ def find_step() -> tuple[Lesson, int] | None:
     """Return the lesson and the number of the step, from 1, that the address names; None if there
     is no such step.
     """
-    name, step = st.query_params.get(view.LESSON, ""), st.query_params.get(view.STEP, "")
+    name, step = st.query_params.get(page.LESSON, ""), st.query_params.get(page.STEP, "")
     if not name:
         return None
     lessons = content.load_lessons(content.choose_language(st.context.locale))

@@ -10,8 +10,8 @@ from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note, draw_table
 from vocadapt.ui.parts.lessons import content
 from vocadapt.ui.parts.lessons.content import Hour, Lesson
+from vocadapt.ui.parts.lessons.page import OPEN, Progress, format_claim, format_state
 from vocadapt.ui.parts.lessons.progress import find_problem, read_progress, reset
-from vocadapt.ui.parts.lessons.view import OPEN, Progress, format_claim, format_state
 from vocadapt.ui.text.markup import plain
 
 

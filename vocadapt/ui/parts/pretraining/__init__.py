@@ -1,5 +1,4 @@
 """Part Pretraining.
 
-Read in this order: `page` (the order of its blocks), `view` (the form), `result` (a running job,
-pretrained models, exBERT gates).
+Read in this order: `page` (the form), `result` (a running job, pretrained models, exBERT gates).
 """

@@ -1,14 +1,43 @@
 """The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import streamlit as st
 
 from vocadapt.lab.inputs.corpora import list_texts
-from vocadapt.lab.reports.pretraining import list_pretrained_models
+from vocadapt.lab.reports.pretraining import has_mlm_head, list_pretrained_models, list_stages
+from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
+from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
+from vocadapt.models import config_sizes
+from vocadapt.models.adapted_model import open_base_model
+from vocadapt.models.extension_size import ModuleSize, is_extended
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.training.masked.continued import ContinuedSettings
+from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
+from vocadapt.training.trained_parameters import ALL
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.blocks import draw_heading
+from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.glossary import explain
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.jobs import forms, panel
-from vocadapt.ui.parts.pretraining import result, view
+from vocadapt.ui.parts.pretraining import result
+from vocadapt.ui.state import cache
+from vocadapt.ui.state.names import find_model_stem, label_of
+from vocadapt.ui.text.markup import plain
+from vocadapt.ui.text.number_formats import count, percent
+
+BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
+    "epochs": (0, {"least": 0.01, "step": 0.5}),
+    "tokens": (5_000_000, {"least": 1_000, "step": 1_000_000}),
+    "hours": (1.0, {"least": 0.01, "step": 0.5}),
+}
+HELP = {
+    "model": "Selects a model of this workspace, or another one by its folder or hub name.",
+    "stage": "Selects the parameters to train. Only stages that apply to this model are listed.",
+    "budget": "Limits training by epochs, number of wordpieces, or hours.",
+}
 
 
 def draw(workspace: Workspace) -> None:
@@ -52,7 +81,164 @@ def draw(workspace: Workspace) -> None:
 def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     """Draw the form of a new pretraining; a setting reruns only this fragment."""
     with mistakes.show_errors():
-        request = view.draw_form(workspace, corpora)
+        request = draw_form(workspace, corpora)
         if request:
             wish, key = request.suggested_name, "start_pretraining"
             forms.draw_start(workspace, request.spec, wish, "Start", key, "pretrained_name")
+
+
+@dataclass(frozen=True)
+class PretrainingRequest:
+    """The pretraining job that the form describes: the model's label, its folder or hub name, the
+    text, and the settings.
+    """
+
+    label: str
+    model: str
+    corpus: Artifact
+    pretraining: ContinuedSettings
+
+    @property
+    def suggested_name(self) -> str:
+        """The suggested name of the result."""
+        return f"{find_model_stem(self.label)}-{self.pretraining.stage}"
+
+    @property
+    def spec(self) -> Spec:
+        """The step and its inputs."""
+        return Spec(
+            ContinuePretrainingStep(pretraining=self.pretraining),
+            {
+                "model": (str(cache.model_of(self.model).path),),
+                "text": (str(self.corpus.folder),),
+            },
+        )
+
+
+def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingRequest | None:
+    """Draw the form; return None, with a message, for a model that cannot be pretrained."""
+    # 1. The model and the text.
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        offered = pickers.list_models_to_train(workspace)
+        place = pickers.pick_or_type(
+            workspace,
+            "Model",
+            offered,
+            "pretraining_model",
+            next(iter(offered)),
+            help=HELP["model"],
+        )
+        corpus = pickers.pick("Text", corpora, "pretraining_corpus")
+    # 2. A description of the model, and the stages that apply to it.
+    label, model = label_of(place, offered), cache.model_of(place)
+    shown = pickers.display_model(workspace, place)
+    describe_model(model, shown)
+    if not has_mlm_head(model):
+        explain_missing_head(shown, model)
+        return None
+    stages = list_stages(model)
+    with right:
+        stage = str(
+            st.radio(
+                "Stage",
+                list(stages),
+                key="pretraining_stage",
+                bind="query-params",
+                captions=[f"{about[0].upper()}{about[1:]}." for about in stages.values()],
+                help=explain("Stage", HELP["stage"]),
+            )
+        )
+    return PretrainingRequest(label, place, corpus, choose_settings(stage, model))
+
+
+def explain_missing_head(label: str, model: LanguageModel) -> None:
+    """State that a model lacks the head that pretraining needs, and the remedy."""
+    pickers.draw_empty_state(
+        f"{plain(label)} has no masked-language-model head, which pretraining needs.",
+        f"It was saved as {plain(model.architecture or 'no model class')}. Select a model that was"
+        " saved with its head (BertForMaskedLM): a random head would have to be trained first.",
+    )
+
+
+def describe_model(model: LanguageModel, name: str) -> None:
+    """Draw a line that describes a model: with or without extension modules, and its layers.
+
+    name: its display name.
+    """
+    size = ModuleSize.from_config(model.config)
+    layers = model.config.get("num_hidden_layers", "?")
+    kind = "a model without extension modules"
+    if is_extended(model.config):
+        added = count(int(model.config.get("extension_vocab_size", 0)))
+        kind = f"an exBERT: modules of {percent(size.share)} of a layer, {added} added tokens"
+    draw_note(f"{plain(name)}: {kind}; {layers} layers with hidden size {size.layer_hidden}")
+
+
+def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
+    """Return the settings with blocks no longer than the model's maximum length."""
+    return replace(usual, length=min(usual.length, count_positions(model)))
+
+
+def count_positions(model: LanguageModel) -> int:
+    """Return the maximum number of tokens that a model reads."""
+    return config_sizes.count_positions(model.config) or 512
+
+
+def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
+    """Draw the widgets of the budget and of all settings, filled with those of the preset; return
+    the settings.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        preset = str(
+            st.selectbox(
+                "Settings",
+                list(PRETRAINING_PRESETS),
+                key="pretraining_preset",
+                bind="query-params",
+                width=150,
+            )
+        )
+        # The preset's block length may exceed the maximum length of the model.
+        usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
+        form = f"pretraining_{preset}"
+        budget = st.segmented_control(
+            "Budget",
+            list(BUDGETS),
+            key="pretraining_budget",
+            default="epochs",
+            required=True,
+            bind="query-params",
+            help=HELP["budget"],
+        )
+        usual = choose_budget(str(budget), usual, form)
+        with st.popover("More settings", icon=":material/tune:"):
+            options = {"length": {"most": count_positions(model)}}
+            training = draw_settings(usual, form, (*BUDGETS, "weight_decay"), options)
+            # Draw each setting only if it applies: for an adapted model, for a model with a
+            # next-sentence head, and for the stage `extension`.
+            drawn = ["stage", "train_heads", "training"]
+            if open_base_model(model) is None:
+                drawn.append("trained")
+            if not model.architecture.endswith("ForPreTraining"):
+                drawn.append("nsp")
+            settings = draw_settings(
+                ContinuedSettings(stage, training=training), "pretraining", drawn
+            )
+            if stage == "extension" and settings.trained == ALL:
+                heads = draw_setting(st, settings, "train_heads", "train_heads_pretraining")
+                settings = replace(settings, train_heads=heads)
+    st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
+    return settings
+
+
+def choose_budget(name: str, usual: MaskedSettings, form: str) -> MaskedSettings:
+    """Draw the widget of a budget; return the settings with its value in place of the preset's.
+
+    form: as in `draw_settings`.
+    """
+    initial, options = BUDGETS[name]
+    start: dict[str, Any] = {name: initial or usual.epochs}
+    shown = replace(usual, **start)
+    value = draw_setting(st, shown, name, f"{name}_{form}", width=180, **options)
+    return usual.with_changes(**{name: value})

@@ -1,7 +1,6 @@
 """Part Projection.
 
-Read in this order: `page` (the order of its blocks), `controls` (what is selected, and the form of
-a job), `sources` (spaces, saved projections, colors), `view` (the main part), `chart` (the figure,
-its marks, and the tokens selected by lasso), `table` (the selected tokens, and exports), `isolation` (a
-selection projected alone).
+Read in this order: `page` (its blocks), `controls` (what is selected, and the form of a job),
+`sources` (spaces, saved projections, colors), `chart` (the figure, its marks, and the tokens selected
+by lasso), `table` (the selected tokens, and exports), `isolation` (a selection projected alone).
 """

@@ -1,5 +1,4 @@
 """Part Results.
 
-Read in this order: `page` (the order of its blocks), `view` (leaderboard), `confusion`
-(confusion matrix), `compared_settings`.
+Read in this order: `page` (leaderboard), `confusion` (confusion matrix), `compared_settings`.
 """

@@ -41,7 +41,7 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting, register_input
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.jobs import guards, panel
-from vocadapt.ui.parts.finetune.view import parse_seeds
+from vocadapt.ui.parts.finetune.page import parse_seeds
 from vocadapt.ui.parts.studies.view import draw_energy
 from vocadapt.ui.state import paths
 from vocadapt.ui.text.number_formats import count, format_forecast

@@ -1,1 +1,1 @@
-"""Part Workspace: `page` (the order of its blocks), `view` (artifacts, trash, copies)."""
+"""Part Workspace: `page` (artifacts, trash, copies)."""

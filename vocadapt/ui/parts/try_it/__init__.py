@@ -1,3 +1,3 @@
-"""Part Try it: `page` (the order of its blocks), `choice` (the picker of runs and models), `view` (a
-fine-tuned run), `filling` (any other model).
+"""Part Try it: `page` (a fine-tuned run), `choice` (the picker of runs and models), `filling` (any
+other model).
 """

@@ -1,5 +1,4 @@
 """Part Vocabulary size.
 
-Read in this order: `page` (the order of its blocks), `view` (reduction), `profiles` (comparison of
-vocabularies).
+Read in this order: `page` (reduction), `profiles` (comparison of vocabularies).
 """
