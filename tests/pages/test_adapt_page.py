@@ -20,9 +20,9 @@ from vocadapt.lab.workspace.workspace import Workspace, open_artifact
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.system.footprint import Footprint, format_energy
-from vocadapt.ui.components import pickers
 from vocadapt.ui.parts.adapt import plan
 from vocadapt.ui.parts.adapt.model import describe_quality, describe_size
+from vocadapt.ui.state.names import models_in_use, shown_model
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import chance, count, fraction
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -62,7 +62,7 @@ def test_a_reduction_needs_a_model_only(open_page, tmp_path, pair):
 
 def test_a_transfer_asks_for_the_target(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
-    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     assert not app.exception and not app.error
     assert read_metrics(app)["Tokens added"] == "500"
     assert read_metrics(app)["Tokens removed"] == "500"
@@ -102,7 +102,7 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
     open_page, uncounted, pair
 ):
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
-    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     assert not app.exception
     assert not app.error
     assert read_metrics(app)["Tokens added"] == "500"  # a text to train on need not be counted
@@ -112,13 +112,13 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
     other = open_page(
         "pretraining",
         uncounted,
-        pretraining_model=pickers.shown_model(str(pair[0])),
+        pretraining_model=shown_model(str(pair[0])),
         pretraining_stage="embeddings",
     )
     work = cost_of(other).partition(" :small[:gray[")[2].partition(";")[0]
     assert "epochs" in work and work in said
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
-    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     assert not any("continued pretraining of" in text for text in list_texts(app))
 
 
@@ -138,9 +138,7 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
     bare = str(make_bert("bare", head="BertModel"))
     in_use(monkeypatch, [bare, str(make_bert("b"))])
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
-    app.selectbox(key="adapt_target").set_value(
-        pickers.shown_model(pickers.models_in_use(uncounted)[1])
-    ).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(models_in_use(uncounted)[1])).run()
     assert not app.exception and "has no masked-language-model head" in read_page(app)
     assert "adapt" not in list_button_keys(app)
 
@@ -242,7 +240,7 @@ def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, m
     of_word_vectors = {name for name, one in INITIALIZERS.items() if one.needs == "words"}
     assert set(menu.options) == {*INITIALIZERS} - of_word_vectors
     choose_initializer(app, "transfer-syntactic", "global-mean")
-    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
     assert started[0].settings.recipe.initializer.method == "global-mean"
@@ -289,7 +287,7 @@ def test_an_initializer_that_is_grounded_asks_for_a_glossary(
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", "grounded")
     assert app.selectbox(key="adapt_glossary").value == "trials"
-    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
     assert Path(started[0].inputs["glossary"][0]).name == "trials"

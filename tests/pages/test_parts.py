@@ -26,7 +26,7 @@ from vocadapt.spaces.diagnostics.statistics import compute_mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui.components import intake, pickers, word_query
+from vocadapt.ui.components import intake, word_query
 from vocadapt.ui.components.blocks import tsv
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.adapt import plan as plan_view
@@ -34,6 +34,7 @@ from vocadapt.ui.parts.alignment import methods
 from vocadapt.ui.parts.home import page as home_view
 from vocadapt.ui.parts.vectors import page as vectors_view
 from vocadapt.ui.state import cache, paths
+from vocadapt.ui.state.names import shown_model
 from vocadapt.ui.text import bars, markup
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
@@ -197,7 +198,7 @@ def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
     ],
 )
 def test_models_are_shown_without_the_folders_round_them(name, shown):
-    assert pickers.shown_model(name) == shown
+    assert shown_model(name) == shown
 
 
 def test_the_four_lists_to_take_away_say_what_each_score_is():

@@ -24,60 +24,19 @@ from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import (
-    COMMON_MODELS,
     build_address_filter,
     build_labels,
-    display_label,
     display_model,
-    display_name,
     label_of,
     list_display_names,
-    model_behind,
     models_in_use,
     models_of,
     resolve,
-    shown_model,
     spaces_of,
 )
 from vocadapt.ui.state.pages import PARTS
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import fraction
-
-__all__ = [
-    "COMMON_MODELS",
-    "ChosenRun",
-    "build_labels",
-    "display_label",
-    "display_model",
-    "display_name",
-    "draw_empty_state",
-    "draw_name_input",
-    "draw_select_or_type",
-    "find_run_of_side",
-    "label_difference",
-    "label_runs",
-    "list_demo_model",
-    "list_display_names",
-    "list_models_to_train",
-    "list_runs_to_pick",
-    "model_behind",
-    "models_in_use",
-    "models_of",
-    "pick",
-    "pick_model",
-    "pick_named",
-    "pick_or_type",
-    "pick_run",
-    "pick_several",
-    "pick_space",
-    "pick_target",
-    "pick_task_kind",
-    "shown_model",
-    "spaces_of",
-    "warn_if_crowded",
-    "warn_if_stale",
-    "warn_of_unreadable_runs",
-]
 
 # Mean cosine above which a warning is shown. BERT's embeddings, and word vectors trained on a few
 # million words, have .0 to .5.

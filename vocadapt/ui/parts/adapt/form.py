@@ -37,7 +37,7 @@ from vocadapt.ui.parts.alignment import methods
 from vocadapt.ui.parts.initializers.view import draw_own_settings
 from vocadapt.ui.parts.pretraining import page as pretraining_view
 from vocadapt.ui.state import address, cache
-from vocadapt.ui.state.names import find_model_stem
+from vocadapt.ui.state.names import display_model, find_model_stem, model_behind
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, fraction, percent
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET, RECOMMENDED
@@ -119,7 +119,7 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     # 2. The model, and the target whose vocabulary it adopts.
     default, target = None, None
     if vectors:
-        default = pickers.model_behind(vectors, workspace)
+        default = model_behind(vectors, workspace)
     with model_box:
         model = pickers.pick_model(workspace, "adapt_model", default=default)
     # Checked only after both pickers, which report all missing inputs at once.
@@ -169,7 +169,7 @@ def _choose_options(
     if recipe.pretraining.stage:
         trained = cache.model_of(model)
         if not has_mlm_head(trained):
-            pretraining_view.explain_missing_head(pickers.display_model(workspace, model), trained)
+            pretraining_view.explain_missing_head(display_model(workspace, model), trained)
             return None
         training = pretraining_view.fit_length(recipe.pretraining.training, trained)
         recipe = replace(recipe, pretraining=replace(recipe.pretraining, training=training))
@@ -190,7 +190,7 @@ def _pick_preset(workspace: Workspace) -> Recipe:
             PRESETS[DEFAULT_PRESET], name=RECOMMENDED, title="Recommended for this text"
         )
         offered = {RECOMMENDED: recommended, **offered}
-        model = pickers.model_behind(vectors[0], workspace)
+        model = model_behind(vectors[0], workspace)
         with suppress(InputError):  # the model may not be on this machine
             if model and load_advice(workspace, vectors[0], model):
                 first = RECOMMENDED

@@ -27,7 +27,7 @@ from vocadapt.ui.parts.adapt.plan import describe_cost
 from vocadapt.ui.parts.advise.recommendation import load_advice
 from vocadapt.ui.parts.lens.view import build_chips
 from vocadapt.ui.state import address, cache
-from vocadapt.ui.state.names import display_label, list_display_names
+from vocadapt.ui.state.names import display_label, list_display_names, shown_model
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import (
@@ -292,7 +292,7 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
     text = st.text_input("Tokenize a text", value=example, key=f"cut_{artifact.name}")
     before = cache.model_of(str(artifact.folder / BASE))
     after = cache.model_of(str(artifact.folder))
-    path = pickers.shown_model(artifact.manifest.inputs["model"].paths[0])
+    path = shown_model(artifact.manifest.inputs["model"].paths[0])
     name = display_label(path, list_display_names(address.workspace()))
     lines = []
     for label, note, opened in (

@@ -39,6 +39,7 @@ from vocadapt.ui.parts.advise.recommendation import describe_words, draw_verdict
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.parts.vectors import page as vectors_view
 from vocadapt.ui.state import address, cache, count_cache
+from vocadapt.ui.state.names import model_behind
 from vocadapt.ui.state.pages import NextPart
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import (
@@ -84,7 +85,7 @@ def draw(workspace: Workspace) -> NextPart | None:
         corpus = pickers.pick("Text", corpora, "advise_corpus", newest=True)
     with middle:
         model = pickers.pick_model(
-            workspace, "advise_model", default=pickers.model_behind(corpus, workspace)
+            workspace, "advise_model", default=model_behind(corpus, workspace)
         )
     with right:
         task = pick_task(workspace)

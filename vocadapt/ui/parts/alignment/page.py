@@ -44,6 +44,7 @@ from vocadapt.ui.parts.alignment import accuracy, methods
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import cache
 from vocadapt.ui.state.cache import evaluation_of
+from vocadapt.ui.state.names import model_behind
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import chance, count, fraction, signed
 
@@ -84,7 +85,7 @@ def draw(workspace: Workspace) -> None:
     with st.container(horizontal=True):
         vectors = pickers.pick("Word vectors", found, "alignment_vectors")
         name = pickers.pick_model(
-            workspace, "alignment_model", default=pickers.model_behind(vectors, workspace)
+            workspace, "alignment_model", default=model_behind(vectors, workspace)
         )
         place = st.container()
     model = cache.model_of(name)

@@ -49,7 +49,7 @@ from vocadapt.ui.parts.diagnostics.cached import SelectedSpace, shorten_labels
 from vocadapt.ui.parts.projection.controls import NEIGHBORHOOD
 from vocadapt.ui.parts.projection.sources import UNSAVED_PCA
 from vocadapt.ui.state import address
-from vocadapt.ui.state.names import label_of
+from vocadapt.ui.state.names import build_labels, display_model, label_of, model_behind, spaces_of
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import Card, HeatCell, format_sentence, plain
 from vocadapt.ui.text.number_formats import count, format_forecast, fraction
@@ -138,7 +138,7 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
     for each of the others.
     """
     # 1. The pickers.
-    known = pickers.spaces_of(workspace)
+    known = spaces_of(workspace)
     left, right = st.columns([2.2, 1], gap="large")
     with left:
         chosen = pickers.pick_several(
@@ -162,13 +162,13 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
     draw_note(plain(TOKENS[tokens]), right)
     # 2. Open each space. Models and word vectors have their own colors, different for each space.
     found: list[SelectedSpace] = []
-    labels = pickers.build_labels(workspace, known)
+    labels = build_labels(workspace, known)
     for label, name in chosen.items():
         with mistakes.show_errors():
             if label in known:
                 label = labels[label]
             else:
-                label = pickers.display_model(workspace, label)
+                label = display_model(workspace, label)
             selected = SelectedSpace(label, name, tokens)
             if len(selected.space):  # opened now, so that an error is shown here
                 found.append(_add_colors(selected, found))
@@ -194,7 +194,7 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
     labels = {Path(name): label for label, name in known.items()}
     # The newest adapted model and its original, to see what the adaptation changed.
     for artifact in workspace.artifacts("models"):
-        original = Path(pickers.model_behind(artifact, workspace) or "")
+        original = Path(model_behind(artifact, workspace) or "")
         if artifact.folder in labels and original in labels:
             return [labels[original], labels[artifact.folder]]
     models = [label for label in known if not label.startswith("word vectors")]
@@ -335,7 +335,7 @@ def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
 
 def _follow_hub_link(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
     """Project the neighborhood of the hub that was clicked, or that is in the address."""
-    known = pickers.spaces_of(workspace)
+    known = spaces_of(workspace)
     for place, selected in enumerate(spaces):
         key = f"{HUB}_{place}"
         token = st.session_state.pop(key, "") or st.query_params.get(key, "")

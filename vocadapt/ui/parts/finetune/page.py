@@ -29,7 +29,7 @@ from vocadapt.ui.parts.finetune import result, task_intake
 from vocadapt.ui.parts.finetune.task_intake import TASK
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.address import Choice
-from vocadapt.ui.state.names import find_model_stem, label_of
+from vocadapt.ui.state.names import display_model, find_model_stem, label_of, model_behind
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, count_noun, duration
 
@@ -201,7 +201,7 @@ def _choose_first_models(workspace: Workspace, offered: Mapping[str, str]) -> li
     """
     adapted = next(iter(list_adapted_models(workspace)), None)
     if adapted is not None:
-        names = [pickers.model_behind(adapted, workspace), str(adapted.folder)]
+        names = [model_behind(adapted, workspace), str(adapted.folder)]
         labels = [label_of(name, offered) for name in names if name]
         found = [label for label in labels if label in offered]
         if found:
@@ -310,7 +310,7 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw how long the job of each model takes, and the basis of the forecast."""
     total = 0.0
     for label, model in request.models.items():
-        shown = pickers.display_model(workspace, label)
+        shown = display_model(workspace, label)
         try:
             found = guards.forecast_job(workspace, request.spec(model))
         except InputError as error:
@@ -338,7 +338,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
         try:
             cache.model_of(model)
         except InputError:
-            missing.append(plain(pickers.display_model(workspace, label)))
+            missing.append(plain(display_model(workspace, label)))
     if missing:
         st.markdown(
             f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or give the"

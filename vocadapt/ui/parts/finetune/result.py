@@ -38,6 +38,7 @@ from vocadapt.ui.components.curves import (
 from vocadapt.ui.components.setting_inputs import format_change
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.names import display_model, display_name, list_display_names
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, fraction
 
@@ -95,7 +96,7 @@ def _list_earlier_curves(job: Job) -> list[str]:
     for one in runs:
         given = {role: entry.paths for role, entry in one.inputs.items()}
         if _find_examples(job.workspace, given) == examples:
-            return list_curves(runs, one.task, pickers.list_display_names(job.workspace, "runs"))
+            return list_curves(runs, one.task, list_display_names(job.workspace, "runs"))
     return []
 
 
@@ -123,7 +124,7 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         pickers.warn_if_stale(shown.artifact, workspace)
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     badge = pickers.NEW_BADGE if is_new else ""
-    name = pickers.display_name(workspace, "runs", shown.name)
+    name = display_name(workspace, "runs", shown.name)
     facts = [f"{badge} **{plain(name)}**", describe_training(shown)]
     if name == shown.name:  # chosen by the user: it may not name the model and the task
         facts.insert(1, describe_model_and_task(workspace, shown))
@@ -131,7 +132,7 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     draw_link("results", "All results", link, results_task=shown.task)
     if pair is not None and pair.compared[0] == shown.name:
         _draw_baseline(workspace, runs, pair)
-    among = list_curves(runs, shown.task, pickers.list_display_names(workspace, "runs"))
+    among = list_curves(runs, shown.task, list_display_names(workspace, "runs"))
     draw_runs(shown, name, among, workspace)
 
 
@@ -145,7 +146,7 @@ def _draw_baseline(workspace: Workspace, runs: Sequence[RunSet], pair: FairPair)
     value = score(summary.mean)
     if summary.sd is not None:
         value += f" ± {score(summary.sd)}"
-    model = plain(pickers.display_model(workspace, one.model))
+    model = plain(display_model(workspace, one.model))
     st.markdown(
         f"Compared with **{model} · {tokenization}**, {format_metric_name(one.metric)} **{value}**,"
         f" n = {count(len(summary.values))}: the two differ only in the"
@@ -174,7 +175,7 @@ def _draw_retrain_button(workspace: Workspace, runs: RunSet) -> None:
 
 def describe_model_and_task(workspace: Workspace, runs: RunSet) -> str:
     """Return the model and the task of runs (Markdown)."""
-    return f"{plain(pickers.display_model(workspace, runs.model))} on {plain(runs.task)}"
+    return f"{plain(display_model(workspace, runs.model))} on {plain(runs.task)}"
 
 
 def describe_training(runs: RunSet) -> str:

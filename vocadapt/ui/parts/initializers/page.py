@@ -5,6 +5,7 @@ import streamlit as st
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import pickers
 from vocadapt.ui.parts.initializers import leaderboard, view
+from vocadapt.ui.state.names import model_behind
 
 
 def draw(workspace: Workspace) -> None:
@@ -26,7 +27,7 @@ def draw(workspace: Workspace) -> None:
         name = pickers.pick_model(
             workspace,
             "initializers_model",
-            default=pickers.model_behind(target, workspace) if target else None,
+            default=model_behind(target, workspace) if target else None,
         )
     if not shown:
         pickers.draw_empty_state(

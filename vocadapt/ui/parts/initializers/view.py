@@ -22,6 +22,7 @@ from vocadapt.ui.components.blocks import draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.state import address, cache, count_cache
+from vocadapt.ui.state.names import display_model
 from vocadapt.ui.text.markup import Card, draw_neighbor_cards, escape_invisible, plain
 from vocadapt.ui.text.number_formats import count, format_forecast
 from vocadapt.vocabulary.families import Vocabulary
@@ -242,7 +243,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
         near = list_neighbors(space, space[token], LISTED, own=token)
         name = space.name
         if materials.target is not None:
-            name = pickers.display_model(address.workspace(), name)
+            name = display_model(address.workspace(), name)
         cards.append(
             Card(
                 "In the target space", name, kind, near, random_cosine=cache.random_cosine_of(space)

@@ -30,7 +30,7 @@ from vocadapt.ui.components.tables import draw_row_picker
 from vocadapt.ui.jobs import forms, overview, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.parts.storage.page import draw_rename_form
-from vocadapt.ui.state.names import icon_of, label_of, shown_model
+from vocadapt.ui.state.names import icon_of, label_of, models_of, shown_model
 from vocadapt.ui.text.markup import escape_invisible, plain
 from vocadapt.ui.text.number_formats import count, duration
 
@@ -336,7 +336,7 @@ def _choose_first_inputs(workspace: Workspace, step: Step) -> dict[str, str]:
 def _list_offered(workspace: Workspace, role: Role) -> dict[str, str]:
     """Return the artifacts that are offered for a role, display name → folder or hub name."""
     if role.kind == "models":
-        return pickers.models_of(workspace)
+        return models_of(workspace)
     return {one.name: str(one.folder) for one in workspace.artifacts(role.kind)}
 
 

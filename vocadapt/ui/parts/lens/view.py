@@ -21,6 +21,14 @@ from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, open_details, tsv
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.state import cache
+from vocadapt.ui.state.names import (
+    COMMON_MODELS,
+    display_label,
+    list_display_names,
+    model_behind,
+    models_of,
+    shown_model,
+)
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, fraction, percent, signed
 from vocadapt.vocabulary.families import Vocabulary
@@ -96,10 +104,9 @@ def choose_models(
             lambda: choose_default(workspace, offered),
             help=HELP["models"],
         )
-    names = pickers.list_display_names(workspace)
+    names = list_display_names(workspace)
     opened = [
-        _open(pickers.display_label(pickers.shown_model(label), names), name)
-        for label, name in chosen.items()
+        _open(display_label(shown_model(label), names), name) for label, name in chosen.items()
     ]
     return [entry for entry in opened if entry]
 
@@ -116,13 +123,13 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
         offered |= _find_original(workspace, artifact)
         offered[artifact.name] = str(artifact.folder)
     # 2. Models in use, uploaded vocabularies, the demo's model, and common models on this machine.
-    for label, name in pickers.models_of(workspace, common=()).items():
+    for label, name in models_of(workspace, common=()).items():
         offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
         offered.setdefault(file.name, str(file))
     for label, name in pickers.list_demo_model(workspace).items():
         offered.setdefault(label, name)
-    for name in filter_cached(pickers.COMMON_MODELS):
+    for name in filter_cached(COMMON_MODELS):
         offered.setdefault(name, name)
     return offered
 
@@ -133,7 +140,7 @@ def _find_original(workspace: Workspace, adapted: Artifact) -> dict[str, str]:
     If the workspace lacks it, return the original tokenizer that the adapted model contains; empty
     if there is neither.
     """
-    original = Path(pickers.model_behind(adapted, workspace) or "")
+    original = Path(model_behind(adapted, workspace) or "")
     # Not searched in the list of all models, which would be read once for each adapted one.
     if original.parent == workspace.root / "models" and os.path.isfile(original / MANIFEST):
         return {original.name: str(original)}

@@ -24,7 +24,7 @@ from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.pretraining import result
 from vocadapt.ui.state import cache
-from vocadapt.ui.state.names import find_model_stem, label_of
+from vocadapt.ui.state.names import display_model, find_model_stem, label_of, list_display_names
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, percent
 
@@ -54,7 +54,7 @@ def draw(workspace: Workspace) -> None:
     pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None
     if selected:
-        names = pickers.list_display_names(workspace)
+        names = list_display_names(workspace)
         result.draw_curves(pretrained, selected, names)
     with mistakes.show_errors():
         result.draw_gate_section(workspace, corpora, selected.name if selected else "")
@@ -132,7 +132,7 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
     # 2. A description of the model, and the stages that apply to it.
     label, model = label_of(place, offered), cache.model_of(place)
-    shown = pickers.display_model(workspace, place)
+    shown = display_model(workspace, place)
     describe_model(model, shown)
     if not has_mlm_head(model):
         explain_missing_head(shown, model)

@@ -32,6 +32,7 @@ from vocadapt.ui.parts.projection.isolation import ISOLATED, Isolated
 from vocadapt.ui.parts.projection.sources import UNSAVED_PCA, NamedSpace
 from vocadapt.ui.state import address
 from vocadapt.ui.state.address import Choice
+from vocadapt.ui.state.names import build_labels, display_model, spaces_of
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count
 
@@ -84,7 +85,7 @@ def pick_first_space(workspace: Workspace) -> tuple[str, str]:
     The default is the spaces of the newest projection; without one, the newest adapted model, or
     else the newest model.
     """
-    known = pickers.spaces_of(workspace)
+    known = spaces_of(workspace)
     labels = list(known)
     newest = _find_newest_spaces(workspace, known)
     # The second space has a default only if the user or the address selected no space.
@@ -113,7 +114,7 @@ def pick_spaces(
 
     first: folder or hub name of the first space. default_other: display name of the second one.
     """
-    known = pickers.spaces_of(workspace)
+    known = spaces_of(workspace)
     # The second space must differ from the first.
     others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
     with set_up.view:
@@ -128,10 +129,10 @@ def pick_spaces(
         )
     chosen = list(filter(None, (first, other)))
     # The display names: a typed path or hub name has no label in the workspace.
-    labels = pickers.build_labels(workspace, known)
+    labels = build_labels(workspace, known)
     shown = {name: labels[label] for label, name in known.items()}
     return tuple(
-        NamedSpace(shown.get(name, pickers.display_model(workspace, name)), name) for name in chosen
+        NamedSpace(shown.get(name, display_model(workspace, name)), name) for name in chosen
     )
 
 

@@ -28,6 +28,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.parts.adapt.model import load_record
 from vocadapt.ui.state import cache, count_cache
+from vocadapt.ui.state.names import list_display_names
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count
 
@@ -200,7 +201,7 @@ def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
     for model in list_adapted_models(workspace):
         if model.folder.resolve() == folder:
             default = ORIGIN.format(model.name)
-    models = pickers.list_display_names(workspace)
+    models = list_display_names(workspace)
     chosen = pickers.pick_name(
         "Color",
         list(offered),

@@ -60,6 +60,7 @@ from vocadapt.ui.parts.finetune.result import (
 )
 from vocadapt.ui.parts.results import compared_settings, confusion
 from vocadapt.ui.state import address, cache
+from vocadapt.ui.state.names import display_label, list_display_names
 from vocadapt.ui.text.markup import escape_invisible, format_sentence, plain
 from vocadapt.ui.text.number_formats import count
 
@@ -100,7 +101,7 @@ def draw(workspace: Workspace) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = pick_task(runs)
         own = [one for one in runs if one.task == task]
-        names = pickers.list_display_names(workspace, "runs")
+        names = list_display_names(workspace, "runs")
         pair = find_fair_pair(own)
         baseline = pick_baseline(own, pair, names)
         scorer = pick_score(own[0].kind)
@@ -109,7 +110,7 @@ def draw(workspace: Workspace) -> None:
     others = list_other_settings([one.description for one in own], sides)
     compared = pick_compared(own, sides)
     board = compute_results(compared, baseline, scorer).tasks[0]
-    models = pickers.list_display_names(workspace)
+    models = list_display_names(workspace)
     same, folded = split_by_settings(board, others)
     # 3. The models compared with the baseline, then over all tasks if there are several.
     order = [names.get(name, name) for name in list_names_by_age(own)]
@@ -193,7 +194,7 @@ def pick_baseline(
         "results_baseline",
         first,
         help=HELP["baseline"],
-        labels={option: pickers.display_label(option, names) for option in offered},
+        labels={option: display_label(option, names) for option in offered},
     )
     return offered.get(chosen)
 
@@ -280,9 +281,7 @@ def apply_display_names(
 ) -> TaskLeaderboard:
     """Return a leaderboard with the display names of its runs and models."""
     standings = tuple(
-        replace(
-            one, run=names.get(one.run, one.run), model=pickers.display_label(one.model, models)
-        )
+        replace(one, run=names.get(one.run, one.run), model=display_label(one.model, models))
         for one in board.standings
     )
     baseline = board.baseline
@@ -427,7 +426,7 @@ def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
     if all(held["mean"] is None for own in groups.values() for held in own.values()):
         return
     draw_heading("Means by task group")
-    named = {pickers.display_label(model, models): own for model, own in groups.items()}
+    named = {display_label(model, models): own for model, own in groups.items()}
     draw_report(build_group_table(named), "groups")
     basis = ""
     if len(counted) < len(runs):

@@ -44,6 +44,7 @@ from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.parts.finetune.page import parse_seeds
 from vocadapt.ui.parts.studies.view import draw_energy
 from vocadapt.ui.state import paths
+from vocadapt.ui.state.names import build_labels
 from vocadapt.ui.text.number_formats import count, format_forecast
 
 SETTINGS, SEEDS = "Settings", "Seeds"
@@ -157,7 +158,7 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
         wish = "search" if is_search else "seeds"
         name = pickers.draw_name_input(workspace, "searches", wish, f"search_name_{wish}")
     with middle:
-        labels = pickers.build_labels(workspace, models)
+        labels = build_labels(workspace, models)
         adapted = {str(one.folder) for one in list_adapted_models(workspace)}
         plain_first = sorted(models, key=lambda label: models[label] in adapted)
         model = str(

@@ -26,7 +26,7 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.text_file import draw_text_file
 from vocadapt.ui.state import address, paths
-from vocadapt.ui.state.names import name_adaptation
+from vocadapt.ui.state.names import build_labels, name_adaptation
 from vocadapt.ui.state.paths import resolve_allowed_path
 
 FORM, TEXT, PATH = "Form", "File", "Path"
@@ -156,7 +156,7 @@ def draw_fields(workspace: Workspace) -> str:
         )
     # 2. The variants: models as they are, and the first one adapted.
     labels = list(models)
-    names = pickers.build_labels(workspace, labels)
+    names = build_labels(workspace, labels)
     adapted_places = {str(one.folder) for one in list_adapted_models(workspace)}
     plain_labels = [label for label in labels if models[label] not in adapted_places]
     first = (plain_labels or labels)[:1]

@@ -12,9 +12,9 @@ from vocadapt.lab.steps.word_counts import STEP, WordCountsStep
 from vocadapt.lab.workspace.drafts import WRITE_REMEDY
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.text.corpus import Corpus
-from vocadapt.ui.components import pickers
 from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.state import cache
+from vocadapt.ui.state.names import display_model
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import format_forecast
 
@@ -27,7 +27,7 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
     model: its folder or hub name. The counts are saved, so the next run of the page has them.
     """
     text = read_corpus([corpus.folder])
-    name, shown = plain(corpus.name), plain(pickers.display_model(workspace, model))
+    name, shown = plain(corpus.name), plain(display_model(workspace, model))
     with st.container(border=True):
         st.markdown(f"**{name} has no word counts for {shown} yet.**")
         # 1. Cases without a button.

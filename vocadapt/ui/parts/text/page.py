@@ -24,6 +24,7 @@ from vocadapt.ui.parts.text import intake_form
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import address, cache, count_cache
+from vocadapt.ui.state.names import model_behind, shown_model
 from vocadapt.ui.state.pages import NextPart
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, fraction, percent
@@ -59,9 +60,7 @@ def draw(workspace: Workspace) -> NextPart | None:
     with left:
         corpus = pickers.pick("Text", corpora, "text_corpus", newest=True)
     with right:
-        model = pickers.pick_model(
-            workspace, "text_model", default=pickers.model_behind(corpus, workspace)
-        )
+        model = pickers.pick_model(workspace, "text_model", default=model_behind(corpus, workspace))
     pickers.draw_demo_note(model)
     pickers.warn_if_stale(corpus, workspace)
     draw_text(workspace, corpus, model)
@@ -163,7 +162,7 @@ def _draw_sample(corpus: Artifact) -> None:
 
 def _draw_headline(workspace: Workspace, corpus: Artifact, model: str) -> None:
     """Draw how a model tokenizes a text: wordpieces per word, whole words, severely split words."""
-    figures = count_cache.figures_of(corpus, model, pickers.shown_model(model), workspace.root)
+    figures = count_cache.figures_of(corpus, model, shown_model(model), workspace.root)
     if figures is None:
         return
     draw_heading("How the model reads it")

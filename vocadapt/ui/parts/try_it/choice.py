@@ -15,6 +15,7 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.address import Choice
+from vocadapt.ui.state.names import build_labels, display_model, list_display_names, models_of
 from vocadapt.ui.text.markup import plain
 
 RUN, MODEL = "try_run", "try_model"  # query parameters; RUN is also the key of the picker
@@ -46,9 +47,9 @@ def choose(workspace: Workspace) -> Chosen | None:
         options.setdefault(label, Chosen(model=folders[name]))
     shown = pickers.label_runs(workspace, {one.name: one for one in with_weights})
     first = find_default(workspace, options)
-    chosen = _pick(options, models, shown | pickers.build_labels(workspace, models), first)
+    chosen = _pick(options, models, shown | build_labels(workspace, models), first)
     other = _draw_folder_input(workspace)
-    names = pickers.list_display_names(workspace, "runs")
+    names = list_display_names(workspace, "runs")
     without = [one.run_set.name for one in runs if not one.run.has_weights]
     _explain_runs_without_weights([names.get(name, name) for name in dict.fromkeys(without)])
     if other:
@@ -60,7 +61,7 @@ def _list_models(workspace: Workspace) -> dict[str, str]:
     """Return the models of a workspace that has any: display name -> folder or hub name."""
     if not workspace.artifacts("models"):
         return {}
-    return pickers.models_of(workspace, common=())
+    return models_of(workspace, common=())
 
 
 def find_default(workspace: Workspace, options: Mapping[str, Chosen]) -> str:
@@ -135,7 +136,7 @@ def _draw_folder_input(workspace: Workspace) -> str:
             ),
         )
     if typed:
-        draw_note(f"Shown: {plain(pickers.display_model(workspace, typed)[:200])}")
+        draw_note(f"Shown: {plain(display_model(workspace, typed)[:200])}")
     return str(typed or "").strip()
 
 

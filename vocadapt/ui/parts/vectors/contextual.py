@@ -22,6 +22,7 @@ from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.jobs import forms
 from vocadapt.ui.state import cache, count_cache
+from vocadapt.ui.state.names import shown_model
 from vocadapt.ui.text.number_formats import count
 from vocadapt.vocabulary.lens import Counts
 
@@ -64,7 +65,7 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
         words = count_cache.words_of(corpus, model.splitter, workspace.root)
         counts = words.counts if words else None
         st.markdown(_describe_vectors(corpus, model, settings, counts))
-        wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
+        wish = f"{shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         inputs = {"text": (str(corpus.folder),), "model": (name,)}
         spec = Spec(ContextualStep(contextual=settings), inputs)
         label, key = "Make contextual vectors", "make_contextual"

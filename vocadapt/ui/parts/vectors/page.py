@@ -50,6 +50,7 @@ from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import cache, count_cache
+from vocadapt.ui.state.names import model_behind
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import (
     count,
@@ -79,7 +80,7 @@ def draw(workspace: Workspace) -> None:
         left, right = st.columns([1, 1], gap="large")
         with left:
             draw_heading("Nearest words")
-            draw_nearest_words(vectors, workspace, pickers.model_behind(vectors, workspace))
+            draw_nearest_words(vectors, workspace, model_behind(vectors, workspace))
         with right:
             draw_heading("Word frequencies")
             draw_frequencies(

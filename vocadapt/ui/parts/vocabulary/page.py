@@ -39,6 +39,7 @@ from vocadapt.ui.parts.lens.view import ModelEntry
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.parts.vocabulary import profiles
 from vocadapt.ui.state import cache, count_cache
+from vocadapt.ui.state.names import models_in_use
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, group_digits, megabytes, percent
 from vocadapt.vocabulary.families import Vocabulary
@@ -172,7 +173,7 @@ def choose_default_model(workspace: Workspace, offered: Mapping[str, str]) -> li
     """Return the label of the model that is selected by default: the one most recently used, or else
     the first one, that has embeddings.
     """
-    used = pickers.models_in_use(workspace)
+    used = models_in_use(workspace)
     labels = sorted(offered, key=lambda label: offered[label] not in used[:1])
     for label in labels:
         with suppress(InputError):
