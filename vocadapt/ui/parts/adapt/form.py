@@ -27,7 +27,7 @@ from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
 from vocadapt.ui.parts.advise.recommendation import (
     describe_alignment,
     draw_verdict_box,
@@ -46,6 +46,8 @@ from vocadapt.vocabulary.plan.augmentation import list_augmentations
 from vocadapt.vocabulary.plan.plan import PlanSettings
 from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
+# Settings of the plan with an input of their own, or that the preset decides.
+DRAWN = ("max_added", "min_count", "cover", "keep", "add_by", "remove_by", "removed")
 MIN_COVER = 0.5  # smallest coverage of a text that the form offers for a trim
 FILLED = "adapt_filled"  # session key: the recipe whose values the number fields were given
 GATES = {
@@ -165,7 +167,10 @@ def _choose_options(
             own = draw_own_settings(
                 recipe.initializer.options, [recipe.initializer.method], "adapt"
             )
-        recipe = replace(recipe, initializer=replace(recipe.initializer, options=own))
+            others = [name for name in recipe.kind.settings if name not in DRAWN]
+            plan = draw_settings(recipe.vocabulary, f"adapt_{recipe.name}", names=others)
+        initializer = replace(recipe.initializer, options=own)
+        recipe = replace(recipe, initializer=initializer, vocabulary=plan)
     if recipe.pretraining.stage:
         trained = cache.model_of(model)
         if not has_mlm_head(trained):

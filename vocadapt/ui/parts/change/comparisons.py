@@ -9,7 +9,6 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
-from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,
@@ -30,7 +29,7 @@ from vocadapt.system import json_values
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.setting_inputs import draw_setting
-from vocadapt.ui.jobs import guards, panel
+from vocadapt.ui.jobs import forms, guards
 from vocadapt.ui.parts.change import noise_baseline
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import (
@@ -158,17 +157,20 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
         stamps = [cache.stamp_space(one) for several in opened.values() for one in several]
         return ShownComparison(found, spec, f"{stamps} {spec.settings}")
     # 3. A job.
-    _draw_start(workspace, spec)
+    with st.container(border=True):
+        st.markdown(
+            "Compares every word with every other in both spaces. You can continue working meanwhile."
+        )
+        forms.draw_start(workspace, spec, suggest_name(spec), "Compare", "change_start")
     return None
 
 
-def start(workspace: Workspace, spec: Spec) -> None:
-    """Start the job of a comparison; its name is made of those of the spaces."""
-    known = spaces_of(workspace)
-    names = [_short_label(spec.inputs[role][0], known) for role in ("before", "after")]
-    promised = queue.list_promised_names(workspace, "changes")
-    name = workspace.find_free_name("changes", "-to-".join(names), promised)
-    panel.start(workspace, spec, name)
+def suggest_name(spec: Spec) -> str:
+    """Return the suggested name of a comparison, made of those of the spaces: before-to-after."""
+    known = spaces_of(address.workspace())
+    labels = [label_of(spec.inputs[role][0], known) for role in ("before", "after")]
+    # The last part of a label: demo-bert for model · demo-bert.
+    return "-to-".join(label.split(" · ")[-1].split("/")[-1] for label in labels)
 
 
 def suggest_pair(workspace: Workspace) -> tuple[str, str]:
@@ -304,23 +306,3 @@ def _choose_settings() -> tuple[ChangeSettings, str]:
     )
     without = WHOLE_WORDS if whole else ALWAYS_EXCLUDED
     return ChangeSettings(k, without=without), str(among)
-
-
-def _draw_start(workspace: Workspace, spec: Spec) -> None:
-    """Draw the button that starts the job of a comparison, with its time."""
-    if panel.draw_if_running(workspace, spec):
-        return
-    with st.container(border=True):
-        st.markdown(
-            "Compares every word with every other in both spaces. You can continue working meanwhile."
-        )
-        guards.draw_forecast(workspace, spec)
-        if st.button(
-            "Compare", type="primary", icon=":material/compare_arrows:", key="change_start"
-        ):
-            start(workspace, spec)
-
-
-def _short_label(name: str, known: dict[str, str]) -> str:
-    """Return the last part of the label of a space: demo-bert for model · demo-bert."""
-    return label_of(name, known).split(" · ")[-1].split("/")[-1]

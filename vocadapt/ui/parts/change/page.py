@@ -27,6 +27,7 @@ from vocadapt.ui.components.blocks import (
     draw_note,
     open_details,
 )
+from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.change import comparisons, neighbors, noise_baseline, word_list
 from vocadapt.ui.parts.change.comparisons import ShownComparison
 from vocadapt.ui.parts.vectors import contextual
@@ -102,7 +103,8 @@ def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:
     else:
         spec = noise_baseline.offer_baseline(workspace, shown.spec)
         if spec is not None:
-            comparisons.start(workspace, spec)
+            wish = comparisons.suggest_name(spec)
+            panel.start(workspace, spec, pickers.find_default_name(workspace, spec.kind, wish))
     _draw_details(shown)
 
 

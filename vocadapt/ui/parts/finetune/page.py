@@ -97,23 +97,12 @@ def _draw_forms(workspace: Workspace, is_first: bool) -> None:
 
 @dataclass(frozen=True)
 class FinetuneRequest:
-    """The fine-tuning jobs that the form describes.
-
-    models: label → folder or hub name. task_path: the path of the task.
-    runs: number of trainings per model: one per seed, or one per seed and fold with all folds.
-    first_fold: the fold that `task` holds, 0 without folds.
+    """The fine-tuning jobs that the form describes: the task, and what to run for each model, by its
+    label.
     """
 
-    models: dict[str, str]
-    task_path: Path
     task: Task
-    step: FinetuneStep
-    runs: int
-    first_fold: int = 0
-
-    def spec(self, model: str) -> Spec:
-        """Return the step and inputs of the job for one of the models."""
-        return Spec(self.step, {"model": (model,), "task": (str(self.task_path),)})
+    specs: dict[str, Spec]
 
     def suggest_name(self, label: str) -> str:
         """Return the suggested name of the runs of one of the models."""
@@ -165,7 +154,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     with seeds:
         usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
         typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
-    # 3. The step; with all folds, each seed is trained once per fold.
+    # 3. The step; with all folds, each seed is trained once per fold, and the first one is shown.
     if task_path is None or not models:
         return None
     for place in models.values():
@@ -174,12 +163,12 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
         if settings.only_new_embeddings:
             require_new_ids(cache.model_of(place))
     step = replace(step, seeds=parse_seeds(typed))
-    first_fold, runs = fold, len(step.seeds)
-    if fold == ALL_FOLDS:
-        first_fold, runs = 1, runs * n_folds
-    return FinetuneRequest(
-        models, task_path, cache.task_of(task_path, first_fold), step, runs, first_fold
-    )
+    specs = {
+        label: Spec(step, {"model": (model,), "task": (str(task_path),)})
+        for label, model in models.items()
+    }
+    shown_fold = 1 if fold == ALL_FOLDS else fold
+    return FinetuneRequest(cache.task_of(task_path, shown_fold), specs)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
@@ -309,10 +298,10 @@ def describe_task(request: FinetuneRequest) -> None:
 def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw how long the job of each model takes, and the basis of the forecast."""
     total = 0.0
-    for label, model in request.models.items():
+    for label, spec in request.specs.items():
         shown = display_model(workspace, label)
         try:
-            found = guards.forecast_job(workspace, request.spec(model))
+            found = guards.forecast_job(workspace, spec)
         except InputError as error:
             # One missing model must not hide the times of the others.
             problem = mistakes.format_message(error.problem)
@@ -323,20 +312,20 @@ def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
         if found is not None:
             total += found.seconds
             st.markdown(f"{plain(shown)}: about {guards.describe_forecast(found)}")
-    if len(request.models) > 1:
+    if len(request.specs) > 1:
         st.markdown(f"About **{duration(total)}** in total: the jobs run one after another.")
 
 
 def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
     """Draw the button that starts one job per model, queued in order, and the equivalent commands."""
-    specs = {label: request.spec(model) for label, model in request.models.items()}
+    specs = request.specs
     if panel.draw_if_running(workspace, *specs.values()):
         return
     # 1. Check the models now: a missing one would fail only when its job starts.
     missing = []
-    for label, model in request.models.items():
+    for label, spec in specs.items():
         try:
-            cache.model_of(model)
+            cache.model_of(spec.inputs["model"][0])
         except InputError:
             missing.append(plain(display_model(workspace, label)))
     if missing:

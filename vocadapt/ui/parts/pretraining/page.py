@@ -1,6 +1,6 @@
 """The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -54,8 +54,7 @@ def draw(workspace: Workspace) -> None:
     pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None
     if selected:
-        names = list_display_names(workspace)
-        result.draw_curves(pretrained, selected, names)
+        result.draw_curves(pretrained, selected, list_display_names(workspace))
     with mistakes.show_errors():
         result.draw_gate_section(workspace, corpora, selected.name if selected else "")
     if selected:
@@ -81,42 +80,10 @@ def draw(workspace: Workspace) -> None:
 def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     """Draw the form of a new pretraining; a setting reruns only this fragment."""
     with mistakes.show_errors():
-        request = draw_form(workspace, corpora)
-        if request:
-            wish, key = request.suggested_name, "start_pretraining"
-            forms.draw_start(workspace, request.spec, wish, "Start", key, "pretrained_name")
+        _draw_form_content(workspace, corpora)
 
 
-@dataclass(frozen=True)
-class PretrainingRequest:
-    """The pretraining job that the form describes: the model's label, its folder or hub name, the
-    text, and the settings.
-    """
-
-    label: str
-    model: str
-    corpus: Artifact
-    pretraining: ContinuedSettings
-
-    @property
-    def suggested_name(self) -> str:
-        """The suggested name of the result."""
-        return f"{find_model_stem(self.label)}-{self.pretraining.stage}"
-
-    @property
-    def spec(self) -> Spec:
-        """The step and its inputs."""
-        return Spec(
-            ContinuePretrainingStep(pretraining=self.pretraining),
-            {
-                "model": (str(cache.model_of(self.model).path),),
-                "text": (str(self.corpus.folder),),
-            },
-        )
-
-
-def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingRequest | None:
-    """Draw the form; return None, with a message, for a model that cannot be pretrained."""
+def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
     # 1. The model and the text.
     left, right = st.columns([1, 1.25], gap="large")
     with left:
@@ -131,12 +98,11 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
         )
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
     # 2. A description of the model, and the stages that apply to it.
-    label, model = label_of(place, offered), cache.model_of(place)
-    shown = display_model(workspace, place)
+    model, shown = cache.model_of(place), display_model(workspace, place)
     describe_model(model, shown)
     if not has_mlm_head(model):
         explain_missing_head(shown, model)
-        return None
+        return
     stages = list_stages(model)
     with right:
         stage = str(
@@ -149,7 +115,11 @@ def draw_form(workspace: Workspace, corpora: list[Artifact]) -> PretrainingReque
                 help=explain("Stage", HELP["stage"]),
             )
         )
-    return PretrainingRequest(label, place, corpus, choose_settings(stage, model))
+    # 3. The settings, and the end of the form.
+    step = ContinuePretrainingStep(pretraining=choose_settings(stage, model))
+    spec = Spec(step, {"model": (str(model.path),), "text": (str(corpus.folder),)})
+    wish, key = f"{find_model_stem(label_of(place, offered))}-{stage}", "start_pretraining"
+    forms.draw_start(workspace, spec, wish, "Start", key, "pretrained_name")
 
 
 def explain_missing_head(label: str, model: LanguageModel) -> None:
