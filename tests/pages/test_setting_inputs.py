@@ -29,22 +29,22 @@ def draw_form():
         seeds: tuple[int, ...] = setting((1, 2), "seeds of the runs")
         inner: Inner = field(default_factory=Inner)
 
-    st.json(draw_settings(st, Settings(), "form").__dict__ | {"inner": None})
+    st.json(draw_settings(Settings(), "form").__dict__ | {"inner": None})
     st.text(str(add_label(InputError("Too deep.", "", "deep"))))
 
 
 def test_a_form_is_drawn_from_the_declarations():
     app = AppTest.from_function(draw_form, default_timeout=60).run()
     assert not app.exception
-    epochs, limit = app.number_input(key="form_epochs"), app.number_input(key="form_limit")
+    epochs, limit = app.number_input(key="epochs_form"), app.number_input(key="limit_form")
     assert (epochs.label, epochs.min, epochs.max, epochs.value) == ("Epochs", 1, 9, 5)
     assert epochs.help == "Passes over the text."
     assert limit.value is None and limit.placeholder == "all"
-    assert app.selectbox(key="form_speed").options == ["slow: takes its time", "fast: does not"]
-    assert app.text_input(key="form_inner_name").value == "a"
+    assert app.selectbox(key="speed_form").options == ["slow: takes its time", "fast: does not"]
+    assert app.text_input(key="name_inner_form").value == "a"
     assert [text.value for text in app.text] == ["Too deep (Deep)."]
-    app.checkbox(key="form_deep").check()
-    app.text_input(key="form_seeds").set_value("4 5 6")
+    app.checkbox(key="deep_form").check()
+    app.text_input(key="seeds_form").set_value("4 5 6")
     epochs.set_value(3)
     app.run()
     assert '"epochs":3' in app.json[0].value.replace(" ", "")

@@ -56,7 +56,7 @@ class Links:
     def render(self, word: str, style: str, label: str = "") -> str:
         """Return the HTML of a word as a link; label: the text that is shown instead of it."""
         query = urlencode({**self.parameters, self.field: word}, errors="replace")
-        shown = html.escape(escape_invisible(label or word))
+        shown = _escape(label or word)
         return (
             f'<a class="va-token va-link {style}" title="{shown}" href="?{html.escape(query)}"'
             f' data-va-field="{html.escape(self.field)}" data-va-word="{html.escape(word)}"'
@@ -143,11 +143,9 @@ def draw_heat_map(
     rows: name, note and cells of each. links: draws cells that select something as links. show:
     formats the numbers.
     """
-    head = "".join(
-        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
-    )
+    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     body = "".join(
-        f'<tr><th scope="row">{html.escape(escape_invisible(name))}<small>{html.escape(note)}</small></th>'
+        f'<tr><th scope="row">{_escape(name)}<small>{html.escape(note)}</small></th>'
         f"{''.join(_render_heat_cell(cell, links, show) for cell in cells)}</tr>"
         for name, note, cells in rows
     )
@@ -171,7 +169,7 @@ class SeedMark:
 
     def render(self, field: str) -> str:
         """Return the HTML of the mark. field: the input that receives a click."""
-        title = html.escape(escape_invisible(self.title))
+        title = _escape(self.title)
         seen = f'class="va-seed va-seed-{html.escape(self.state)}" title="{title}"'
         if not self.address:
             return f"<span {seen}>{html.escape(self.symbol)}</span>"
@@ -193,16 +191,14 @@ def draw_seed_grid(
     rows: name and cells of each. label: describes the grid for screen readers. field: the input that
     receives a click on a mark.
     """
-    head = "".join(
-        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
-    )
+    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     body = []
     for name, row in rows:
         cells = ("".join(mark.render(field) for mark in marks) for marks in row)
         drawn = "".join(f'<td><div class="va-seeds">{cell}</div></td>' for cell in cells)
-        body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{drawn}</tr>')
+        body.append(f'<tr><th scope="row">{_escape(name)}</th>{drawn}</tr>')
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    named = f'data-testid="study-grid" aria-label="{html.escape(escape_invisible(label))}"'
+    named = f'data-testid="study-grid" aria-label="{_escape(label)}"'
     _write(
         '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-study"'
         f" {named}>{table}</table></div>"
@@ -231,15 +227,15 @@ class PublishedMark:
 
     def render(self) -> str:
         """Return the HTML of the cell."""
-        text = html.escape(escape_invisible(self.text))
+        text = _escape(self.text)
         if self.bold:
             text = f"<b>{text}</b>"
         if self.underlined:
             text = f"<u>{text}</u>"
         style = f' style="background:{html.escape(self.fill)}"' if self.fill else ""
         empty = "" if self.text not in ("", "–") else ' class="va-empty"'
-        note = f"<small>{html.escape(escape_invisible(self.note))}</small>" if self.note else ""
-        title = html.escape(escape_invisible(self.title))
+        note = f"<small>{_escape(self.note)}</small>" if self.note else ""
+        title = _escape(self.title)
         return f'<td{empty}{style} title="{title}">{text}{note}</td>'
 
 
@@ -250,15 +246,13 @@ def draw_published_table(
 
     rows: name and cells of each. label: describes the table for screen readers.
     """
-    head = "".join(
-        f'<th scope="col">{html.escape(escape_invisible(name))}</th>' for name in columns
-    )
+    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     body = []
     for name, marks in rows:
         cells = "".join(mark.render() if mark else "<td></td>" for mark in marks)
-        body.append(f'<tr><th scope="row">{html.escape(escape_invisible(name))}</th>{cells}</tr>')
+        body.append(f'<tr><th scope="row">{_escape(name)}</th>{cells}</tr>')
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    named = f'data-testid="published-table" aria-label="{html.escape(escape_invisible(label))}"'
+    named = f'data-testid="published-table" aria-label="{_escape(label)}"'
     _write(
         f'<div class="va-wide" tabindex="0"><table class="va-table va-published" {named}>{table}'
         "</table></div>"
@@ -421,9 +415,9 @@ def draw_strip(shown: Strip | None) -> None:
     if shown is None:
         _write("")
         return
-    full = html.escape(escape_invisible(shown.name))
+    full = _escape(shown.name)
     name = f"<b>{html.escape(shown.about)}</b> · {full}"
-    waiting = html.escape(escape_invisible(" · ".join(shown.waiting)))
+    waiting = _escape(" · ".join(shown.waiting))
     _write(
         f'<div class="va-strip" data-testid="job-strip" role="status"><span title="{full}">{name}'
         f'</span><span class="va-far" title="{waiting}">{html.escape(shown.progress)}</span><i><u'
@@ -433,7 +427,7 @@ def draw_strip(shown: Strip | None) -> None:
 
 def token(text: str, style: str = "") -> str:
     """Return the HTML of a token in monospace; the title has all of it if the browser truncates it."""
-    shown = html.escape(escape_invisible(text))
+    shown = _escape(text)
     return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
 
 
@@ -465,10 +459,7 @@ def _render_tokenization_line(line: TokenizationLine) -> str:
     drawn = "".join(
         f'<span class="va-word">{"".join(map(_render_chip, word))}</span>' for word in words
     )
-    name = (
-        "<div"
-        f' class="va-name">{html.escape(escape_invisible(line.name))}<small>{html.escape(line.note)}</small></div>'
-    )
+    name = f'<div class="va-name">{_escape(line.name)}<small>{html.escape(line.note)}</small></div>'
     return f'<div>{name}<div class="va-words">{drawn}</div></div>'
 
 
@@ -476,37 +467,42 @@ def _render_marked_text(line: MarkedText) -> str:
     # Before each mark, write the text since the last one; at the end, write the rest.
     parts, done = [], 0
     for start, end, label in line.marks:
-        named = f"<small>{html.escape(escape_invisible(label))}</small>" if label else ""
+        named = f"<small>{_escape(label)}</small>" if label else ""
         parts += [
             _render_running_text(line.text[done:start]),
             f"<mark>{_render_running_text(line.text[start:end])}{named}</mark>",
         ]
         done = end
     parts.append(_render_running_text(line.text[done:]))
-    note = f"<small>{html.escape(escape_invisible(line.note))}</small>" if line.note else ""
-    name = f'<div class="va-name">{html.escape(escape_invisible(line.name))}{note}</div>'
+    note = f"<small>{_escape(line.note)}</small>" if line.note else ""
+    name = f'<div class="va-name">{_escape(line.name)}{note}</div>'
     return (
         f'<div class="{"va-main" if line.is_main else ""}">{name}<div'
         f' class="va-text">{"".join(parts)}</div></div>'
     )
 
 
+def _escape(text: str) -> str:
+    """Escape a text for HTML; its invisible characters are shown."""
+    return html.escape(escape_invisible(text))
+
+
 def _render_running_text(text: str) -> str:
     """Return the HTML of running text: line breaks become spaces, invisible characters are shown."""
     one_line = text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
-    return html.escape(escape_invisible(one_line))
+    return _escape(one_line)
 
 
 def _render_chip(chip: Chip) -> str:
     """Return the HTML of a token, with its mark dimmed."""
     style = f"va-{chip.kind}" if chip.kind else ""
-    shown = html.escape(escape_invisible(chip.text.removeprefix(chip.mark)))
+    shown = _escape(chip.text.removeprefix(chip.mark))
     if chip.mark:
-        mark = html.escape(escape_invisible(chip.mark))
+        mark = _escape(chip.mark)
         shown = f'<span class="va-more">{mark}</span>{shown}'
     if chip.note:
         shown += f"<small>{html.escape(chip.note)}</small>"
-    title = html.escape(escape_invisible(chip.title or chip.text))
+    title = _escape(chip.title or chip.text)
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
 
@@ -524,7 +520,7 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
         bar = _render_bar(scale.width(score), card.kind, tick)
         rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
-    style, text = "va-note", html.escape(escape_invisible(card.note))
+    style, text = "va-note", _escape(card.note)
     if card.note_is_long:
         style += " va-long"
     shown = text
@@ -537,8 +533,7 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
 def _render_note(note: str, words: Collection[str], links: Links) -> str:
     """Return the HTML of a note; those of its parts between blanks that are words are links."""
     return " ".join(
-        links.render(part, "") if part in words else html.escape(escape_invisible(part))
-        for part in note.split(" ")
+        links.render(part, "") if part in words else _escape(part) for part in note.split(" ")
     )
 
 
@@ -554,8 +549,7 @@ def _render_concordance_line(line: Line, widest: str) -> str:
     It contains the widest word as invisible text, which gives all middle columns the same width.
     """
     left, match, right, place = (
-        html.escape(escape_invisible(part))
-        for part in (line.left, line.match, line.right, line.place)
+        _escape(part) for part in (line.left, line.match, line.right, line.place)
     )
     middle = (
         f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer"'
