@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -83,27 +84,29 @@ def _plan(
     return plan_adaptation(recipe, model, sources, space_of(vectors) if vectors else None)
 
 
+@cached(
+    lambda recipe, model, corpus, root: (recipe, model_of(model), corpus),
+    8,
+    "Tokenizing the text at each size …",
+)
 def extension_of(recipe: Recipe, model: str, corpus: Artifact, root: Path) -> ExtensionCurve:
     """Return the effect of a growing extension on a text, up to the size of the recipe."""
     plan = plan_of(recipe, model, None, None, corpus, root)
     counts = words_of(corpus, model_of(model).splitter, root)
     assert counts is not None  # checked by `plan_of`
-    return _extension(recipe, model_of(model), corpus, plan, counts)
+    return measure_extension_curve(plan, counts.in_sample, held_out=counts.held_out)
 
 
-@st.cache_resource(
-    max_entries=8, show_spinner="Tokenizing the text at each size …", hash_funcs=STAMPS
+@cached(
+    lambda recipe, model, vectors, target, corpus, root: (
+        recipe,
+        vectors,
+        model_of(target) if target else None,
+        _find_counted_key(corpus, model, root),
+    ),
+    8,
+    "Tokenizing the text with the new vocabulary …",
 )
-def _extension(
-    recipe: Recipe,
-    model: LanguageModel,
-    corpus: Artifact,
-    _plan: VocabularyPlan,
-    _counts: WordCounts,
-) -> ExtensionCurve:
-    return measure_extension_curve(_plan, _counts.in_sample, held_out=_counts.held_out)
-
-
 def cost_of(
     recipe: Recipe,
     model: str,
@@ -120,23 +123,7 @@ def cost_of(
     if counts is None:
         return None
     plan = plan_of(recipe, model, vectors, target, corpus, root)
-    target_model = model_of(target) if target else None
-    return _cost(recipe, model_of(model), vectors, target_model, corpus, plan, counts)
-
-
-@st.cache_resource(
-    max_entries=8, show_spinner="Tokenizing the text with the new vocabulary …", hash_funcs=STAMPS
-)
-def _cost(
-    recipe: Recipe,
-    model: LanguageModel,
-    vectors: Artifact | None,
-    target: LanguageModel | None,
-    corpus: Artifact,
-    _plan: VocabularyPlan,
-    _counts: WordCounts,
-) -> PlanCost:
-    return measure_plan_cost(_plan, _counts.in_sample, _counts.held_out)
+    return measure_plan_cost(plan, counts.in_sample, counts.held_out)
 
 
 @cached(
@@ -203,6 +190,17 @@ def _recount(corpus: Artifact, splitter: Splitter, _finer: WordCounts) -> WordCo
     return replace(_finer, counts=counts, held_out=held_out)
 
 
+def _find_counted_key(corpus: Artifact, model: str, root: Path) -> tuple[Any, ...]:
+    """Return a cache key of a corpus and a model that changes when the words have been counted."""
+    opened = model_of(model)
+    return corpus, opened, words_of(corpus, opened.splitter, root) is None
+
+
+@cached(
+    lambda corpus, model, name, root: (_find_counted_key(corpus, model, root), name),
+    32,
+    "Tokenizing the text …",
+)
 def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> TokenizationFigures | None:
     """Return the tokenization figures of a model on a corpus; None without matching word counts.
 
@@ -213,43 +211,28 @@ def figures_of(corpus: Artifact, model: str, name: str, root: Path) -> Tokenizat
     counts = words_of(corpus, opened.splitter, root)
     if not counts:
         return None
-    return _figures(corpus, opened, name, counts.counts)
+    return WordTokenizer(name, opened.vocabulary, opened.splitter).measure(counts.counts)
 
 
+@cached(_find_counted_key, 16, "Tokenizing the text …")
 def worst_split_of(corpus: Artifact, model: str, root: Path) -> list[SplitWord]:
     """Return the words of a corpus that a model splits worst; [] without matching word counts."""
     opened = model_of(model)
     counts = words_of(corpus, opened.splitter, root)
     if not counts:
         return []
-    return _worst_split(corpus, opened, counts.counts)
+    tokenizer = WordTokenizer("", opened.vocabulary, opened.splitter)
+    return list_worst_split_words(counts.counts, opened.splitter, tokenizer, MAX_SPLIT_WORDS)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
-def _worst_split(corpus: Artifact, model: LanguageModel, _counts: Counts) -> list[SplitWord]:
-    tokenizer = WordTokenizer("", model.vocabulary, model.splitter)
-    return list_worst_split_words(_counts, model.splitter, tokenizer, MAX_SPLIT_WORDS)
-
-
-@st.cache_resource(max_entries=32, show_spinner="Tokenizing the text …", hash_funcs=STAMPS)
-def _figures(
-    corpus: Artifact, model: LanguageModel, name: str, _counts: Counts
-) -> TokenizationFigures:
-    return WordTokenizer(name, model.vocabulary, model.splitter).measure(_counts)
-
-
+@cached(_find_counted_key, 4, "Preparing the words of the text …")
 def reducer_of(corpus: Artifact, model: str, root: Path) -> Reducer | None:
     """Return the reducer of a model's vocabulary on a corpus; None without matching word counts."""
-    found = model_of(model)
-    counts = words_of(corpus, found.splitter, root)
-    return _reducer(corpus, found, counts) if counts else None
-
-
-@st.cache_resource(
-    max_entries=4, show_spinner="Preparing the words of the text …", hash_funcs=STAMPS
-)
-def _reducer(corpus: Artifact, model: LanguageModel, _counts: WordCounts) -> Reducer:
-    reducer = Reducer(model.vocabulary, _counts.in_sample, _counts.held_out)
+    opened = model_of(model)
+    counts = words_of(corpus, opened.splitter, root)
+    if not counts:
+        return None
+    reducer = Reducer(opened.vocabulary, counts.in_sample, counts.held_out)
     _ = reducer.tokens  # tokenize the text now, while the spinner is shown
     return reducer
 
