@@ -50,6 +50,7 @@ SPACE_HELP = (
     "Selects word vectors or a model of this workspace; the last option takes the folder or hub"
     " name of a model on this machine."
 )
+LINKS = {"text": "Import a text", "vectors": "Make word vectors", "adapt": "Adapt a model"}
 NONE = "none"  # the option of a picker that selects nothing
 TYPE = "Another: type a path or name …"  # the last option of a picker
 PATH_HELP = "Opens a folder or file by its path, or a model by its name on the Hugging Face hub."
@@ -511,6 +512,7 @@ def has_living_job() -> bool:
 def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
     """Show why a part is empty, what to do, a link to the part where one does it, and to the demo.
 
+    link: the label of the link; by default that of LINKS.
     While a job of the open part lives, draw nothing: the job is drawn at the top of the part. A job of
     the other part is shown instead of what to do.
     """
@@ -528,7 +530,7 @@ def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> Non
         st.markdown(how)
         with st.container(horizontal=True):
             if part:
-                draw_link(part, link)
+                draw_link(part, link or LINKS[part])
             if not making and not demo.has_demo(address.workspace()):
                 draw_link("home", "Or open the demo", icon=":material/explore:")
 

@@ -243,7 +243,6 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
                 " Import the text, or select another preset."
             ),
             "text",
-            "Import a text",
         )
         return None
     found = recommend_recipe(report)
@@ -329,10 +328,7 @@ def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | N
         if need == "glossary":
             draw_note(GLOSSARY_FORMAT)
         return picked
-    part, link = "text", "Import a text"
-    if kind == "vectors":
-        part, link = "vectors", "Make word vectors"
-    pickers.draw_empty_state(problem, remedy, part, link)
+    pickers.draw_empty_state(problem, remedy, "vectors" if kind == "vectors" else "text")
     return None
 
 

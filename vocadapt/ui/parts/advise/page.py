@@ -75,7 +75,6 @@ def draw(workspace: Workspace) -> NextPart | None:
                 " model tokenizes its words. Nothing is trained."
             ),
             "text",
-            "Import a text",
         )
         return None
 

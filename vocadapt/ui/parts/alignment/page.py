@@ -77,7 +77,6 @@ def draw(workspace: Workspace) -> None:
             "There are no word vectors to align yet.",
             "An alignment needs the words of your domain with vectors, and a language model.",
             "vectors",
-            "Make word vectors",
         )
         return
 

@@ -84,7 +84,6 @@ def _draw_new(workspace: Workspace) -> None:
                     " this machine, or a hub name that was used here before."
                 ),
                 "vectors",
-                "Make word vectors",
             )
             return
         shown = comparisons.compare(workspace, spec)

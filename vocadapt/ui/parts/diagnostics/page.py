@@ -88,7 +88,6 @@ def draw(workspace: Workspace) -> None:
                 " workspace are listed there."
             ),
             "vectors",
-            "Make word vectors",
         )
         return
 

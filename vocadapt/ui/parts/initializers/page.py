@@ -35,7 +35,6 @@ def draw(workspace: Workspace) -> None:
             "Choose a target above: the folder of another model, or a `vocab.txt` file. Or make word"
             " vectors from a text of your domain.",
             "vectors",
-            "Make word vectors",
         )
         return
     if target:

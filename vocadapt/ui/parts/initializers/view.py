@@ -184,7 +184,6 @@ def _choose_training_text(
             "A bare vocabulary has no token vectors.",
             "They are trained on a text of your domain: import one first.",
             "text",
-            "Import a text",
         )
         return None
     corpus = pickers.pick("Training text", corpora, "initializers_corpus")

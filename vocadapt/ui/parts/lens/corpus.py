@@ -33,7 +33,6 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -
             "There is no text in this workspace yet.",
             "Import one to see how often each model splits its words.",
             "text",
-            "Import a text",
         )
         return
     with picker:

@@ -70,7 +70,6 @@ def draw(workspace: Workspace) -> None:
                 " exBERT preset: then the stage *extension* is available here."
             ),
             "text",
-            "Import a text",
         )
         return
     _draw_form(workspace, corpora)

@@ -71,7 +71,6 @@ def _draw(workspace: Workspace) -> None:
                 " vectors, or choose a model above."
             ),
             "vectors",
-            "Make word vectors",
         )
         return
     with row:

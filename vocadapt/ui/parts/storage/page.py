@@ -59,7 +59,6 @@ def draw(workspace: Workspace) -> None:
             "This workspace is empty.",
             "Everything that you make in the lab is listed here.",
             "text",
-            "Import a text",
         )
     # 2. Uploads and trash, and copies of the whole workspace.
     trash, copies = st.columns(2, gap="large")

@@ -72,7 +72,6 @@ def draw(workspace: Workspace) -> None:
             "There is no model to try yet.",
             "Adapt or fine-tune one, or type the folder of a model under *Another folder*.",
             "adapt",
-            "Adapt a model",
         )
         return
     # 2. What the model makes of the text.

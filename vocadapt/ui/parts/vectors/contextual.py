@@ -46,7 +46,6 @@ def draw_form(workspace: Workspace) -> None:
                 "There is no text in this workspace yet.",
                 "Contextual vectors are computed on a text: import one first.",
                 "text",
-                "Import a text",
             )
             return
         with mistakes.show_errors():

@@ -102,7 +102,6 @@ def draw(workspace: Workspace) -> None:
             "There is no text in this workspace yet.",
             "Import one to see how many more tokens it has as the vocabulary shrinks.",
             "text",
-            "Import a text",
         )
     else:
         with mistakes.show_errors():
