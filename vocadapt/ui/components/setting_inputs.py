@@ -71,6 +71,14 @@ def draw_setting(
     return _draw_choice(place, declared, offered, label, value, buttons, options)
 
 
+def draw_linked_setting(settings: Any, name: str, key: str, place: Any = st, **options: Any) -> Any:
+    """Draw the input of a setting as `draw_setting` does; its value is kept in the address.
+
+    key: of the input, and query parameter.
+    """
+    return draw_setting(place, settings, name, key, bind="query-params", **options)
+
+
 def register_input(settings: Any, name: str, key: str | None) -> None:
     """Record the key of the input of a setting, so that `change_inputs` can change it; `draw_setting`
     does it for the inputs that it draws.

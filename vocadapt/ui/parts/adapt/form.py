@@ -27,7 +27,7 @@ from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_setting, draw_settings
 from vocadapt.ui.parts.advise.recommendation import (
     describe_alignment,
     draw_verdict_box,
@@ -340,23 +340,11 @@ def _choose_words(recipe: Recipe, place: DeltaGenerator) -> Recipe:
     _fill_in(recipe)
     left, right = place.columns(2)
     # The fields begin empty; `_fill_in` sets the recipe's values.
-    max_added = draw_setting(
-        left,
-        PlanSettings,
-        "max_added",
-        "adapt_cap",
-        bounded=False,
-        step=1000,
-        bind="query-params",
+    max_added = draw_linked_setting(
+        PlanSettings, "max_added", "adapt_cap", left, bounded=False, step=1000
     )
-    min_count = draw_setting(
-        right,
-        PlanSettings,
-        "min_count",
-        "adapt_occurrences",
-        bounded=False,
-        step=1,
-        bind="query-params",
+    min_count = draw_linked_setting(
+        PlanSettings, "min_count", "adapt_occurrences", right, bounded=False, step=1
     )
     return replace(recipe, vocabulary=replace(plan, max_added=max_added, min_count=min_count))
 

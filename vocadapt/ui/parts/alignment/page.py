@@ -38,7 +38,7 @@ from vocadapt.ui.components.blocks import (
     tsv,
 )
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_linked_setting
 from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.alignment import accuracy, methods
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
@@ -221,16 +221,8 @@ def draw_neighbors(
         notes=word_query.label_examples(vectors),
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        k = draw_setting(
-            st,
-            ListSettings(8),
-            "k",
-            "alignment_k",
-            least=3,
-            most=50,
-            bind="query-params",
-            width=130,
-        )
+        options = {"least": 3, "most": 50, "width": 130}
+        k = draw_linked_setting(ListSettings(8), "k", "alignment_k", **options)
         settings = _choose_list_settings(k)
     if found is None:
         return
@@ -284,29 +276,15 @@ def _draw_four_lists(
 
 def _choose_list_settings(k: int) -> ListSettings:
     """Draw the controls of the neighbor ranking; CSLS requires cosine."""
-    metric = draw_setting(
-        st, ListSettings, "metric", "alignment_metric", buttons=True, bind="query-params"
-    )
-    among = draw_setting(
-        st,
-        ListSettings,
-        "among",
-        "alignment_among",
-        label="Wordpieces",
-        buttons=True,
-        bind="query-params",
-        help=explain("Wordpieces", HELP["among"]),
+    metric = draw_linked_setting(ListSettings, "metric", "alignment_metric", buttons=True)
+    help = explain("Wordpieces", HELP["among"])
+    among = draw_linked_setting(
+        ListSettings, "among", "alignment_among", label="Wordpieces", buttons=True, help=help
     )
     cosine = metric == "cosine"
-    csls = draw_setting(
-        st,
-        ListSettings,
-        "csls",
-        "alignment_csls",
-        toggle=True,
-        bind="query-params",
-        disabled=not cosine,
-        help=explain("CSLS", HELP["lists by csls"]),
+    help = explain("CSLS", HELP["lists by csls"])
+    csls = draw_linked_setting(
+        ListSettings, "csls", "alignment_csls", toggle=True, disabled=not cosine, help=help
     )
     return ListSettings(k, metric, csls and cosine, among)
 

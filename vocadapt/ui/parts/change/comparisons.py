@@ -28,7 +28,7 @@ from vocadapt.spaces.neighbors.change import (
 from vocadapt.system import json_values
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_linked_setting
 from vocadapt.ui.jobs import forms, guards
 from vocadapt.ui.parts.change import noise_baseline
 from vocadapt.ui.state import address, cache
@@ -293,7 +293,7 @@ def _pick_space(workspace: Workspace, label: str, key: str, first: str) -> str:
 def _choose_settings() -> tuple[ChangeSettings, str]:
     """Draw the number of neighbors, the candidates and the switch of whole words."""
     initial = ChangeSettings()
-    k = draw_setting(st, initial, "k", "change_k", most=100, bind="query-params")
+    k = draw_linked_setting(initial, "k", "change_k", most=100)
     among = st.selectbox(
         "Neighbors among",
         [AUTO, *AMONG],

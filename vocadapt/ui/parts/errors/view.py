@@ -23,7 +23,7 @@ from vocadapt.settings import get_settings
 from vocadapt.ui.components import word_links
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_task_remark
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_linked_setting
 from vocadapt.ui.parts.errors import comparable, filters
 from vocadapt.ui.parts.errors.comparable import Comparable
 from vocadapt.ui.state import address
@@ -164,7 +164,7 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
         )
     with st.popover("Slice settings", icon=":material/tune:"):
         for name in get_settings(SliceSettings):
-            draw_setting(st, SliceSettings, name, f"errors_{name}", bind="query-params")
+            draw_linked_setting(SliceSettings, name, f"errors_{name}")
     # 2. How often training words with the selected ending are inside an entity.
     if shown.compared.train is None:
         draw_note("Without training examples, there are no slices by occurrences in training.")

@@ -23,7 +23,7 @@ from vocadapt.training.trained_parameters import require_new_ids
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_settings
 from vocadapt.ui.jobs import forms, guards, panel
 from vocadapt.ui.parts.finetune import result, task_intake
 from vocadapt.ui.parts.finetune.task_intake import TASK
@@ -136,9 +136,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
             width=170,
             help=explain("Tokenization", HELP["tokenization"]),
         )
-        limit = draw_setting(
-            st, FinetuneStep, "limit", "finetune_limit", bind="query-params", width=150
-        )
+        limit = draw_linked_setting(FinetuneStep, "limit", "finetune_limit", width=150)
         n_folds, with_word_rule = 0, False
         if task_path is not None:
             file = read_task_file(task_path / TASK_FILE if task_path.is_dir() else task_path)

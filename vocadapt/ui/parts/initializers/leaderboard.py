@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -27,7 +26,7 @@ from vocadapt.ui.components.blocks import (
     open_details,
 )
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_settings
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, draw_own_settings
@@ -85,13 +84,6 @@ def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
     return boards
 
 
-def _draw(name: str, key: str, **options: Any) -> Any:
-    """Draw the input of a setting of the comparison; its value is kept in the address."""
-    return draw_setting(
-        st, LeaderboardSettings, name, f"initializers_{key}", bind="query-params", **options
-    )
-
-
 @st.fragment
 def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
     """Draw the form of a new comparison; a setting reruns only this fragment."""
@@ -103,9 +95,10 @@ def _start_form(workspace: Workspace, transfer: Transfer) -> None:
     """Draw the settings of a comparison, and the start button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 1. What is held out.
-        hidden = _draw("held_out", "hidden", step=100)
-        seed = _draw("seed", "seed")
-        matched = _draw("norm_matched", "matched", toggle=True)
+        kind = LeaderboardSettings
+        hidden = draw_linked_setting(kind, "held_out", "initializers_hidden", step=100)
+        seed = draw_linked_setting(kind, "seed", "initializers_seed")
+        matched = draw_linked_setting(kind, "norm_matched", "initializers_matched", toggle=True)
         # 2. The initializers to compare, and the settings of those that are selected.
         with st.popover("More settings", icon=":material/tune:"):
             settings = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched)

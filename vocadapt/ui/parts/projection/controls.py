@@ -23,7 +23,7 @@ from vocadapt.ui.components import intake, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.pickers import NONE
-from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_setting, draw_settings
 from vocadapt.ui.components.word_query import draw_word_input
 from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.projection import sources
@@ -206,25 +206,18 @@ def pick_settings(
     )
     if mode == NEIGHBORHOOD:
         word = draw_word_input("projection_around", "Word", examples, space.opened.space.index)
-        values = {"around": word, "nearest": _draw(st, "nearest")}
+        values = {"around": word, "nearest": _draw("nearest")}
     else:
         values = _pick_sample(mode)
     # 2. The filters of every choice.
-    values["min_length"] = _draw(st, "min_length", "shortest")
+    values["min_length"] = _draw("min_length", "shortest")
     with st.container(horizontal=True):
-        values["continuations"] = _draw(st, "continuations", "pieces", toggle=True)
-        values["specials"] = _draw(st, "specials", toggle=True)
-        values["unused"] = _draw(st, "unused", toggle=True)
+        values["continuations"] = _draw("continuations", "pieces", toggle=True)
+        values["specials"] = _draw("specials", toggle=True)
+        values["unused"] = _draw("unused", toggle=True)
     # 3. The distance measure, and an example.
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = draw_setting(
-            st,
-            DEFAULT_SETTINGS,
-            "metric",
-            "projection_metric",
-            buttons=True,
-            bind="query-params",
-        )
+        metric = draw_linked_setting(DEFAULT_SETTINGS, "metric", "projection_metric", buttons=True)
         st.button(
             f"Example: {EXAMPLE}",
             icon=":material/travel_explore:",
@@ -242,24 +235,16 @@ def _pick_sample(mode: str) -> dict[str, Any]:
     """Draw the settings of a sample: its size, and its frequency band or the text in its tokens."""
     values: dict[str, Any] = {}
     if mode == "search":
-        values["search"] = _draw(st, "search", "holding")
+        values["search"] = _draw("search", "holding")
     if mode == "frequency":
         left, middle, right = st.columns(3)
-        values["band"] = _draw(left, "band")
-        values["low"] = _draw(middle, "low", "from")
-        values["high"] = _draw(right, "high", "to")
+        values["band"] = _draw("band", place=left)
+        values["low"] = _draw("low", "from", middle)
+        values["high"] = _draw("high", "to", right)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         every = st.toggle("All tokens", key="projection_all", bind="query-params")
-        most = draw_setting(
-            st,
-            PUBLISHED,
-            "first",
-            "projection_first",
-            least=1,
-            step=1000,
-            bind="query-params",
-            disabled=every,
-        )
+        options = {"least": 1, "step": 1000, "disabled": every}
+        most = draw_linked_setting(PUBLISHED, "first", "projection_first", **options)
     values["first"] = 0 if every else most
     return values
 
@@ -284,11 +269,10 @@ def show_neighborhood(word: str, metric: str) -> None:
     )
 
 
-def _draw(place: Any, name: str, key: str = "", toggle: bool = False) -> Any:
-    """Draw the input of a setting of the token filter; its value is kept in the address."""
-    return draw_setting(
-        place, PUBLISHED, name, f"projection_{key or name}", toggle=toggle, bind="query-params"
-    )
+def _draw(name: str, key: str = "", place: Any = st, toggle: bool = False) -> Any:
+    """Draw the input of a setting of the token filter."""
+    key = f"projection_{key or name}"
+    return draw_linked_setting(PUBLISHED, name, key, place, toggle=toggle)
 
 
 def draw_form(

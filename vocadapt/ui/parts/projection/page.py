@@ -15,7 +15,7 @@ from vocadapt.spaces.neighbors.search import METRICS, NeighborList, list_neighbo
 from vocadapt.text.word_search import WordSearch
 from vocadapt.ui.components import mistakes, pickers, word_links
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.setting_inputs import draw_setting
+from vocadapt.ui.components.setting_inputs import draw_linked_setting
 from vocadapt.ui.components.word_query import (
     build_formula_card,
     draw_word_search,
@@ -159,12 +159,8 @@ def draw_neighbors(
     """
     search = _draw_search(shown)
     with st.container(horizontal=True):
-        k = draw_setting(
-            st, ListSettings, "k", "projection_near", most=200, bind="query-params", width=130
-        )
-        metric = draw_setting(
-            st, ListSettings, "metric", "projection_measure", buttons=True, bind="query-params"
-        )
+        k = draw_linked_setting(ListSettings, "k", "projection_near", most=200, width=130)
+        metric = draw_linked_setting(ListSettings, "metric", "projection_measure", buttons=True)
     # 1. The neighbors in the original spaces, as cards; those of a formula in the first space.
     settings, word = ListSettings(k, metric), search.word or ""
     found = _find_neighbors(shown, word, settings)

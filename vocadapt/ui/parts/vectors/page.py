@@ -46,7 +46,7 @@ from vocadapt.ui.components.blocks import (
     draw_note,
     draw_table,
 )
-from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_settings
 from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import cache, count_cache
@@ -215,12 +215,8 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
     if found is None:
         return
     with st.container(horizontal=True):
-        k = draw_setting(
-            st, ListSettings, "k", "vectors_k", most=200, bind="query-params", width=130
-        )
-        metric = draw_setting(
-            st, ListSettings, "metric", "vectors_metric", buttons=True, bind="query-params"
-        )
+        k = draw_linked_setting(ListSettings, "k", "vectors_k", most=200, width=130)
+        metric = draw_linked_setting(ListSettings, "metric", "vectors_metric", buttons=True)
         settings = ListSettings(k, metric)
     # 1. The neighbors of a word, or of a formula.
     cards = []
