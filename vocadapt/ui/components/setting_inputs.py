@@ -1,6 +1,6 @@
 """Input widgets for declared settings: a number, choice, checkbox or text field for each."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -77,6 +77,12 @@ def draw_linked_setting(settings: Any, name: str, key: str, place: Any = st, **o
     key: of the input, and query parameter.
     """
     return draw_setting(place, settings, name, key, bind="query-params", **options)
+
+
+def draw_preset(presets: Iterable[str], key: str) -> str:
+    """Draw the menu of presets of a form, whose value is kept in the address; return the preset."""
+    names = list(presets)
+    return str(st.selectbox("Settings", names, key=key, bind="query-params", width=150))
 
 
 def register_input(settings: Any, name: str, key: str | None) -> None:

@@ -23,7 +23,7 @@ from vocadapt.training.trained_parameters import require_new_ids
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_preset, draw_settings
 from vocadapt.ui.jobs import forms, guards, panel
 from vocadapt.ui.parts.finetune import result, task_intake
 from vocadapt.ui.parts.finetune.task_intake import TASK
@@ -119,15 +119,7 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
         task_path = choose_task(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 2. The settings: a preset, and changes to it.
-        preset = str(
-            st.selectbox(
-                "Settings",
-                list(FINETUNING_PRESETS),
-                key="finetune_preset",
-                bind="query-params",
-                width=150,
-            )
-        )
+        preset = draw_preset(FINETUNING_PRESETS, "finetune_preset")
         picked = st.selectbox(
             "Tokenization",
             [DEFAULT_TOKENIZATION, *TOKENIZATIONS],

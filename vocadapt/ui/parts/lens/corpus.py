@@ -11,7 +11,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.report.csv_files import write_csv
 from vocadapt.report.table import Table
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
+from vocadapt.ui.components.blocks import draw_downloads, draw_figure, draw_heading, draw_note
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.parts.lens.view import ModelEntry, build_tokenization_line
 from vocadapt.ui.parts.text.counting import offer_counting
@@ -104,15 +104,7 @@ def draw_changed_words(
         markup.draw_tokenization_lines(
             [build_tokenization_line(entry, first, word) for entry in models]
         )
-    st.download_button(
-        "changed-words.csv",
-        lambda: write_csv([Table("", CHANGES, changed)]),
-        "changed-words.csv",
-        "text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-        key="get_changed",
-    )
+    draw_downloads({"changed-words.csv": lambda: write_csv([Table("", CHANGES, changed)])})
 
 
 def select_rows(changed: Sequence[Change]) -> list[int]:

@@ -20,7 +20,7 @@ from vocadapt.training.trained_parameters import ALL
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.components.setting_inputs import draw_setting, draw_settings
+from vocadapt.ui.components.setting_inputs import draw_preset, draw_setting, draw_settings
 from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.pretraining import result
 from vocadapt.ui.state import cache
@@ -159,15 +159,7 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
     the settings.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        preset = str(
-            st.selectbox(
-                "Settings",
-                list(PRETRAINING_PRESETS),
-                key="pretraining_preset",
-                bind="query-params",
-                width=150,
-            )
-        )
+        preset = draw_preset(PRETRAINING_PRESETS, "pretraining_preset")
         # The preset's block length may exceed the maximum length of the model.
         usual = fit_length(PRETRAINING_PRESETS[preset].settings, model)
         form = f"pretraining_{preset}"
