@@ -37,8 +37,11 @@ def draw_guards(workspace: Workspace, *specs: Spec) -> bool:
         for guard in find_guards(workspace, spec):
             guards.setdefault(guard.sentence, guard)
     for place, guard in enumerate(guards.values()):
-        if guard.code != MINUTES:
-            _draw_sentence(guard)
+        sentence = format_sentence(guard.sentence)
+        if guard.serious and guard.code != MINUTES:
+            st.warning(sentence, icon=":material/warning:")
+        elif guard.code != MINUTES:
+            draw_note(sentence)
         if guard.change:
             draw_change(specs[0].settings, guard.change, "Use", f"guard_{place}_{guard.code}")
     return any(guard.code == MINUTES and guard.serious for guard in guards.values())
@@ -105,13 +108,6 @@ def draw_change(settings: Any, change: Change, label: str, key: str) -> None:
             on_click=change_inputs,
             args=(settings, change),
         )
-
-
-def _draw_sentence(guard: Guard) -> None:
-    if guard.serious:
-        st.warning(format_sentence(guard.sentence), icon=":material/warning:")
-    else:
-        draw_note(format_sentence(guard.sentence))
 
 
 def _stamp_inputs(spec: Spec) -> str:

@@ -91,11 +91,6 @@ class ChosenRecipe:
         origin = self.vectors.name if self.vectors else self.recipe.name
         return f"{find_model_stem(self.model)}-{origin}"
 
-    @property
-    def is_discouraged(self) -> bool:
-        """Whether the advice is not to change the vocabulary."""
-        return self.advice is not None and self.advice.verdict == "keep"
-
 
 def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     """Draw the form of a recipe and its inputs; return None, with a message, if an input is

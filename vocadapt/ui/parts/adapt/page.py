@@ -54,7 +54,7 @@ def _draw_form(workspace: Workspace) -> None:
 
 def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
     """Draw the name of the result and the button that starts the job."""
-    if chosen.is_discouraged:
+    if chosen.advice is not None and chosen.advice.verdict == "keep":
         draw_note("The advice for this text is not to change the vocabulary.")
     spec = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs)
     wish = chosen.suggested_name

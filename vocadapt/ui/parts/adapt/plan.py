@@ -165,9 +165,11 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = No
     """Draw the numbers of added, removed and excluded tokens, the parameters, and what the plan costs
     or saves; only those that the kind of plan has.
     """
+    parameters, size = count_added_parameters(plan, dim)
+    label = "Parameters added" if parameters >= 0 else "Parameters saved"
     metrics = [
         *_describe_tokens(plan),
-        _describe_parameters(plan, dim),
+        (label, count(abs(parameters)), megabytes(abs(size))),
         *_describe_effect(plan, cost),
     ]
     # Two in a row: the plan shares the page with the form.
@@ -206,13 +208,6 @@ def _describe_tokens(plan: VocabularyPlan) -> list[Metric]:
         excluded = sum(len(words) for words in plan.left_out.values())
         metrics.append(("Excluded", count(excluded), None, HELP["excluded"]))
     return metrics
-
-
-def _describe_parameters(plan: VocabularyPlan, dim: int) -> Metric:
-    """Describe the parameters of the added input embeddings, or of the removed ones."""
-    parameters, size = count_added_parameters(plan, dim)
-    label = "Parameters added" if parameters >= 0 else "Parameters saved"
-    return label, count(abs(parameters)), megabytes(abs(size))
 
 
 def _describe_effect(plan: VocabularyPlan, cost: PlanCost | None) -> list[Metric]:

@@ -45,7 +45,9 @@ MESSAGE = "storage_message"  # session key: the message shown after the rerun
 def draw(workspace: Workspace) -> None:
     """Draw the items of the workspace, the trash, and the forms that copy and export it."""
     # 1. The artifacts and ended jobs; a selected one can be renamed, annotated and deleted.
-    draw_message()
+    message = st.session_state.pop(MESSAGE, "")
+    if message:
+        st.success(message, icon=":material/check:")
     draw_quota(workspace)
     warn_of_hidden(workspace)
     items = list_items(workspace)
@@ -108,7 +110,10 @@ def list_items(workspace: Workspace) -> list[Item]:
         if not job.status().alive:
             name = job.target.name
             labels[find_id(job)] = names_of_kind.get(job.spec.kind, {}).get(name, name)
-            found.append((find_id(job), job, job.folder, _format_start(job)))
+            # The id of a job begins with the time at which it was started.
+            id = job.id
+            started = f"{id[:4]}-{id[4:6]}-{id[6:8]} {id[9:11]}:{id[11:13]}"
+            found.append((find_id(job), job, job.folder, started))
     items = []
     for id, source, folder, created in found:
         text = ""
@@ -138,13 +143,6 @@ def draw_quota(workspace: Workspace) -> None:
         f"{uploads} Your workspaces are removed after {count(days)} days without a visit: export them"
         " to keep them."
     )
-
-
-def draw_message() -> None:
-    """Say what was done in the last run."""
-    message = st.session_state.pop(MESSAGE, "")
-    if message:
-        st.success(message, icon=":material/check:")
 
 
 def warn_of_hidden(workspace: Workspace) -> None:
@@ -325,12 +323,6 @@ def _draw_copy_form(workspace: Workspace) -> None:
         if st.button("Copy", type="primary", disabled=not name, key="storage_copy"):
             copy = copy_workspace(workspace, workspace.root.parent / check_name(name))
             address.go_to("home", workspace=copy.root.name)
-
-
-def _format_start(job: Job) -> str:
-    """Format the time at which a job was started, from its id."""
-    id = job.id
-    return f"{id[:4]}-{id[4:6]}-{id[6:8]} {id[9:11]}:{id[11:13]}"
 
 
 def _finish(message: str) -> None:

@@ -9,7 +9,6 @@ from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.language_model import LanguageModel
 from vocadapt.text.display import shorten_text
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import mistakes, pickers, word_links
@@ -20,6 +19,7 @@ from vocadapt.ui.components.blocks import (
     draw_note,
 )
 from vocadapt.ui.jobs import forms
+from vocadapt.ui.parts.lens.view import build_word_chips
 from vocadapt.ui.parts.text import intake_form
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
@@ -28,7 +28,7 @@ from vocadapt.ui.state.names import model_behind, shown_model
 from vocadapt.ui.state.pages import NextPart
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, fraction, percent
-from vocadapt.vocabulary.lens import SEVERE, SplitWord
+from vocadapt.vocabulary.lens import SEVERE
 
 SAMPLE_LINES, MAX_LINE_LENGTH = 3, 240  # lines of a text that are shown, characters of a line
 WORD = "text_word"  # query parameter: the word of a link to the lens
@@ -190,22 +190,13 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
         " most frequent at the top. Click a word to see it in the lens."
     )
     word_links.listen(WORD, _request_lens)
-    opened = cache.model_of(model)
-    rows = [
-        markup.WordRow(split.word, (count(split.count),), _build_chips(split, opened))
-        for split in found
-    ]
+    vocabulary = cache.model_of(model).vocabulary
+    rows = []
+    for split in found:
+        chips = build_word_chips(vocabulary, split.pieces)
+        rows.append(markup.WordRow(split.word, (count(split.count),), chips))
     columns = ("word", "occurrences", "wordpieces")
     markup.draw_word_table(columns, rows, word_links.build_links(WORD))
-
-
-def _build_chips(split: SplitWord, model: LanguageModel) -> list[markup.Chip]:
-    """Return the wordpieces of a word as chips."""
-    mark_of = model.vocabulary.mark_of
-    return [
-        markup.Chip(piece, continues=k > 0, mark=mark_of(piece))
-        for k, piece in enumerate(split.pieces)
-    ]
 
 
 def _request_lens(word: str) -> None:

@@ -32,6 +32,7 @@ from vocadapt.ui.parts.lens.view import build_chips
 from vocadapt.ui.state import address, cache, preload
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, fraction
+from vocadapt.vocabulary.families import Vocabulary
 
 KEY = "try_text"  # key of the text input and query parameter
 SECOND = "try_second"  # key of the second sentence and query parameter
@@ -112,11 +113,7 @@ def draw_text(model: LanguageModel, text: str, examples: Sequence[str]) -> None:
         return
     # 1. The tokens, which need no network.
     tokenizers = tokenizers_of(model)
-    lines = [_build_line(model, tokenizers, each, text) for each in tokenizers]
-    markup.draw_tokenization_lines(lines)
-    if len(tokenizers) > 1:
-        st.markdown(LEGEND)
-    draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
+    draw_lines([build_line(model.vocabulary, tokenizers, each, text) for each in tokenizers])
     # 2. The masked word and the neighbors of a word; without a head, what the model can do: neighbors
     #    of the new words, and the similarity of two sentences.
     if has_mlm_head(model):
@@ -323,22 +320,30 @@ def _list_new_words(model: LanguageModel) -> list[str]:
     return [token for token in model.vocabulary.tokens if known(token) is None]
 
 
-def _build_line(
-    model: LanguageModel, tokenizers: Mapping[str, ModelTokenizer], name: str, text: str
+def build_line(
+    vocabulary: Vocabulary,
+    tokenizers: Mapping[str, ModelTokenizer],
+    name: str,
+    text: str,
+    about: str = "{} wordpieces",
 ) -> markup.TokenizationLine:
     """Return the tokens of a text under one tokenization; those that the base tokenization lacks are
     marked as new.
+
+    about: the note, with a place for the number of tokens.
     """
-    known = tokenizers.get(BASE, tokenizers[name]).tokenizer.token_to_id
-    chips = build_chips(
-        tokenizers[name].tokenizer,
-        model.vocabulary,
-        text,
-        lambda token: known(token) is not None,
-    )
-    return markup.TokenizationLine(
-        label_tokenization(name), f"{count(len(chips))} wordpieces", chips
-    )
+    own = tokenizers[name]
+    known = tokenizers.get(BASE, own).tokenizer.token_to_id
+    chips = build_chips(own.tokenizer, vocabulary, text, lambda token: known(token) is not None)
+    return markup.TokenizationLine(label_tokenization(name), about.format(count(len(chips))), chips)
+
+
+def draw_lines(lines: Sequence[markup.TokenizationLine]) -> None:
+    """Draw the tokens of a text under each tokenization, and their numbers."""
+    markup.draw_tokenization_lines(lines)
+    if len(lines) > 1:
+        st.markdown(LEGEND)
+    draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
 
 
 @st.fragment

@@ -19,7 +19,7 @@ from vocadapt.training.examples.context_windows import WORD_RULES
 from vocadapt.training.examples.examples import Example, Question, Sentence
 from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.finetune.run_files import SavedRun
-from vocadapt.training.finetune.tokenizations import POOLED, label_tokenization
+from vocadapt.training.finetune.tokenizations import POOLED
 from vocadapt.training.prediction.answering import find_best_answers
 from vocadapt.training.prediction.plain_text import (
     add_blank_lines,
@@ -32,14 +32,12 @@ from vocadapt.ui.components.blocks import (
     draw_code,
     draw_command,
     draw_heading,
-    draw_metrics,
     draw_note,
     draw_table,
     open_details,
 )
 from vocadapt.ui.components.example_texts import draw_text
 from vocadapt.ui.components.intake import MAX_TABLE_MB, check_uploads
-from vocadapt.ui.parts.lens.view import build_chips
 from vocadapt.ui.parts.try_it import choice, filling
 from vocadapt.ui.state import cache
 from vocadapt.ui.text import markup
@@ -54,10 +52,6 @@ NOTES = {
     ADAPTED: "with the added words",
     POOLED: "the mean of both",
 }
-LEGEND = (
-    ":small[:green[**framed**] :gray[= a token that the base tokenization lacks · hover over"
-    " a wordpiece for its id and position]]"
-)
 
 
 def draw(workspace: Workspace) -> None:
@@ -156,11 +150,7 @@ def draw_prediction(folder: str, run: SavedRun, example: Example) -> None:
     """Draw the tokenizations of an example, and the prediction and its scores under each."""
     if run.kind.head != QUESTION:
         text = text_of(example)
-        lines = [_tokenization_line(run, tokenization, text) for tokenization in run.tokenizers]
-        markup.draw_tokenization_lines(lines)
-        if len(run.tokenizers) > 1:
-            st.markdown(LEGEND)
-        draw_metrics(*((f"Wordpieces, {line.name}", count(len(line.chips))) for line in lines))
+        filling.draw_lines([_build_line(run, name, text) for name in run.tokenizers])
     # Load the network only now: what is above needs none and is shown immediately.
     prediction = cache.predict_cached(cache.network_of(folder), example)
     PREDICTIONS[run.kind.head](run, prediction, example)
@@ -171,19 +161,12 @@ def text_of(example: Example) -> str:
     return " ".join(example.inputs.values()).strip()
 
 
-def _tokenization_line(
+def _build_line(
     run: SavedRun, tokenization: str, text: str, note: str = ""
 ) -> markup.TokenizationLine:
-    """Return the tokens of a text under one tokenization; those that the base tokenization lacks are
-    marked as new.
-    """
-    own = run.tokenizers[tokenization]
-    known = run.tokenizers.get(BASE, own).tokenizer.token_to_id
-    chips = build_chips(
-        own.tokenizer, run.model.vocabulary, text, lambda token: known(token) is not None
-    )
-    about = f"{NOTES[tokenization]} · {count(len(chips))} wordpieces{note}"
-    return markup.TokenizationLine(label_tokenization(tokenization), about, chips)
+    """Return the tokens of a text under one tokenization of a run."""
+    about = f"{NOTES[tokenization]} · {{}} wordpieces{note}"
+    return filling.build_line(run.model.vocabulary, run.tokenizers, tokenization, text, about)
 
 
 def _build_marked_text(
@@ -317,7 +300,7 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
     # 4. Draw the tokens of question and text, a table of all answers, and the votes.
     text, note = f"{example.question} {visible}", " of the question and this text"
     markup.draw_tokenization_lines(
-        [_tokenization_line(run, tokenization, text, note) for tokenization in run.tokenizers]
+        [_build_line(run, tokenization, text, note) for tokenization in run.tokenizers]
     )
     rows = [(tokenization, one) for tokenization, found in best.items() for one in found]
     draw_table(

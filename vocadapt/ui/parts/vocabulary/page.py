@@ -156,7 +156,9 @@ def draw_reduction(
             grown = measure_growth_over_seeds(reducer, settings, SEEDS)
             chosen = SmallerVocabulary(build_reduction(settings), removed, grown)
         _draw_metrics(entry, reducer, chosen)
-        _draw_basis(workspace, corpus, entry)
+        counts = count_cache.words_of(corpus, entry.model.splitter, workspace.root)
+        if counts is not None:
+            draw_note(group_digits(describe_held_out(counts.held_out_lines, counts.lines)))
         _draw_start_button(workspace, corpus, entry, chosen)
         curves, table = st.columns(2, gap="large")
         with table:
@@ -336,13 +338,6 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary
     draw_unknown_words(grown.unknown)
 
 
-def _draw_basis(workspace: Workspace, corpus: Artifact, entry: ModelEntry) -> None:
-    """Draw on which lines the growth is measured."""
-    counts = count_cache.words_of(corpus, entry.model.splitter, workspace.root)
-    if counts is not None:
-        draw_note(group_digits(describe_held_out(counts.held_out_lines, counts.lines)))
-
-
 def _draw_curves(
     workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer, grown: Growth
 ) -> None:
@@ -442,10 +437,7 @@ def _draw_token(
         if without and without != (vocabulary.unknown,):
             wordpieces = without
             note += " · tokenized without it"
-    chips = [
-        markup.Chip(piece, continues=k > 0, mark=vocabulary.mark_of(piece))
-        for k, piece in enumerate(wordpieces)
-    ]
+    chips = lens_view.build_word_chips(vocabulary, wordpieces)
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
     # 2. Its nearest wordpieces in the model.
     if has_embeddings(entry.model):
