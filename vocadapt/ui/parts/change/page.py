@@ -72,23 +72,23 @@ def draw(workspace: Workspace) -> None:
 
 
 @st.fragment
+@mistakes.show_errors()
 def _draw_new(workspace: Workspace) -> None:
     """Draw the pickers of two spaces and their comparison; a setting reruns only this fragment."""
-    with mistakes.show_errors():
-        spec = comparisons.choose_new(workspace)
-        if spec is None:
-            pickers.draw_empty_state(
-                "There are not yet two spaces to compare.",
-                (
-                    "Make word vectors or adapt a model, or select any two models above: a folder on"
-                    " this machine, or a hub name that was used here before."
-                ),
-                "vectors",
-            )
-            return
-        shown = comparisons.compare(workspace, spec)
-        if shown is not None:
-            draw_comparison(workspace, shown)
+    spec = comparisons.choose_new(workspace)
+    if spec is None:
+        pickers.draw_empty_state(
+            "There are not yet two spaces to compare.",
+            (
+                "Make word vectors or adapt a model, or select any two models above: a folder on"
+                " this machine, or a hub name that was used here before."
+            ),
+            "vectors",
+        )
+        return
+    shown = comparisons.compare(workspace, spec)
+    if shown is not None:
+        draw_comparison(workspace, shown)
 
 
 def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:

@@ -17,7 +17,7 @@ from vocadapt.lab.results.runs import RunSet, find_fair_pair, find_trained_model
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TaskKind
-from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.pickers import ChosenRun
 from vocadapt.ui.state import address, cache
@@ -163,9 +163,11 @@ def open_pair(first: Comparable, second: Comparable) -> RunPair:
     return cache.run_pair(spec, (first.stamp, second.stamp))
 
 
+@st.fragment
+@mistakes.show_errors()
 def draw_import_form(workspace: Workspace) -> None:
     """Draw the form that imports one or two files of predictions with their gold file, and compares
-    them.
+    them; a setting reruns only this fragment.
     """
     left, right = st.columns(2)
     # 1. Task kind and score.

@@ -32,37 +32,30 @@ def draw(workspace: Workspace) -> None:
         )
     # 2. The form that imports predictions of other programs.
     with st.expander("Import predictions", icon=":material/add:", expanded=not offered):
-        _draw_import_form(workspace)
+        comparable.draw_import_form(workspace)
 
 
 @st.fragment
+@mistakes.show_errors()
 def _draw_comparison(workspace: Workspace, offered: Sequence[Comparable]) -> None:
     """Draw the comparison of two runs; a click reruns only this fragment, not the page."""
-    with mistakes.show_errors():
-        # 1. The runs, and the entries that the filters leave.
-        chosen = view.choose_two(workspace, offered)
-        if chosen is None:
-            return
-        found, slicing = chosen
-        entries = filters.select_entries(found.compared, slicing)
-        outcome = view.draw_headline(found, slicing, entries)
-        # 2. The entries as cards, beside the slices and the notes.
-        with st.container(key="va_stacked_errors"):
-            left, right = st.columns([1.75, 1], gap="medium")
-        with left:
-            noted = notes.summarize_notes(workspace)
-            shown = view.draw_cards(found, entries, outcome, noted)
-        with right:
-            view.draw_slices(found, slicing)
-            view.draw_scores_by_tokenization(slicing)
-            notes.draw_note_form(workspace, shown)
-        # 3. The folded blocks.
-        notes.draw_contexts(workspace, shown)
-        notes.draw_details(workspace, found, slicing)
-
-
-@st.fragment
-def _draw_import_form(workspace: Workspace) -> None:
-    """Draw the form that imports predictions; a setting reruns only this fragment."""
-    with mistakes.show_errors():
-        comparable.draw_import_form(workspace)
+    # 1. The runs, and the entries that the filters leave.
+    chosen = view.choose_two(workspace, offered)
+    if chosen is None:
+        return
+    found, slicing = chosen
+    entries = filters.select_entries(found.compared, slicing)
+    outcome = view.draw_headline(found, slicing, entries)
+    # 2. The entries as cards, beside the slices and the notes.
+    with st.container(key="va_stacked_errors"):
+        left, right = st.columns([1.75, 1], gap="medium")
+    with left:
+        noted = notes.summarize_notes(workspace)
+        shown = view.draw_cards(found, entries, outcome, noted)
+    with right:
+        view.draw_slices(found, slicing)
+        view.draw_scores_by_tokenization(slicing)
+        notes.draw_note_form(workspace, shown)
+    # 3. The folded blocks.
+    notes.draw_contexts(workspace, shown)
+    notes.draw_details(workspace, found, slicing)

@@ -85,14 +85,9 @@ def list_boards(workspace: Workspace, transfer: Transfer) -> list[Artifact]:
 
 
 @st.fragment
+@mistakes.show_errors()
 def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
     """Draw the form of a new comparison; a setting reruns only this fragment."""
-    with mistakes.show_errors():
-        _start_form(workspace, transfer)
-
-
-def _start_form(workspace: Workspace, transfer: Transfer) -> None:
-    """Draw the settings of a comparison, and the start button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # 1. What is held out.
         kind = LeaderboardSettings

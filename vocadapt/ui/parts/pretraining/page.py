@@ -76,13 +76,9 @@ def draw(workspace: Workspace) -> None:
 
 
 @st.fragment
+@mistakes.show_errors()
 def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     """Draw the form of a new pretraining; a setting reruns only this fragment."""
-    with mistakes.show_errors():
-        _draw_form_content(workspace, corpora)
-
-
-def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
     # 1. The model and the text.
     left, right = st.columns([1, 1.25], gap="large")
     with left:

@@ -52,13 +52,9 @@ NeighborsBySpace = list[NeighborList | None]  # None for a space that lacks the 
 
 
 @st.fragment
+@mistakes.show_errors()
 def draw(workspace: Workspace) -> None:
     """Draw the controls, forms and chart; a control reruns only this fragment, not the page."""
-    with mistakes.show_errors():
-        _draw(workspace)
-
-
-def _draw(workspace: Workspace) -> None:
     # 1. The row of controls. The projections and colors depend on what is set up after them.
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:

@@ -20,15 +20,11 @@ from vocadapt.ui.text.markup import plain
 
 
 @st.fragment
+@mistakes.show_errors()
 def draw_text_form(workspace: Workspace, model: str) -> None:
     """Draw the form that imports text files as a corpus, with word counts for the model; a setting
     reruns only this fragment.
     """
-    with mistakes.show_errors():
-        _draw_text_form(workspace, model)
-
-
-def _draw_text_form(workspace: Workspace, model: str) -> None:
     files = intake.choose_files(workspace, "text", intake.TEXT_TYPES)
     same = find_same_text(workspace, files) if files else None
     if same:

@@ -118,20 +118,20 @@ def draw(workspace: Workspace) -> None:
 
 
 @st.fragment
+@mistakes.show_errors()
 def _draw_forms(workspace: Workspace, corpora: list[Artifact]) -> None:
     """Draw the forms that train on a text and that import vectors; a setting reruns only this
     fragment.
     """
-    with mistakes.show_errors():
-        model = pickers.pick_model(workspace, "vectors_model")
-        train, ready = st.tabs(["Train on a text", "Import existing vectors"])
-        with train:
-            if corpora:
-                draw_training_form(workspace, model, corpora)
-            else:
-                draw_link("text", "Import a text first")
-        with ready:
-            draw_vectors_form(workspace, model, corpora)
+    model = pickers.pick_model(workspace, "vectors_model")
+    train, ready = st.tabs(["Train on a text", "Import existing vectors"])
+    with train:
+        if corpora:
+            draw_training_form(workspace, model, corpora)
+        else:
+            draw_link("text", "Import a text first")
+    with ready:
+        draw_vectors_form(workspace, model, corpora)
 
 
 def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
