@@ -228,7 +228,9 @@ def draw_settings(
     setting. names: fields to draw, None for all.
     """
     declared, groups = get_settings(settings), get_setting_groups(settings)
-    columns, n_numbers, values = st.columns(2), 0, {}
+    columns = st.columns(2)
+    values: dict[str, Any] = {}
+    n_numbers = 0
     for one in fields(settings):  # type: ignore[arg-type]
         name, key = one.name, f"{one.name}_{form}"
         if name in drawn or (names is not None and name not in names):
