@@ -444,20 +444,9 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
     if {"add_by", "max_added"} <= set(recipe.kind.settings):
         recipe = _choose_heuristic(recipe, cache.model_of(model).vocabulary.family)
-        size = draw_setting(
-            st,
-            PlanSettings(max_added=EXTENSION),
-            "max_added",
-            "adapt_extension",
-            label="Extension size",
-            least=1,
-            step=1000,
-            bind="query-params",
-            help=(
-                "Number of tokens to add, selected on the text. Published (Tai et al. 2020):"
-                " 17 748."
-            ),
-        )
+        options = {"label": "Extension size", "least": 1, "step": 1000}
+        plan = PlanSettings(max_added=EXTENSION)
+        size = draw_linked_setting(plan, "max_added", "adapt_extension", **options)
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
     if recipe.module.size:
         check_ability(cache.model_of(model), "extend")

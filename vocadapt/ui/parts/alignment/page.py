@@ -53,16 +53,7 @@ DEFAULT_METHOD = describe_method(DEFAULT)
 DrawEvaluation = Callable[[AlignmentSettings, bool], None]
 SHORTEST = 4  # letters: function words are badly aligned for other reasons
 LISTED = 1_000  # anchors in the table, worst first; all are in the file
-HELP = {
-    **{column.name: column.help for column in COLUMNS},
-    "lists by csls": (
-        "Ranks cross-space neighbors by CSLS, which penalizes hubs. Requires cosine."
-    ),
-    "among": (
-        "Candidates of the lists of wordpieces. Whole words are the wordpieces that your text"
-        " contains as words; the others are mostly parts of words."
-    ),
-}
+HELP = {column.name: column.help for column in COLUMNS}
 NOT_EVALUATED = (
     "{} not evaluated yet. Each alignment is fitted on nine tenths of the anchors and"
     " evaluated on the held-out tenth."
@@ -277,14 +268,12 @@ def _draw_four_lists(
 def _choose_list_settings(k: int) -> ListSettings:
     """Draw the controls of the neighbor ranking; CSLS requires cosine."""
     metric = draw_linked_setting(ListSettings, "metric", "alignment_metric", buttons=True)
-    help = explain("Wordpieces", HELP["among"])
     among = draw_linked_setting(
-        ListSettings, "among", "alignment_among", label="Wordpieces", buttons=True, help=help
+        ListSettings, "among", "alignment_among", label="Wordpieces", buttons=True
     )
     cosine = metric == "cosine"
-    help = explain("CSLS", HELP["lists by csls"])
     csls = draw_linked_setting(
-        ListSettings, "csls", "alignment_csls", toggle=True, disabled=not cosine, help=help
+        ListSettings, "csls", "alignment_csls", toggle=True, disabled=not cosine
     )
     return ListSettings(k, metric, csls and cosine, among)
 
