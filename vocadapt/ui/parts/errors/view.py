@@ -223,14 +223,12 @@ def _settings() -> SliceSettings:
     """Return the settings of the slices, which are kept in the address."""
     default = SliceSettings()
     values = {}
-    for name in get_settings(default):
-        key = f"errors_{name}"
-        given = st.session_state.get(key, st.query_params.get(key))
-        values[name] = given or getattr(default, name)
     try:
-        return SliceSettings(
-            str(values["suffix"]).strip(), int(values["pieces"]), int(values["seldom"])
-        )
+        for name, declared in get_settings(default).items():
+            key = f"errors_{name}"
+            given = st.session_state.get(key, st.query_params.get(key))
+            values[name] = declared.kind(str(given or getattr(default, name)).strip())
+        return SliceSettings(**values)
     # The values may come from an edited link.
     except (InputError, ValueError):
         return default
