@@ -249,35 +249,12 @@ def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
         query = f"mean of {' '.join(answer.pieces)}"
+    no_vector, no_piece = "No vector: too rare, or not in the text.", "No wordpiece."
     plans = (
-        (
-            "Words → words",
-            "within the domain space",
-            "domain",
-            "within_words",
-            "No vector: too rare, or not in the text.",
-        ),
-        (
-            "Words → wordpieces",
-            f"its vector, aligned, {among}",
-            "source",
-            "to_pieces",
-            "No vector: too rare, or not in the text.",
-        ),
-        (
-            "Wordpieces → words",
-            f"{query}, aligned back",
-            "domain",
-            "to_words",
-            "No wordpiece.",
-        ),
-        (
-            "Wordpieces → wordpieces",
-            f"{query}, {among}",
-            "source",
-            "within_pieces",
-            "No wordpiece.",
-        ),
+        ("Words → words", "within the domain space", "domain", "within_words", no_vector),
+        ("Words → wordpieces", f"its vector, aligned, {among}", "source", "to_pieces", no_vector),
+        ("Wordpieces → words", f"{query}, aligned back", "domain", "to_words", no_piece),
+        ("Wordpieces → wordpieces", f"{query}, {among}", "source", "within_pieces", no_piece),
     )
     lists: dict[str, NeighborList | None] = dict(answer.lists)  # type: ignore[arg-type]
     return [

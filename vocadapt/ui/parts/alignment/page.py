@@ -4,6 +4,7 @@ words, and show neighbors.
 
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
+from functools import partial
 from statistics import fmean
 
 import streamlit as st
@@ -42,7 +43,7 @@ from vocadapt.ui.components.setting_inputs import draw_linked_setting
 from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.alignment import accuracy, methods
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
-from vocadapt.ui.state import cache
+from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.cache import evaluation_of
 from vocadapt.ui.state.names import model_behind
 from vocadapt.ui.text import markup
@@ -105,18 +106,7 @@ def draw(workspace: Workspace) -> None:
     row = None if waiting else evaluated.get(chosen)
     warn_if_at_chance(row)
 
-    def draw_evaluation(which: AlignmentSettings, compare: bool) -> None:
-        """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
-        methods, too.
-        """
-        kind: forms.ButtonKind = "secondary"
-        label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
-        if compare:
-            label, key, kind = "Evaluate all methods", "judge_all", "primary"
-        inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
-        spec = Spec(AlignmentStep(which, compare=compare), inputs)
-        wish = f"{vectors.name}-{which.method}"
-        forms.draw_start(workspace, spec, wish, label, key, kind=kind)
+    draw_evaluation = partial(_draw_evaluation, vectors, model)
 
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:
@@ -126,6 +116,22 @@ def draw(workspace: Workspace) -> None:
         draw_neighbors(spaces, model, vectors, workspace, row, detail, stacked)
     draw_headline({} if waiting else evaluated, chosen, anchors)
     draw_held_out(evaluated, spaces, settings, detail, draw_evaluation)
+
+
+def _draw_evaluation(
+    vectors: Artifact, model: LanguageModel, which: AlignmentSettings, compare: bool
+) -> None:
+    """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
+    methods, too.
+    """
+    kind: forms.ButtonKind = "secondary"
+    label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
+    if compare:
+        label, key, kind = "Evaluate all methods", "judge_all", "primary"
+    inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
+    spec = Spec(AlignmentStep(which, compare=compare), inputs)
+    wish = f"{vectors.name}-{which.method}"
+    forms.draw_start(address.workspace(), spec, wish, label, key, kind=kind)
 
 
 def draw_headline(evaluated: Mapping[str, EvaluatedAlignment], chosen: str, anchors: int) -> None:

@@ -115,9 +115,10 @@ def build_three_cards(
     before: the candidates before; gained neighbors that are not among them are marked, unless it is
     empty. random_cosines: mean cosine of two random tokens in each space.
     """
+    before_cosine, after_cosine = random_cosines
     mean = None
-    if random_cosines[0] is not None and random_cosines[1] is not None:
-        mean = (random_cosines[0] + random_cosines[1]) / 2
+    if before_cosine is not None and after_cosine is not None:
+        mean = (before_cosine + after_cosine) / 2
     both = [(one.word, (one.before + one.after) / 2) for one in found.both]
     lost = [(one.word, one.cosine) for one in found.only_before]
     gained = [(one.word, one.cosine) for one in found.only_after]
@@ -125,22 +126,9 @@ def build_three_cards(
     if before:
         new = frozenset(word for word, _ in gained) - before
     return [
-        Card(
-            "Only before",
-            names[0],
-            "source",
-            lost,
-            empty="none",
-            random_cosine=random_cosines[0],
-        ),
+        Card("Only before", names[0], "source", lost, empty="none", random_cosine=before_cosine),
         Card("In both", "mean of both cosines", "neutral", both, empty="none", random_cosine=mean),
         Card(
-            "Only after",
-            names[1],
-            "changed",
-            gained,
-            new,
-            empty="none",
-            random_cosine=random_cosines[1],
+            "Only after", names[1], "changed", gained, new, empty="none", random_cosine=after_cosine
         ),
     ]
