@@ -29,6 +29,13 @@ def add_setting(kind: type) -> type:
     )
 
 
+@pytest.fixture
+def no_commands(monkeypatch):
+    """The class of the step itself lacks the added setting, so no command line can be built."""
+    monkeypatch.setattr("vocadapt.ui.jobs.forms.draw_commands", lambda *given: None)
+
+
+@pytest.mark.usefixtures("no_commands")
 @pytest.mark.parametrize(
     ("part", "kind", "place", "form"),
     [
@@ -63,12 +70,13 @@ def test_a_setting_that_is_added_is_on_its_page(
     assert app.number_input(key=f"added_{form}").value == 3
 
 
+@pytest.mark.usefixtures("no_commands")
 def test_a_setting_of_a_preset_that_is_added_is_on_its_page_and_in_its_job(
     open_page, seeded, monkeypatch
 ):
     started = []
     monkeypatch.setattr("vocadapt.ui.jobs.panel.start", lambda _, spec, name: started.append(spec))
-    presets = {"quick": Pretraining("", add_setting(MaskedSettings)())}
+    presets = {"quick": Pretraining("a preset", add_setting(MaskedSettings)())}
     monkeypatch.setattr(f"{PARTS}.pretraining.page.PRETRAINING_PRESETS", presets)
     app = open_page("pretraining", seeded)
     app.number_input(key="added_pretraining_quick").set_value(5).run()
@@ -77,8 +85,9 @@ def test_a_setting_of_a_preset_that_is_added_is_on_its_page_and_in_its_job(
     assert started[0].settings.pretraining.training.added == 5
 
 
+@pytest.mark.usefixtures("no_commands")
 def test_a_setting_of_fine_tuning_that_is_added_is_on_its_page(open_page, seeded, monkeypatch):
-    presets = {"quick": Training("", add_setting(FinetuneSettings)())}
+    presets = {"quick": Training("a preset", add_setting(FinetuneSettings)())}
     monkeypatch.setattr(f"{PARTS}.finetune.page.FINETUNING_PRESETS", presets)
     app = open_page("finetune", seeded)
     assert not app.exception
