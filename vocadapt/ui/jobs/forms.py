@@ -7,7 +7,6 @@ Its settings are drawn by `setting_inputs.draw_settings`.
 import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
 
 import streamlit as st
 
@@ -18,8 +17,6 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command
 from vocadapt.ui.jobs import guards, panel
 
-ButtonKind = Literal["primary", "secondary"]
-
 
 def draw_start(
     workspace: Workspace,
@@ -28,7 +25,7 @@ def draw_start(
     label: str,
     key: str,
     name_key: str = "",
-    kind: ButtonKind = "primary",
+    kind: panel.ButtonKind = "primary",
     start: Callable[[Workspace, Spec, str], None] | None = None,
 ) -> None:
     """Draw the end of a form; a press of its button starts the job. While a job with the same
@@ -61,7 +58,7 @@ def draw_start(
 
 
 def draw_button(
-    workspace: Workspace, label: str, key: str, kind: ButtonKind, disabled: bool = False
+    workspace: Workspace, label: str, key: str, kind: panel.ButtonKind, disabled: bool = False
 ) -> bool:
     """Draw the button that starts a job, and the jobs that would run before it; return whether it was
     pressed.

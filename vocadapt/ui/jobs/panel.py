@@ -60,6 +60,7 @@ def find_icon(status: Status) -> str:
     return ":material/warning:" if status.outcome else ICONS[status.state]
 
 
+ButtonKind = Literal["primary", "secondary"]
 DrawJob = Callable[[queue.Job, Status], None]  # draws a running job
 
 

@@ -40,7 +40,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_linked_setting
-from vocadapt.ui.jobs import forms
+from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.alignment import accuracy, methods
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
 from vocadapt.ui.state import address, cache
@@ -124,7 +124,7 @@ def _draw_evaluation(
     """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
     methods, too.
     """
-    kind: forms.ButtonKind = "secondary"
+    kind: panel.ButtonKind = "secondary"
     label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
     if compare:
         label, key, kind = "Evaluate all methods", "judge_all", "primary"

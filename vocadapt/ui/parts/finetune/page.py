@@ -325,7 +325,7 @@ def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
         )
     # 2. What is known before they start, and the button.
     is_long = guards.draw_guards(workspace, *specs.values())
-    kind: forms.ButtonKind = "primary"
+    kind: panel.ButtonKind = "primary"
     if is_long or panel.draw_if_made(workspace, *specs.values()):
         kind = "secondary"
     start = f"Start {count_noun(len(specs), 'job')}"

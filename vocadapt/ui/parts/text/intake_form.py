@@ -41,7 +41,7 @@ def draw_text_form(workspace: Workspace, model: str) -> None:
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         spec = Spec(step, inputs)
     wish, key = intake.suggest_name(files), "take_text"
-    kind: forms.ButtonKind = "secondary" if same else "primary"
+    kind: panel.ButtonKind = "secondary" if same else "primary"
     label, start = "Import and count", partial(panel.start, form="text")
     forms.draw_start(workspace, spec, wish, label, key, "corpus_name", kind, start)
 
