@@ -126,7 +126,7 @@ def test_every_upload_names_its_types_and_is_checked():
         assert all("/" not in name for name in named), place
         assert "check_uploads(" in read_source(UI / place), place
         # Two take files of any size: those that a job reads from disk.
-        is_whole = place not in ("components/intake.py", "parts/storage/view.py")
+        is_whole = place not in ("components/intake.py", "parts/storage/page.py")
         assert ("max_upload_size" in given) == is_whole, place
 
 

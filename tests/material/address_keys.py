@@ -21,6 +21,8 @@ PICKERS = {  # function → the place of its key among the arguments
     "pick_run": 2,
     "pick_named": 1,
     "draw_word_input": 0,
+    "draw_linked_setting": 2,
+    "draw_preset": 1,
     "restore_selection": 0,
     "restore_selections": 0,
     "restore_text": 0,

@@ -22,7 +22,8 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.system.footprint import Footprint, format_energy
 from vocadapt.ui.parts.adapt import plan
 from vocadapt.ui.parts.adapt.model import describe_quality, describe_size
-from vocadapt.ui.state.names import models_in_use, shown_model
+from vocadapt.ui.state import names
+from vocadapt.ui.state.names import shown_model
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import chance, count, fraction
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -138,7 +139,7 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
     bare = str(make_bert("bare", head="BertModel"))
     in_use(monkeypatch, [bare, str(make_bert("b"))])
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
-    app.selectbox(key="adapt_target").set_value(shown_model(models_in_use(uncounted)[1])).run()
+    app.selectbox(key="adapt_target").set_value(shown_model(names.models_in_use(uncounted)[1])).run()
     assert not app.exception and "has no masked-language-model head" in read_page(app)
     assert "adapt" not in list_button_keys(app)
 
