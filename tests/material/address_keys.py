@@ -10,6 +10,7 @@ FOLDERS = {  # folders of ui/ that are not named as the prefix of their page
     "shell": "workspace",
 }
 MODULES = {"vectors/contextual": "change"}  # files that belong to another page than their folder
+LINKED = {"draw_linked_setting": 2, "draw_preset": 1}  # they bind the key that they are given
 PICKERS = {  # function → the place of its key among the arguments
     "pick": 2,
     "pick_name": 2,
@@ -21,8 +22,7 @@ PICKERS = {  # function → the place of its key among the arguments
     "pick_run": 2,
     "pick_named": 1,
     "draw_word_input": 0,
-    "draw_linked_setting": 2,
-    "draw_preset": 1,
+    **LINKED,
     "restore_selection": 0,
     "restore_selections": 0,
     "restore_text": 0,
@@ -88,6 +88,8 @@ def key_of(call, function, named):
     """The expression of the key of a widget or of a drawn setting."""
     if function == "draw_setting" and len(call.args) > 3:
         return call.args[3]
+    if function in LINKED:
+        return call.args[LINKED[function]]
     return named.get("key")
 
 

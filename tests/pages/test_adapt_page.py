@@ -139,7 +139,9 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
     bare = str(make_bert("bare", head="BertModel"))
     in_use(monkeypatch, [bare, str(make_bert("b"))])
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
-    app.selectbox(key="adapt_target").set_value(shown_model(names.models_in_use(uncounted)[1])).run()
+    app.selectbox(key="adapt_target").set_value(
+        shown_model(names.models_in_use(uncounted)[1])
+    ).run()
     assert not app.exception and "has no masked-language-model head" in read_page(app)
     assert "adapt" not in list_button_keys(app)
 

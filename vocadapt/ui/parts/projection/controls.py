@@ -271,8 +271,7 @@ def show_neighborhood(word: str, metric: str) -> None:
 
 def _draw(name: str, key: str = "", place: Any = st, toggle: bool = False) -> Any:
     """Draw the input of a setting of the token filter."""
-    key = f"projection_{key or name}"
-    return draw_linked_setting(PUBLISHED, name, key, place, toggle=toggle)
+    return draw_linked_setting(PUBLISHED, name, f"projection_{key or name}", place, toggle=toggle)
 
 
 def draw_form(
