@@ -300,6 +300,14 @@ class Chip:
     note: str = ""
 
 
+def build_word_chips(pieces: Sequence[str], find_mark: Callable[[str], str]) -> list[Chip]:
+    """Return the wordpieces of a word as chips; find_mark: wordpiece -> its mark, such as ##."""
+    return [
+        Chip(piece, continues=place > 0, mark=find_mark(piece))
+        for place, piece in enumerate(pieces)
+    ]
+
+
 @dataclass(frozen=True)
 class TokenizationLine:
     """The tokens of a text, the name of the model or tokenization, and a note."""

@@ -364,14 +364,6 @@ def _format_tokenizations_tsv(models: Sequence[ModelEntry], text: str) -> str:
     return tsv(("model", "token", "id", "start", "end"), rows)
 
 
-def build_word_chips(vocabulary: Vocabulary, pieces: Sequence[str]) -> list[markup.Chip]:
-    """Return the wordpieces of a word as chips."""
-    return [
-        markup.Chip(piece, continues=place > 0, mark=vocabulary.mark_of(piece))
-        for place, piece in enumerate(pieces)
-    ]
-
-
 def build_chips(
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,

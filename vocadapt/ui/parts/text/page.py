@@ -19,7 +19,6 @@ from vocadapt.ui.components.blocks import (
     draw_note,
 )
 from vocadapt.ui.jobs import forms
-from vocadapt.ui.parts.lens.view import build_word_chips
 from vocadapt.ui.parts.text import intake_form
 from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.parts.text.needed_size import describe_needed_text
@@ -193,7 +192,7 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
     vocabulary = cache.model_of(model).vocabulary
     rows = []
     for split in found:
-        chips = build_word_chips(vocabulary, split.pieces)
+        chips = markup.build_word_chips(split.pieces, vocabulary.mark_of)
         rows.append(markup.WordRow(split.word, (count(split.count),), chips))
     columns = ("word", "occurrences", "wordpieces")
     markup.draw_word_table(columns, rows, word_links.build_links(WORD))

@@ -437,7 +437,7 @@ def _draw_token(
         if without and without != (vocabulary.unknown,):
             wordpieces = without
             note += " · tokenized without it"
-    chips = lens_view.build_word_chips(vocabulary, wordpieces)
+    chips = markup.build_word_chips(wordpieces, vocabulary.mark_of)
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
     # 2. Its nearest wordpieces in the model.
     if has_embeddings(entry.model):
