@@ -224,7 +224,9 @@ def test_messages_name_the_columns_of_their_own_kind_of_task(read, kind, columns
         read("a\tb\tc\td\te\n", kind)
     with raises_input_error("missing-column", f": {name}"):
         read('{"question": "a"}\n', kind)
-    with raises_input_error("not-a-json-object", *(f'"{name}": "…"' for name in columns.split(", "))):
+    with raises_input_error(
+        "not-a-json-object", *(f'"{name}": "…"' for name in columns.split(", "))
+    ):
         read('{"text": "a", "pair": "b"}\n[1]\n', kind)
 
 
