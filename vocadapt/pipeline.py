@@ -5,8 +5,8 @@ embeddings → adapted model → continued pretraining.
 >>> adapted = adapt(get_preset("green-bert"), model, Sources(corpus=open_corpus(["articles.txt"])))
 >>> adapted.save("bert-with-my-words")
 
-The same call gives it the vocabulary of another model: adapt(get_preset("transfer-syntactic"), model,
-Sources(target=other)).
+The same call gives it the vocabulary of another model: adapt(get_preset("transfer-syntactic"),
+model, Sources(target=other)).
 """
 
 from collections.abc import Mapping
@@ -140,7 +140,8 @@ def train_domain_space(
     """Train word vectors of the domain on the text."""
     if sources.corpus is None:
         raise InputError(
-            f"The recipe {recipe.name} needs a text or word vectors of the domain, and got neither.",
+            f"The recipe {recipe.name} needs a text or word vectors of the domain, and got"
+            " neither.",
             "Give one of them.",
             code="no-domain",
         )

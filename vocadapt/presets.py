@@ -64,7 +64,8 @@ def build_reduction_preset(heuristic: str, percent: float) -> Recipe:
 def build_reduction(settings: ReductionSettings) -> Recipe:
     """Return the recipe of a reduction; a preset if one has the same settings."""
     # Rounded: 1 - 0.7 is 0.30000000000000004, which no preset has.
-    percent, removed = round(100 * (1 - settings.keep), 6), round(1 - settings.keep, 12)
+    percent = round(100 * (1 - settings.keep), 6)
+    removed = round(1 - settings.keep, 12)
     named = build_reduction_preset(settings.heuristic, percent)
     if not settings.count_marks:
         about = (
@@ -87,11 +88,13 @@ def build_trim(cover: float = 0.0, keep: int = 0, characters: str = "text") -> R
     """
     percent = f"{100 * cover:g}"
     if keep:
-        name, kept = f"trim-to-{keep}", f"{keep:,} tokens, the most frequent ones of a text first"
+        name = f"trim-to-{keep}"
+        kept = f"{keep:,} tokens, the most frequent ones of a text first"
     elif cover == 1:
         name, kept = "trim", "only the tokens of a text"
     else:
-        name, kept = f"trim-{percent}", f"the most frequent tokens that cover {percent} % of a text"
+        name = f"trim-{percent}"
+        kept = f"the most frequent tokens that cover {percent} % of a text"
     if characters == "all":
         name = f"{name}-all-characters"
     return Recipe(
@@ -159,7 +162,8 @@ def _build_exbert(
 
 NEW_WORDS = Recipe(
     DEFAULT_PRESET,
-    "adds the words of the domain; their embeddings come from their contexts in the text and from their"
+    "adds the words of the domain; their embeddings come from their contexts in the text and from"
+    " their"
     " pieces (stacked), by word vectors whose trainer fits the size of the text",
     title="New words from context and form",
     vectors=Word2VecSettings(),
@@ -204,14 +208,16 @@ PRESETS: dict[str, Recipe] = {
         ),
         Recipe(
             "reinit-normal",
-            "the same vocabulary, every embedding drawn from a normal distribution (Fast 2023, section 4.4.3)",
+            "the same vocabulary, every embedding drawn from a normal distribution (Fast 2023,"
+            " section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             initializer=InitializerSettings("random-normal"),
             title="Same vocabulary, random embeddings (normal)",
         ),
         Recipe(
             "reinit-uniform",
-            "the same vocabulary, every embedding drawn from a uniform distribution (Fast 2023, section 4.4.3)",
+            "the same vocabulary, every embedding drawn from a uniform distribution (Fast 2023,"
+            " section 4.4.3)",
             vocabulary=PlanSettings("same", renew=True),
             initializer=InitializerSettings("random-uniform"),
             title="Same vocabulary, random embeddings (uniform)",
@@ -234,13 +240,15 @@ PRESETS: dict[str, Recipe] = {
             "syntactic",
             "syntactic",
             "means of wordpieces",
-            "the target's vocabulary; a new token's embedding is the mean of its pieces' embeddings",
+            "the target's vocabulary; a new token's embedding is the mean of its pieces'"
+            " embeddings",
         ),
         _build_transfer(
             "semantic",
             "semantic",
             "means of neighbors",
-            "the target's vocabulary; a new token's embedding is the mean of its nearest common tokens'",
+            "the target's vocabulary; a new token's embedding is the mean of its nearest common"
+            " tokens'",
         ),
         *(
             build_reduction_preset(heuristic, percent)

@@ -79,7 +79,9 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     if not remove_by:
         if removed is not None:
             raise InputError(*REMOVED_ALONE)
-        kind, mode, removed = "extend", _choose_mode(recipe, given, add_by), 0.0
+        kind = "extend"
+        mode = _choose_mode(recipe, given, add_by)
+        removed = 0.0
     elif not add_by:
         kind = "reduce"
     if removed is None:
@@ -150,7 +152,9 @@ def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | No
     A named recipe supplies what the options omit. Raises InputError for a recipe that does not
     choose its tokens by heuristics.
     """
-    plan, remove_by, add_by = recipe.vocabulary, given.get("remove_by"), given.get("add_by")
+    plan = recipe.vocabulary
+    remove_by = given.get("remove_by")
+    add_by = given.get("add_by")
     if recipe.kind.needs:  # words of vectors, a text or another vocabulary decide
         raise InputError(
             f"The recipe {recipe.name} does not choose its tokens by heuristics.",

@@ -56,10 +56,12 @@ class Bounds:
 
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
-        low, high = f"from {show_value(self.lowest)}", f"to {show_value(self.highest)}"
+        low = f"from {show_value(self.lowest)}"
+        high = f"to {show_value(self.highest)}"
         # ABOVE_ZERO and 1 - ABOVE_ZERO mean "above 0" and "below 1".
         if self.lowest == ABOVE_ZERO:
-            low, high = "above 0", f"and up to {show_value(self.highest)}"
+            low = "above 0"
+            high = f"and up to {show_value(self.highest)}"
         if self.highest == 1 - ABOVE_ZERO:
             high = "and below 1"
         return f"{kind} {low} {high}"
@@ -264,7 +266,8 @@ def walk_settings(
 
     names: of the fields to visit; None: all.
     """
-    declared, groups = get_settings(settings), get_setting_groups(settings)
+    declared = get_settings(settings)
+    groups = get_setting_groups(settings)
     for one in fields(settings):
         if names is not None and one.name not in names:
             continue
@@ -305,7 +308,8 @@ class MethodSettings(CheckedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        declared, method = get_settings(self), getattr(self, self.chooser)
+        declared = get_settings(self)
+        method = getattr(self, self.chooser)
         noun = declared[self.chooser].noun
         for name in self.find_ineffective(method):
             users = [one for one in self._methods() if name not in self.list_unused(one)]

@@ -181,7 +181,8 @@ def _read_gates(
     """Yield batches of windows and the gates of each, (windows, layers, length) float64."""
     import torch
 
-    network, pad = cast(Any, model.reader).base_model, model.vocabulary.role_ids["pad"]
+    network = cast(Any, model.reader).base_model
+    pad = model.vocabulary.role_ids["pad"]
     source = iter(to_read)
     while batch := list(islice(source, BATCH)):
         ids, attended = pad_batch([window.ids for window in batch], pad)

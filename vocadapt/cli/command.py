@@ -91,7 +91,8 @@ class Command:
 def option(*names: str, between: tuple[int, int] | None = None, **arguments: Any) -> AddOption:
     """Declare an option or an argument.
 
-    arguments: as in `ArgumentParser.add_argument`. between: lowest and highest value of a whole number.
+    arguments: as in `ArgumentParser.add_argument`. between: lowest and highest value of a whole
+    number.
     """
     if between:
         arguments["type"] = Number(Bounds(*between))
@@ -135,9 +136,9 @@ def setting_options(
 
     settings: the class, or an instance with the default values to show. names: of the settings to
     add (default: all but `except_`). shown_default: text that replaces the default values in the
-    help. prefix: text before the name of each flag. other_flags: also accept the flag of the setting
-    that one falls back to (`Setting.other_flag`), unless that setting is added, too. changes:
-    arguments of add_argument to override, such as the help text.
+    help. prefix: text before the name of each flag. other_flags: also accept the flag of the
+    setting that one falls back to (`Setting.other_flag`), unless that setting is added, too.
+    changes: arguments of add_argument to override, such as the help text.
     """
 
     def add(parser: _ActionsContainer) -> None:

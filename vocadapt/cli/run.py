@@ -29,7 +29,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": (
         "lab.jobs",
         "DEMO",
-        "make the workspace of the demo: bundled data, and the results of its jobs, in about a minute",
+        "make the workspace of the demo: bundled data, and the results of its jobs, in about a"
+        " minute",
     ),
     "advise": (
         "vocabulary.advise",
@@ -53,7 +54,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "align": (
         "words.align",
         "ALIGN",
-        "fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out words",
+        "fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out"
+        " words",
     ),
     "initializers": (
         "vocabulary.initializers",

@@ -204,8 +204,8 @@ def format_command_line(schema: Schema, arguments: Mapping[str, Any]) -> list[st
 
 
 def build_type_schema(kind: Any, bound: Mapping[Any, Any] | None = None) -> Schema:
-    """Return the schema of the JSON of a type: a TypedDict or dataclass, a list, mapping or union of
-    types, a plain type, or Any.
+    """Return the schema of the JSON of a type: a TypedDict or dataclass, a list, mapping or union
+    of types, a plain type, or Any.
 
     bound: the types of type variables.
     """

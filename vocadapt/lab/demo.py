@@ -53,17 +53,22 @@ HEADLINE = DEMO / "headline.json"  # of the first screen: see assets/demo/make_h
 WORD_COUNTS = "counts"  # folder of cached word counts
 
 # The artifacts that are shipped, by kind and name.
-MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
+MODEL = ("models", "demo-bert")
+BIOMEDICAL = ("models", "demo-biomedical-bert")
 # The general model, pretrained equally on biomedical text: with new words, and as it is.
-WORDS_MODEL, PLAIN_MODEL = ("models", "demo-words-bert"), ("models", "demo-plain-bert")
+WORDS_MODEL = ("models", "demo-words-bert")
+PLAIN_MODEL = ("models", "demo-plain-bert")
 VECTORS = ("vectors", "demo-biomedical")
 MAP, BEST = ("alignments", "demo-map"), ("alignments", "demo-best")
-COUNTED, NOTES = ("corpora", "demo-biomedical"), ("corpora", "demo-notes")
+COUNTED = ("corpora", "demo-biomedical")
+NOTES = ("corpora", "demo-notes")
 TASK = ("tasks", "demo-diseases")
-BASE_RUNS, ADAPTED_RUNS = ("runs", "demo-diseases-base"), ("runs", "demo-diseases-adapted")
+BASE_RUNS = ("runs", "demo-diseases-base")
+ADAPTED_RUNS = ("runs", "demo-diseases-adapted")
 STUDY = ("studies", "demo-study")
 # A task in which single words decide: runs, and a study with random embeddings beside.
-WORDS_TASK, WORDS_STUDY = ("tasks", "demo-words"), ("studies", "demo-words-study")
+WORDS_TASK = ("tasks", "demo-words")
+WORDS_STUDY = ("studies", "demo-words-study")
 WORDS_BASE_RUNS = ("runs", "demo-words-base")
 WORDS_ADAPTED_RUNS = ("runs", "demo-words-adapted")
 BOARD = ("initializers", "demo-initializers")
@@ -181,8 +186,8 @@ def _plan_job(
 
 
 def find_known_model(name: str, root: Path) -> tuple[Path | None, bool]:
-    """Return the folder of a model in the workspace at `root` or in the demo, and whether it has this
-    name; without one, the demo's model, None if the demo is not installed.
+    """Return the folder of a model in the workspace at `root` or in the demo, and whether it has
+    this name; without one, the demo's model, None if the demo is not installed.
     """
     named = [folder / MODEL[0] / name for folder in (root, DEMO) if is_name(name)]
     for folder in (*named, DEMO.joinpath(*MODEL)):
@@ -335,7 +340,8 @@ def _copy_word_counts(workspace: Workspace) -> None:
 def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
     """Start the jobs of the demo whose artifacts do not exist and are not being made; return them.
 
-    A visitor may have a maximum number of jobs: the others are started when the demo is opened again.
+    A visitor may have a maximum number of jobs: the others are started when the demo is opened
+    again.
     """
     started: list[queue.Job] = []
     room = count_free_jobs(workspace.root)
@@ -375,7 +381,8 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
             folder, seconds = _find_folder(workspace, one.place), 0.0
             verb = "kept"
             if folder in jobs:
-                seconds, verb = _wait_for(jobs[folder], step_progress), "made"
+                seconds = _wait_for(jobs[folder], step_progress)
+                verb = "made"
             numbers = dict(open_artifact(folder).manifest.numbers)
             did = f"{verb} {one.spec.kind}/{folder.name}"
             command = build_command(one.spec, folder)

@@ -144,9 +144,11 @@ def list_new_words(record: Mapping[str, Any], limit: int) -> list[str]:
     """Return the first new words that are reachable, each in its main form; tokens that are
     probably whole words come first.
     """
-    plan, family = record["plan"], FAMILIES[record.get("family", DEFAULT)]
+    plan = record["plan"]
+    family = FAMILIES[record.get("family", DEFAULT)]
     left_out = {*plan.get("silent_tokens", ()), *plan.get("forms", ())}
-    continuation, start = plan.get("continuation", ""), plan.get("word_start", "")
+    continuation = plan.get("continuation", "")
+    start = plan.get("word_start", "")
     words: list[str] = []
     for token, *_ in plan["added_tokens"]:
         continues = bool(continuation) and token.startswith(continuation)

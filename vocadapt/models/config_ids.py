@@ -70,7 +70,8 @@ def rename_ids(content: Json, rename: Rename) -> RenamedIds:
     Example, without 7 and with 8 → 7: suppress_tokens [7, 8] → [7], bad_words_ids [[8], [7, 8]] →
     [[7]], eos_token_id 7 → None.
     """
-    renamed, dropped = deepcopy(dict(content)), dict[KeyPath, list[int]]()
+    renamed = deepcopy(dict(content))
+    dropped = dict[KeyPath, list[int]]()
     for path, holder in _list_entries(renamed):
         key = path[-1]
         gone = [i for i in _read_ids(key, holder[key]) if rename(i) is None]

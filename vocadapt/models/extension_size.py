@@ -77,7 +77,8 @@ class ModuleSize:
         The hidden size is rounded to a multiple of the number of heads. The intermediate size is
         rounded to a multiple of 8, because a matrix product with 341 units is slower than with 344.
         """
-        hidden, inner = int(config["hidden_size"]), int(config["intermediate_size"])
+        hidden = int(config["hidden_size"])
+        inner = int(config["intermediate_size"])
         heads = int(config["num_attention_heads"])
         if not settings.size:
             return cls(0, 0, hidden, inner)

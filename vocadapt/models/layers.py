@@ -46,7 +46,8 @@ def get_output_bias(network: "transformers.PreTrainedModel") -> "torch.nn.Parame
     layer = get_output_layer(network)
     if layer is not None:
         return cast("torch.nn.Parameter | None", getattr(layer, "bias", None))
-    rows, prefix = len(get_embeddings(network)), f"{network.base_model_prefix}."
+    rows = len(get_embeddings(network))
+    prefix = f"{network.base_model_prefix}."
     for name, value in network.named_parameters():
         # The bias of a language-model head, as in DeBERTa-v2.
         is_bias = name.endswith(("lm_head.bias", "predictions.bias"))

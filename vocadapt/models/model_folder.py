@@ -129,7 +129,8 @@ class ModelFolder(Summarized):
 
         Only the headers of the weights are read, so this can come before any work.
         """
-        tokens, rows = len(self.vocabulary), find_embeddings(self)[1].shape[0]
+        tokens = len(self.vocabulary)
+        rows = find_embeddings(self)[1].shape[0]
         if tokens > rows:
             raise InputError(
                 f"{self.path}: its tokenizer has {tokens:,} tokens and its embedding matrix only"
@@ -191,7 +192,8 @@ def describe_id(model: ModelFolder, i: int) -> str:
     """Describe an id: by its token; by its row after the tokens if the embedding has no token; or
     by the id itself if there is no embedding.
     """
-    tokens, n_rows = model.vocabulary.tokens, model.config.get("vocab_size", 0)
+    tokens = model.vocabulary.tokens
+    n_rows = model.config.get("vocab_size", 0)
     if 0 <= i < len(tokens):
         return tokens[i]
     if len(tokens) <= i < n_rows:

@@ -1,9 +1,10 @@
 """Tables and findings: a result as every output shows it.
 
-A column is declared once, beside the values that it shows: its name (in JSON and CSV), its label and
-help (for readers), and its format. A writer needs nothing else.
+A column is declared once, beside the values that it shows: its name (in JSON and CSV), its label
+and help (for readers), and its format. A writer needs nothing else.
 
-    Table("ncbi", (Column("run", "Run"), Column("mean", "F1, mean ± sd", format="fraction", beside="sd")), runs)
+    Table("ncbi", (Column("run", "Run"), Column("mean", "F1, mean ± sd", format="fraction",
+    beside="sd")), runs)
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +29,10 @@ class Finding:
 class Column:
     """A column of a table.
 
-    name: of the value in JSON and CSV; norms.mean is a value of a value. label: heading for readers;
-    "": only programs see the column. help: explains it. format: key of FORMATS. beside: name of a
-    second value in the same cell, such as the standard deviation of a mean; between: the text between
-    the two.
+    name: of the value in JSON and CSV; norms.mean is a value of a value. label: heading for
+    readers; "": only programs see the column. help: explains it. format: key of FORMATS. beside:
+    name of a second value in the same cell, such as the standard deviation of a mean; between: the
+    text between the two.
     """
 
     name: str
@@ -67,12 +68,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its title, its columns, and a row for each value, which has an attribute or an entry for
-    each name of a column.
+    """A table: its title, its columns, and a row for each value, which has an attribute or an entry
+    for each name of a column.
 
     notes: sentences below it, such as how it was measured. best: name of a column of numbers, whose
-    largest value readers find in bold; best_within: of a column, each of whose values has a best row.
-    constants: values that hold for all rows, for programs.
+    largest value readers find in bold; best_within: of a column, each of whose values has a best
+    row. constants: values that hold for all rows, for programs.
     """
 
     title: str
@@ -129,8 +130,8 @@ class Table:
 
 
 def read_value(row: Any, name: str) -> Any:
-    """Return a value of a row: an entry of a mapping, or an attribute; norms.mean is an attribute of
-    an attribute, None without the first.
+    """Return a value of a row: an entry of a mapping, or an attribute; norms.mean is an attribute
+    of an attribute, None without the first.
     """
     if isinstance(row, Mapping):
         return row.get(name)

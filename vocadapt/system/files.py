@@ -33,7 +33,8 @@ MAX_CELLS = 5_000_000
 MAX_LINES = 10_000_000
 # A string, also one that never ends, or what separates and opens values.
 JSON_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL)
-# Names with more dots between them than MAX_JSON_DEPTH: the parser needs the square of their number.
+# Names with more dots between them than MAX_JSON_DEPTH: the parser needs the square of their
+# number.
 TOML_NAME = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 LONG_TOML_KEY = re.compile(
     rf"(?<![\w-]){TOML_NAME}(?:[ \t]*+\.[ \t]*+{TOML_NAME}){{{MAX_JSON_DEPTH}}}", re.ASCII

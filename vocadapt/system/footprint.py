@@ -2,14 +2,15 @@
 
     kWh = watts × hours × PUE,    kg CO2 = kWh × grid intensity
 
-Watts come from the power counter of the processors (RAPL), and a process is assigned its fraction of
-the machine's busy time. If no counter can be read, they come from the core-hours of the process and an
-assumed power. The energy of NVIDIA GPUs is added, by the counter of their driver, if the extra `gpu`
-is installed; others are not measured.
+Watts come from the power counter of the processors (RAPL), and a process is assigned its fraction
+of the machine's busy time. If no counter can be read, they come from the core-hours of the process
+and an assumed power. The energy of NVIDIA GPUs is added, by the counter of their driver, if the
+extra `gpu` is installed; others are not measured.
 
 Why not codecarbon (3.3, measured on two cores): its offline tracker makes no network call and is
-imported in 0.2 s, but it takes 2 to 3 s to start, once for each step; it keeps two threads, and counts
-the memory of the machine (a constant 10 W here) again for each process that runs beside another.
+imported in 0.2 s, but it takes 2 to 3 s to start, once for each step; it keeps two threads, and
+counts the memory of the machine (a constant 10 W here) again for each process that runs beside
+another.
 """
 
 import os
@@ -83,8 +84,8 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Usage:
-    """Readings of clocks, in seconds: wall time, CPU time of this process and its ended children, and
-    CPU time of all processes of the machine.
+    """Readings of clocks, in seconds: wall time, CPU time of this process and its ended children,
+    and CPU time of all processes of the machine.
     """
 
     clock: float
@@ -93,7 +94,8 @@ class Usage:
 
 
 def read_rates(*copies: Path) -> Rates:
-    """Read the rates of the program, overridden by those copies that exist; the last has precedence.
+    """Read the rates of the program, overridden by those copies that exist; the last has
+    precedence.
 
     Raises InputError for a country without a grid intensity and for values that are no numbers.
     """
@@ -302,7 +304,8 @@ def sum_footprints(parts: list[Footprint]) -> Footprint | None:
     """
     if not parts:
         return None
-    kwh, seconds = sum(one.kwh for one in parts), sum(one.seconds for one in parts)
+    kwh = sum(one.kwh for one in parts)
+    seconds = sum(one.seconds for one in parts)
     computers = sum(one.kwh / one.pue for one in parts)
     total = replace(
         parts[0],

@@ -34,8 +34,8 @@ class Work:
 class Forecast:
     """How long work takes.
 
-    start_up, idle_seconds: seconds on an idle machine, before the work begins and of the work. basis:
-    where the rate comes from.
+    start_up, idle_seconds: seconds on an idle machine, before the work begins and of the work.
+    basis: where the rate comes from.
     """
 
     work: Work
@@ -73,8 +73,9 @@ class Forecast:
 class Rate:
     """How fast this machine is when it is idle.
 
-    slowness: seconds divided by those at the default rate. start_up: seconds before the work begins.
-    n_runs: number of earlier runs that the slowness was measured in; 0 for the default rate.
+    slowness: seconds divided by those at the default rate. start_up: seconds before the work
+    begins. n_runs: number of earlier runs that the slowness was measured in; 0 for the default
+    rate.
     """
 
     slowness: float = 1.0

@@ -47,7 +47,8 @@ def list_known_fields(value: Any) -> dict[str, Any]:
 
 
 def build_value(kind: Any, value: Any) -> Any:
-    """Build a value of a type from what `plain` made of it: dataclasses, tuples and mappings of them.
+    """Build a value of a type from what `plain` made of it: dataclasses, tuples and mappings of
+    them.
 
     Entries without a field are left out. A missing entry is None if its type allows that, else the
     default of its field. Raises TypeError if it has none, and InputError for settings as

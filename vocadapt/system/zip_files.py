@@ -1,7 +1,7 @@
 """Read zip files of unknown origin: in bounded memory, and with one error for damaged ones.
 
-Only stored and deflated members are read. Python's zip module unpacks those of other methods without
-a limit: one read of a few kB may return gigabytes.
+Only stored and deflated members are read. Python's zip module unpacks those of other methods
+without a limit: one read of a few kB may return gigabytes.
 """
 
 import zlib

@@ -98,7 +98,8 @@ class LineTally:
         if self.level:
             limit = np.uint64(1 << (HASH_BITS - self.level))
             n_kept = int(np.searchsorted(self.hashes, limit))
-        self.hashes, self.counts = self.hashes[:n_kept], self.counts[:n_kept]
+        self.hashes = self.hashes[:n_kept]
+        self.counts = self.counts[:n_kept]
 
     @property
     def compared_fraction(self) -> float:

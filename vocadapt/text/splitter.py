@@ -91,7 +91,8 @@ class Splitter:
         True for BERT's pre-tokenizer after BERT's normalizer with `clean_text`; assumed to be false
         for all others.
         """
-        normalizer, pre_tokenizer = json.loads(self.normalizer), json.loads(self.pre_tokenizer)
+        normalizer = json.loads(self.normalizer)
+        pre_tokenizer = json.loads(self.pre_tokenizer)
         return (
             normalizer is not None
             and normalizer["type"] == "BertNormalizer"
@@ -158,7 +159,8 @@ class Splitter:
         """Split one line into (word, start, end): each normalized word, and the range of
         characters in the original line that it comes from.
         """
-        pre_tokenized, tokenizer = PreTokenizedString(text), self._tokenizer
+        pre_tokenized = PreTokenizedString(text)
+        tokenizer = self._tokenizer
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if tokenizer.normalizer is not None:
                 pre_tokenized.normalize(tokenizer.normalizer.normalize)

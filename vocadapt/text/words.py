@@ -57,9 +57,9 @@ class FrequentLine:
 class IdenticalLines:
     """Lines of a text that occur more than once; blank lines do not count.
 
-    copies: number of lines beyond the first of each. most_frequent: the line that occurs most often,
-    None if no line occurs twice. compared: fraction of the distinct lines that were compared: below 1
-    for more than four million, and then `copies` is an estimate.
+    copies: number of lines beyond the first of each. most_frequent: the line that occurs most
+    often, None if no line occurs twice. compared: fraction of the distinct lines that were
+    compared: below 1 for more than four million, and then `copies` is an estimate.
     """
 
     copies: int = field(default=0, metadata=json_name("identical_lines"))
@@ -190,7 +190,8 @@ class TextCounter:
 
     def finish(self) -> WordCounts:
         """Return the counts so far, in any order, without the size of the text."""
-        counts, held_out = self.in_sample.word_counts(), self.held_out.word_counts()
+        counts = self.in_sample.word_counts()
+        held_out = self.held_out.word_counts()
         return WordCounts(
             counts + held_out,
             0,

@@ -61,7 +61,8 @@ def write_training_text(
     if documents:
         separated = _has_separators(corpus, part(progress, 0.0, SEPARATOR_SCAN))
         progress = part(progress, SEPARATOR_SCAN, 1.0)
-    rng, counter = np.random.default_rng(seed), build_word_counter(splitter)
+    rng = np.random.default_rng(seed)
+    counter = build_word_counter(splitter)
     held_out: list[str] = []
     n_lines, file = 0, folder / "sentences.txt"
     with file.open("w", encoding="utf-8", newline="\n") as out:

@@ -384,7 +384,8 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
         return True
     if not (finer.never_crosses_whitespace and coarser.never_crosses_whitespace):
         return False
-    fine, coarse = json.loads(finer.normalizer), json.loads(coarser.normalizer)
+    fine = json.loads(finer.normalizer)
+    coarse = json.loads(coarser.normalizer)
     same = fine["handle_chinese_chars"] == coarse["handle_chinese_chars"]
     return bool(same and not fine["lowercase"] and not fine["strip_accents"])
 

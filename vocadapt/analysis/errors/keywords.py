@@ -121,7 +121,8 @@ def find_keywords(
     progress: Progress = silent,
 ) -> Keywords:
     """Find the words of entries in context; the corpus is read once for all words."""
-    settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
+    settings = settings or KeywordSettings()
+    splitter = words.splitter or Splitter.bert()
 
     # 1. Count the entries that list each normalized word; skip punctuation.
     counts: Counter[str] = Counter()

@@ -333,7 +333,8 @@ def count_outcomes(
         right = (kind.is_right(labels, a, untyped), kind.is_right(labels, b, untyped))
         counts["example"][OUTCOME_OF[right]] += 1
         if kind.finds_entities:
-            in_a, in_b = kind.label_items(a, untyped), kind.label_items(b, untyped)
+            in_a = kind.label_items(a, untyped)
+            in_b = kind.label_items(b, untyped)
             for item in kind.label_items(labels, untyped):
                 counts["gold entity"][OUTCOME_OF[item in in_a, item in in_b]] += 1
     if not kind.finds_entities:

@@ -335,7 +335,8 @@ class Slicing:
         its answer.
         """
         if (place, unit) not in self._sliced:
-            kind, example = self.ledger.kind, self.ledger.split.examples[place]
+            kind = self.ledger.kind
+            example = self.ledger.split.examples[place]
             words = kind.words_of_slice(example, unit, self.words.words_of)
             seen = self.words.seen_entity(unit.text) if kind.finds_entities else None
             self._sliced[place, unit] = SlicedUnit(self.words.tokenize_all(words), seen)

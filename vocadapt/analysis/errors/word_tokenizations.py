@@ -89,7 +89,8 @@ class WordIndex:
     def tokenize(self, word: str) -> TokenizedWord:
         """Tokenize a word with both tokenizers (cached)."""
         if word not in self._cache:
-            before, after = _tokenize(self.before, word), _tokenize(self.after, word)
+            before = _tokenize(self.before, word)
+            after = _tokenize(self.after, word)
             new = tuple(token for token in after if token in self.added)
             seen = None
             if self.trained is not None:

@@ -234,7 +234,8 @@ def plot_against_id(
 
 def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:
     """Build the traces of a panel: kept tokens, and removed ones."""
-    values, removed = np.asarray(panel.values), np.asarray(panel.removed, dtype=bool)
+    values = np.asarray(panel.values)
+    removed = np.asarray(panel.removed, dtype=bool)
     drawn = np.full(len(values), True)
     if logarithmic:
         drawn = values > 0
@@ -381,7 +382,9 @@ def plot_overlap_by_frequency(
     lines: name → (occurrences, mean overlap); the line NOISE is gray and dotted.
     """
     # 1. A dot for each word; changed words are drawn last, above the others.
-    times, kept, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
+    times = np.asarray(counts)
+    kept = np.asarray(overlap)
+    marked = np.asarray(changed, dtype=bool)
     labels = escape_names(names)
     figure = build_figure(
         "occurrences of the word",
@@ -438,7 +441,8 @@ def build_figure(
     **layout: Any,
 ) -> go.Figure:
     """Build a figure without traces from axis titles, axis settings and layout settings."""
-    x, y = escape_name(x, MAX_TITLE_LENGTH), escape_name(y, MAX_TITLE_LENGTH)
+    x = escape_name(x, MAX_TITLE_LENGTH)
+    y = escape_name(y, MAX_TITLE_LENGTH)
     axis = {"showline": False, "zeroline": False, "automargin": True}
     figure = go.Figure(layout=build_layout(height))
     figure.update_xaxes(title=x, **axis, **(x_axis or {}))

@@ -190,7 +190,8 @@ def _list_pairs(runs: Sequence[RunDescription], chosen: Side | None) -> list[Fai
             continue
         if chosen is not None:
             side = chosen
-        seeds, collapsed = one.learned_seeds or one.seeds, not one.learned_seeds
+        seeds = one.learned_seeds or one.seeds
+        collapsed = not one.learned_seeds
         pairs.append(FairPair(one.task, side, None, (), seeds, collapsed))
         if BASE in one.tokenizations and side[1] != BASE:
             base = (one.name, BASE)

@@ -206,7 +206,8 @@ def _render_readings(boards: Sequence[TaskLeaderboard]) -> str:
         build_mean_column(""),
     )
     note = (
-        "<p>An adapted model is scored with its base tokenization, with its adapted tokenization, and"
+        "<p>An adapted model is scored with its base tokenization, with its adapted tokenization,"
+        " and"
         " with the logits of both pooled.</p>"
     )
     return note + _render_table(Table("readings", columns, rows))

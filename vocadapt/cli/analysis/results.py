@@ -1,5 +1,5 @@
-"""results: leaderboards of fine-tuned runs, compared with a baseline; score: score the predictions of
-any program.
+"""results: leaderboards of fine-tuned runs, compared with a baseline; score: score the predictions
+of any program.
 """
 
 import json
@@ -181,7 +181,8 @@ RESULTS = Command(
 
 def _score(options: Options) -> Answer[ScoreAnswer]:
     # 1. The settings.
-    draws, rules = read_settings(options, Draws), read_settings(options, Rules)
+    draws = read_settings(options, Draws)
+    rules = read_settings(options, Rules)
     if options.against and not draws.rounds:
         raise InputError(
             "--against needs resamples for its interval and its test.",
@@ -260,7 +261,8 @@ def _score_once(
 
 def _render_figures(score: Score) -> str:
     """Render the figures of a score, and those of each label if there are several."""
-    header, total = ["", *score.values], ["score", *score.values.values()]
+    header = ["", *score.values]
+    total = ["score", *score.values.values()]
     if score.by_label:
         for side in ("gold", "predicted"):
             header.append(side)
@@ -279,7 +281,8 @@ def _describe_comparison(found: Comparison, draws: Draws) -> str:
     elif found.scorer == "accuracy":
         mcnemar = ", no McNemar test: it needs single examples as units, not documents"
     return (
-        f"against the other predictions: {format_number(found.a)} → {format_number(found.b)}, difference"
+        f"against the other predictions: {format_number(found.a)} → {format_number(found.b)},"
+        " difference"
         f" {found.difference:+.4f} ({found.interval.describe('{:+.4f}'.format)}), approximate"
         " randomization p ="
         f" {format_number(found.p_randomisation)}{mcnemar}"

@@ -205,8 +205,8 @@ SERVER = ("-P", "-m", "vocadapt.ui.shell.server")
 
 def _serve(options: Options) -> Answer[None]:
     """Replace this process with the server: the command line does not import the pages."""
-    # 1. The server's command line, without options that were not given: the server has the defaults.
-    #    -P: no module is imported from the working folder, which may be that of a model.
+    # 1. The server's command line, without options that were not given: the server has the
+    #    defaults. -P: no module is imported from the working folder, which may be that of a model.
     command = [sys.executable, *SERVER]
     command += ["--workspace", str(Workspace(Path(options.workspace)).root)]
     for flag in ("--port", "--address"):

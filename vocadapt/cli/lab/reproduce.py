@@ -198,7 +198,8 @@ def _format_gaps(one: ReproducedTable, table: PublishedTable) -> list[str]:
     for name, found in compute_gaps(table, one.comparisons).items():
         mean = "not defined" if found.fraction is None else f"{found.fraction:.0%}"
         lines.append(
-            f"Fraction of the gap {name}: mean of the fractions {mean}, defined for {found.n_defined:,} of"
+            f"Fraction of the gap {name}: mean of the fractions {mean}, defined for"
+            f" {found.n_defined:,} of"
             f" {found.n_tasks:,} tasks."
         )
         for task, own in found.tasks.items():

@@ -45,7 +45,8 @@ def build_step_command(step: Step) -> Command:
     def run(options: Options) -> Answer[Any]:
         # Inputs have a prefix in the namespace: a setting may have the name of an input.
         inputs = {name: getattr(options, f"input_{name}") for name in step.roles}
-        offline, casing = getattr(options, "offline", False), getattr(options, "casing", "")
+        offline = getattr(options, "offline", False)
+        casing = getattr(options, "casing", "")
         spec = Spec(read_settings(options, step.settings), inputs, offline, casing)
         return build_answer(write_artifact(spec, options))
 

@@ -248,8 +248,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class DownloadAnswer:
-    """The task that was written: examples of each split (of the first fold, if it has folds), and the
-    SHA-256 of each downloaded file; folds and their examples are null without folds.
+    """The task that was written: examples of each split (of the first fold, if it has folds), and
+    the SHA-256 of each downloaded file; folds and their examples are null without folds.
     """
 
     out: Path

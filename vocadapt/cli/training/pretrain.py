@@ -63,8 +63,8 @@ SHORT = "Few steps: the model has hardly changed. Give a larger budget, or a sma
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainAnswer(TrainingReport):
-    """The trained model, the figures of its training, and what they show; the seconds are those of the
-    training.
+    """The trained model, the figures of its training, and what they show; the seconds are those of
+    the training.
     """
 
     next_sentence_loss: float | None
@@ -243,7 +243,8 @@ PRETRAIN = Command(
 
 
 MEANING = (
-    "Each value is the weight of the extension module in the output of a layer: 0 means BERT's layer"
+    "Each value is the weight of the extension module in the output of a layer: 0 means BERT's"
+    " layer"
     " alone, 1 the extension module alone."
 )
 

@@ -191,7 +191,8 @@ def _describe_departures(departures: Mapping[str, Any]) -> Finding:
     )
     if "within_words" in departures:
         sentence += (
-            f" In {departures['within_words']:,} of them, an added word is read as a part of a longer"
+            f" In {departures['within_words']:,} of them, an added word is read as a part of a"
+            " longer"
             " one."
         )
     return Finding("departures", sentence)
@@ -240,7 +241,8 @@ ADAPT = Command(
             "--preset",
             metavar="NAME",
             help=(
-                f"built-in recipe (default {DEFAULT_PRESET}, with --method green-bert); the command presets"
+                f"built-in recipe (default {DEFAULT_PRESET}, with --method green-bert); the command"
+                " presets"
                 " lists them"
             ),
         ),

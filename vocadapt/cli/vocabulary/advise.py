@@ -127,7 +127,8 @@ ADVISE = Command(
         CORPUS_SETTINGS,
     ),
     epilog="JSON: verdict (adapt or keep), sentence, reasons, findings, corpus, task, anchors, expected"
-    " (P@5), added (by minimum count), recommended, first and recipes (with command lines), split_words,"
+    " (P@5), added (by minimum count), recommended, first and recipes (with command lines),"
+    " split_words,"
     " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
     " verdict.",
 )

@@ -50,8 +50,8 @@ GLOSSARY = option(
 
 @dataclass(frozen=True)
 class CompareAnswer(InitializerComparison):
-    """All initializers, best first, and what their comparison shows; the rest only if it was written
-    to a folder.
+    """All initializers, best first, and what their comparison shows; the rest only if it was
+    written to a folder.
     """
 
     findings: tuple[Finding, ...] = ()

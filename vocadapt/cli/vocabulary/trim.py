@@ -178,7 +178,8 @@ def _describe(numbers: ModelNumbers, trim: TrimNumbers, recipe: Recipe) -> list[
             f" ({numbers.changed_lines_fraction:.2%})"
         )
     changed = (
-        f"{trim.kept_tokens:,} of {trim.tokens:,} tokens of the text ({trim.coverage:.4%}) are kept."
+        f"{trim.kept_tokens:,} of {trim.tokens:,} tokens of the text ({trim.coverage:.4%}) are"
+        " kept."
         f" Tokenized differently: {', '.join(differing)}."
     )
     if trim.unknown_after > trim.unknown_before:

@@ -99,7 +99,9 @@ class ExtensionAnswer:
 
 def _compare(options: Options) -> Answer[CompareAnswer]:
     # 1. Read each vocabulary: a file with its faults; a folder or hub name as a model.
-    vocabularies, profiles, faults = [], [], dict[str, tuple[Fault, ...]]()
+    vocabularies = []
+    profiles = []
+    faults = dict[str, tuple[Fault, ...]]()
     for name in options.models:
         path = expand_path(name)
         if os.path.isfile(path):
@@ -173,7 +175,8 @@ def _reduce(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
 
 
 def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
-    start, largest = time.perf_counter(), max(options.sizes, default=EXTENSION)
+    start = time.perf_counter()
+    largest = max(options.sizes, default=EXTENSION)
     opened = open_named_model(options)
     counts = _count_words(options, opened, part(options.progress, 0, 0.4))
     # One plan is enough: a smaller extension consists of the first tokens of a larger one.

@@ -1,4 +1,4 @@
-"""Commands on words and spaces: `words` (words count, context), `align` (align, neighbors, project),
-`change`, `diagnose` (diagnose, relations, vectors evaluate). vectors train, contextual and import
-are commands of steps: see `vocadapt.cli.lab.step_command`.
+"""Commands on words and spaces: `words` (words count, context), `align` (align, neighbors,
+project), `change`, `diagnose` (diagnose, relations, vectors evaluate). vectors train, contextual
+and import are commands of steps: see `vocadapt.cli.lab.step_command`.
 """

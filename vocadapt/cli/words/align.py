@@ -206,7 +206,8 @@ def _list_neighbors(options: Options) -> Answer[dict[str, FourLists]]:
             title = f"{typed}: {form}"
         shown.append(_render_lists(title, found[typed]))
     shown.append(
-        f"Alignment: {describe_method(chosen)}. Scores: {settings.measure}. *: in more than one list."
+        f"Alignment: {describe_method(chosen)}. Scores: {settings.measure}. *: in more than one"
+        " list."
     )
     shown[-1] += f"\n{_describe_accuracy(options, target, alignment.settings, settings)}"
     return Answer(found, "\n\n".join(shown))
@@ -270,8 +271,10 @@ ALIGN = Command(
     _align,
     (*SPACES, setting_options(AlignmentStep), *destination_options("--save")),
     description=(
-        "Fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out words."
-        " Without an option of the alignment, the best of five fast methods is chosen on held-out words."
+        "Fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out"
+        " words."
+        " Without an option of the alignment, the best of five fast methods is chosen on held-out"
+        " words."
     ),
 )
 NEIGHBORS = Command(
@@ -320,7 +323,8 @@ def _project(options: Options) -> Answer[ProjectAnswer]:
     # 2. A folder: write the artifact of a step.
     else:
         artifact = write_artifact(spec, options)
-        numbers, place = read_numbers(artifact), dict(describe_place(artifact))
+        numbers = read_numbers(artifact)
+        place = dict(describe_place(artifact))
     answer = ProjectAnswer(**vars(numbers), settings=spec.settings, **place)
     return Answer(answer, format_facts({**vars(numbers), **place}))
 

@@ -70,7 +70,8 @@ def _compare(options: Options) -> Answer[ChangeAnswer]:
         found = _compare_now(spec, options)
     else:
         artifact = write_artifact(spec, options)
-        found, place = load_comparison(artifact.folder), dict(describe_place(artifact))
+        found = load_comparison(artifact.folder)
+        place = dict(describe_place(artifact))
     # 2. The most changed words, and the neighbors of one word.
     summary = summarize_change(found.change, found.baseline, options.n, options.word)
     text = _render(summary)

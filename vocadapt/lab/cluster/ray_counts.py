@@ -51,8 +51,8 @@ def count_pairs_on_ray(
     progress: Progress = silent,
     smallest: int = SMALLEST,
 ) -> SparseMatrix:
-    """Count the pairs of words of a corpus on a Ray cluster, (words, words) int64; the result is that
-    of `count_pairs`, because counts are integers.
+    """Count the pairs of words of a corpus on a Ray cluster, (words, words) int64; the result is
+    that of `count_pairs`, because counts are integers.
 
     place, smallest: as in `count_words_on_ray`. words: with their counts, most frequent first.
     """
@@ -68,8 +68,8 @@ def count_pairs_on_ray(
 def _count_parts(
     corpus: Corpus, place: str, smallest: int, count: Callable[..., Any], *given: object
 ) -> Generator[tuple[Any, float]]:
-    """Count each part of a corpus in a task, and yield the results as they end, with the fraction of
-    the parts that have ended.
+    """Count each part of a corpus in a task, and yield the results as they end, with the fraction
+    of the parts that have ended.
 
     count: called with the part and `given`, which is sent once.
     """

@@ -1,6 +1,7 @@
 """A workspace as a copy, and as one zip file that can be opened elsewhere.
 
-Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which belong to a machine.
+Both hold the artifacts, notes and lessons, but no jobs, uploads or trash, which belong to a
+machine.
 """
 
 import os
@@ -38,8 +39,8 @@ NO_EXPORT, REMEDY = "This is not an exported workspace", "Choose a file that voc
 
 
 def is_part(path: PurePath) -> bool:
-    """Return whether a file of a workspace, relative to it, belongs to its copies: what vocadapt keeps
-    there, but no jobs, uploads and trash, no hidden files, and no folders of the user's own.
+    """Return whether a file of a workspace, relative to it, belongs to its copies: what vocadapt
+    keeps there, but no jobs, uploads and trash, no hidden files, and no folders of the user's own.
     """
     if not path.parts or any(part.startswith(".") for part in path.parts):
         return False
@@ -210,8 +211,9 @@ def _check_empty(target: Path) -> None:
 
 @contextmanager
 def _folder_draft(target: Path, size: int) -> Iterator[Path]:
-    """Yield a new folder for `size` bytes beside the target, which becomes the target when the block
-    ends, and is removed if the block raises; if this process is killed, the next copy removes it.
+    """Yield a new folder for `size` bytes beside the target, which becomes the target when the
+    block ends, and is removed if the block raises; if this process is killed, the next copy removes
+    it.
     """
     target = Path(os.path.abspath(target))
     with open_folder_draft(target, size) as draft:

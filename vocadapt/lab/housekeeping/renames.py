@@ -3,9 +3,10 @@
 The folder of a renamed artifact is renamed, and all that was made from it refers to the new name. A
 job keeps its folder and id, and gets a display name.
 
-`<workspace>/renamed.json` records the old names of artifacts, so that links to old names still work.
-An artifact is identified by its creation time, which renaming does not change: chains and cycles of
-renames need no special handling, and a later artifact with the same name is not mistaken for it.
+`<workspace>/renamed.json` records the old names of artifacts, so that links to old names still
+work. An artifact is identified by its creation time, which renaming does not change: chains and
+cycles of renames need no special handling, and a later artifact with the same name is not mistaken
+for it.
 """
 
 import os
@@ -200,7 +201,8 @@ def record_name(workspace: Workspace, artifact: Artifact) -> None:
     The caller holds the lock of the workspace.
     """
     names = load_former_names(workspace)
-    key, created = f"{artifact.kind}/{artifact.name}", artifact.manifest.created
+    key = f"{artifact.kind}/{artifact.name}"
+    created = artifact.manifest.created
     if names.get(key, created) != created:
         created = ""  # another artifact had this name before: a link may mean either
     strict_json.write(workspace.root / FILE, {**names, key: created})
@@ -243,7 +245,8 @@ def _find_by_creation_time(workspace: Workspace, kind: str, created: str) -> str
 def update_references(
     workspace: Workspace, names: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Replace the old names of artifacts in all manifests; the caller holds the lock of the workspace.
+    """Replace the old names of artifacts in all manifests; the caller holds the lock of the
+    workspace.
 
     names: old name -> new name, as `kind/name`, in addition to the recorded ones.
     """

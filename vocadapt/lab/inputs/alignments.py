@@ -91,8 +91,8 @@ def load_score_lines(alignments: list[Artifact]) -> list[EvaluatedAlignment]:
 def find_saved_scores(
     vectors: Path, model: LanguageModel, settings: AlignmentSettings
 ) -> EvaluatedAlignment | None:
-    """Return the newest evaluation of an alignment in the workspace of its vectors; None if there is
-    none, or if the vectors are not in a workspace.
+    """Return the newest evaluation of an alignment in the workspace of its vectors; None if there
+    is none, or if the vectors are not in a workspace.
     """
     for line in _load_lines_of_vectors(vectors, model):
         # Only directions are evaluated, so any length is the same.

@@ -161,8 +161,8 @@ def load_or_count_words(
 
 
 def read_or_sample_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts:
-    """Return the saved word counts of a corpus; without them, those of its beginning, as often as the
-    corpus is longer.
+    """Return the saved word counts of a corpus; without them, those of its beginning, as often as
+    the corpus is longer.
     """
     # 1. The saved counts.
     if root is not None:
@@ -200,7 +200,8 @@ def find_training_text(vectors: Path) -> Corpus | None:
     """
     folder = vectors.resolve()
     try:
-        manifest, workspace = open_artifact(folder).manifest, Workspace(folder.parent.parent)
+        manifest = open_artifact(folder).manifest
+        workspace = Workspace(folder.parent.parent)
         if explain_change(manifest.inputs["text"], workspace):
             return None
         # Joining an absolute path leaves it unchanged.

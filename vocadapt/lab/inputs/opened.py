@@ -21,9 +21,9 @@ SPACE_ROLES = ("space", "other", "before", "after", "noise")  # inputs that are 
 class OpenedInputs:
     """The inputs of a step by role, each opened when it is first used.
 
-    paths: the paths of each role; a hub name is allowed for `model` and `target`. corpus: which lines
-    of the text are read. offline: whether nothing may be downloaded. lowercase: the casing of a bare
-    vocab.txt; None if it is inferred.
+    paths: the paths of each role; a hub name is allowed for `model` and `target`. corpus: which
+    lines of the text are read. offline: whether nothing may be downloaded. lowercase: the casing of
+    a bare vocab.txt; None if it is inferred.
     """
 
     paths: Mapping[str, tuple[str, ...]]

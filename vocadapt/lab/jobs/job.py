@@ -88,8 +88,8 @@ class Job:
 
     @property
     def load(self) -> float:
-        """The load factor of the machine when the job was ordered (`vocadapt.system.forecasts`); 1 for
-        a study's cell, whose load is that of the other cells.
+        """The load factor of the machine when the job was ordered (`vocadapt.system.forecasts`); 1
+        for a study's cell, whose load is that of the other cells.
         """
         return self._read_number("load", 1.0)
 
@@ -159,7 +159,9 @@ class Job:
         """Return the job before this one in the queue, or the running one; None if there is none."""
         # Jobs are ordered by the time at which they were queued, then by id. Only jobs with a
         # living process count: it holds the lock of its folder.
-        mine, running, before = (read_status(self.folder).queued, self.id), None, []
+        mine = (read_status(self.folder).queued, self.id)
+        running = None
+        before = []
         for folder in list_living_folders(self.folder.parent):
             if folder == self.folder or not (folder / STATUS).is_file():
                 continue

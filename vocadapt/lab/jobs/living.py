@@ -1,9 +1,10 @@
 """The living jobs of a workspace: `<workspace>/jobs/living/` has an empty file for each job that
-waits or runs, so that they are found without reading the ended ones, of which there may be thousands.
+waits or runs, so that they are found without reading the ended ones, of which there may be
+thousands.
 
-A file is made before the process is started and removed when it ends, both while the job's folder is
-locked. The file of a killed process is removed when the next job is started; until then, the lock
-shows that the job has ended.
+A file is made before the process is started and removed when it ends, both while the job's folder
+is locked. The file of a killed process is removed when the next job is started; until then, the
+lock shows that the job has ended.
 """
 
 from contextlib import suppress

@@ -42,7 +42,8 @@ from vocadapt.system.forecasts import measure_load_factor
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-([\w-]+)")  # group 1: the step
 MAX_RECENT = 12  # newest jobs among which a result is looked for
-# Arguments of Python, followed by the job's folder. -P: no module is imported from the working folder.
+# Arguments of Python, followed by the job's folder. -P: no module is imported from the working
+# folder.
 WORKER = ("-P", "-m", "vocadapt", "job")
 
 
@@ -102,11 +103,11 @@ def resume(workspace: Workspace, job: Job) -> Job:
 
 
 def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> Job:
-    """Prepare the job of a study's cell, which a worker of the study runs; its folder has the cell's
-    name, and keeps the checkpoint of an earlier run.
+    """Prepare the job of a study's cell, which a worker of the study runs; its folder has the
+    cell's name, and keeps the checkpoint of an earlier run.
 
-    threads: number of threads of the cell, kept for resuming it as a job of its own. Raises InputError
-    if the folder cannot be written.
+    threads: number of threads of the cell, kept for resuming it as a job of its own. Raises
+    InputError if the folder cannot be written.
     """
     folder = workspace.folder("jobs", name)
     order = {
@@ -141,7 +142,8 @@ def iterate_jobs(workspace: Workspace, step: str = "") -> Iterator[Job]:
     except OSError:  # none was started yet
         names = []
     for name in names:
-        # Of thousands of jobs, those of other steps are not read; a cell of a study has its own name.
+        # Of thousands of jobs, those of other steps are not read; a cell of a study has its own
+        # name.
         named = ID.fullmatch(name)
         if step and named and named[1] != step:
             continue
@@ -178,16 +180,16 @@ def list_living_jobs(workspace: Workspace) -> list[Job]:
 
 
 def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
-    """Return the waiting or running job that does the same: the step, settings and inputs of `spec`;
-    None if there is none.
+    """Return the waiting or running job that does the same: the step, settings and inputs of
+    `spec`; None if there is none.
     """
     wanted = spec.absolute()
     return next((job for job in list_living_jobs(workspace) if job.spec == wanted), None)
 
 
 def find_same_result(workspace: Workspace, spec: Spec) -> Artifact | None:
-    """Return the result of one of the newest jobs with the step, settings and inputs of `spec`, unless
-    it was removed, is damaged or is out of date; None if there is none.
+    """Return the result of one of the newest jobs with the step, settings and inputs of `spec`,
+    unless it was removed, is damaged or is out of date; None if there is none.
     """
     wanted = spec.absolute()
     for job in islice(iterate_jobs(workspace, spec.step), MAX_RECENT):

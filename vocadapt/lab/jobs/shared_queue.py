@@ -49,7 +49,8 @@ def check_number_of_jobs(root: Path) -> None:
     if free is not None and free <= 0:
         most = read_max_jobs() or 0
         raise InputError(
-            f"You have {most - free} jobs that run or wait, and a visitor of this lab may have {most}.",
+            f"You have {most - free} jobs that run or wait, and a visitor of this lab may have"
+            f" {most}.",
             "Wait until one has ended, or cancel one on the page Jobs.",
         )
 
@@ -108,8 +109,8 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
 
 
 def count_jobs_before(folder: Path) -> int:
-    """Return how many jobs of visitors run before the job with this folder, which has a ticket; 0 if
-    it has none.
+    """Return how many jobs of visitors run before the job with this folder, which has a ticket; 0
+    if it has none.
     """
     visitor = find_visitor_folder(folder)
     if visitor is None:

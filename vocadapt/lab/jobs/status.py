@@ -27,8 +27,8 @@ class Status:
     `first`: the first fraction that this run reported, at time `paced` (a resumed job does not
     start at 0). `process_started`: seconds after boot, which clock changes do not affect. `past`:
     final states of earlier runs, with their times. `rejected`: whether the step failed because of
-    its input, so that only other input helps. `outcome`: what the result of a job that is done came to,
-    such as "collapsed"; "" if there is nothing else to say.
+    its input, so that only other input helps. `outcome`: what the result of a job that is done came
+    to, such as "collapsed"; "" if there is nothing else to say.
     """
 
     state: str = "waiting"

@@ -38,7 +38,8 @@ def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
 
 
 def list_unused_uploads(workspace: Workspace) -> list[Path]:
-    """List the uploads that are no input of a waiting or running job or of an artifact, newest first.
+    """List the uploads that are no input of a waiting or running job or of an artifact, newest
+    first.
 
     Those in folders of their own, such as bare vocabularies, are used as they are.
     """

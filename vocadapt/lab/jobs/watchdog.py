@@ -144,7 +144,9 @@ def main() -> None:
 
     Command-line arguments: job folder, process id, seconds.
     """
-    folder, worker, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    folder = Path(sys.argv[1])
+    worker = int(sys.argv[2])
+    seconds = float(sys.argv[3])
     block = find_slow_block(sys.stdin.fileno(), worker, seconds)
     if block is not None and os.getppid() == worker:
         kill_worker(folder, worker, block, seconds)

@@ -117,8 +117,8 @@ class Reporter:
 def run_job(folder: Path, waits: bool = True) -> int:
     """Run the job of a folder; return the exit code: 0 done, 1 failed, 130 stopped.
 
-    waits: whether to wait for other jobs of the workspace; cells of a study do not, because the study
-    holds the lock. A process may run several jobs, one after the other.
+    waits: whether to wait for other jobs of the workspace; cells of a study do not, because the
+    study holds the lock. A process may run several jobs, one after the other.
     """
     # 1. Make the job cancelable by flag and by signal, even if its step does not respond.
     job, ended = Job(folder), threading.Event()

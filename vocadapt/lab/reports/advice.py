@@ -46,8 +46,8 @@ class TaskFile:
 class AdviceReport(Advice):
     """The advice; proportions are fractions, unknown values null.
 
-    task_file: size of the task file. counts: whether saved word counts were used. first: the command
-    to run before any recipe.
+    task_file: size of the task file. counts: whether saved word counts were used. first: the
+    command to run before any recipe.
     """
 
     task_file: TaskFile | None

@@ -1,5 +1,5 @@
-"""Diagnostics of spaces for command line and page: which tokens count, the geometry of several spaces,
-and how similar related words are in them.
+"""Diagnostics of spaces for command line and page: which tokens count, the geometry of several
+spaces, and how similar related words are in them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +83,8 @@ PAIR_COSINES = (
 
 @dataclass(frozen=True)
 class Diagnostics(CosineTables):
-    """Mean cosines within and between spaces, and the geometry of each; measures defines the figures.
+    """Mean cosines within and between spaces, and the geometry of each; measures defines the
+    figures.
 
     tokens: which tokens are included, one of TOKENS.
     """
@@ -128,8 +129,8 @@ class PairRow(PairCosine):
 
 @dataclass(frozen=True)
 class ListScores:
-    """How similar related words are in one or more spaces: a row for each relation, and for each list
-    that people rated.
+    """How similar related words are in one or more spaces: a row for each relation, and for each
+    list that people rated.
     """
 
     relations: tuple[RelationRow, ...]

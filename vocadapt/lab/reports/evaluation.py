@@ -49,8 +49,8 @@ class EvaluateSettings(CheckedSettings):
 class EvaluateNumbers(RunNumbers):
     """Scores of a run on `examples` of `of` examples, of which `seen` were in its training.
 
-    seen: None if not known; the maximum if runs were trained on different examples, as those of folds
-    are. word_rule: of questions.
+    seen: None if not known; the maximum if runs were trained on different examples, as those of
+    folds are. word_rule: of questions.
     """
 
     run: str
@@ -65,8 +65,8 @@ def evaluate_runs(
 ) -> EvaluateNumbers:
     """Score a run, or all seeds of one.
 
-    Raises InputError for examples without labels, for seen ones if only unseen ones are allowed, for
-    a tokenization that the run does not have, and for a score that does not fit.
+    Raises InputError for examples without labels, for seen ones if only unseen ones are allowed,
+    for a tokenization that the run does not have, and for a score that does not fit.
     """
     _check_settings_apply(how)
     runs, given = load_runs(folder), None

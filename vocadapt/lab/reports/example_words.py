@@ -58,8 +58,8 @@ def find_example_line(corpus: Artifact, model: LanguageModel) -> str:
 
 
 def list_example_texts(workspace: Workspace, model: LanguageModel) -> list[Artifact]:
-    """Return the texts in which examples of a model are looked for: that of its word vectors first, if
-    it is known, then the others, newest first.
+    """Return the texts in which examples of a model are looked for: that of its word vectors first,
+    if it is known, then the others, newest first.
     """
     corpora = workspace.artifacts("corpora")
     names = set[str]()

@@ -189,7 +189,8 @@ def open_pair(spec: PairSpec) -> RunPair:
             f"{spec.first}: the two tokenizations are the same ({found[0][1] or 'none'}).",
             "Give two runs, or one run of an adapted model with different tokenizations.",
         )
-    sides, tokenizations = (found[0][0], found[1][0]), (found[0][1], found[1][1])
+    sides = (found[0][0], found[1][0])
+    tokenizations = (found[0][1], found[1][1])
     return RunPair(spec, kind, split, sides, tokenizations, runs, scorer, rules)
 
 
@@ -214,7 +215,8 @@ def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
             f"No gold example has the class {odd[0]!r:.60}.",
             f"Classes with examples: {', '.join(there)[:200]}.",
         )
-    negative, positive = spec.negative or rules.negative, spec.positive or rules.positive
+    negative = spec.negative or rules.negative
+    positive = spec.positive or rules.positive
     return replace(rules, negative=negative, positive=positive)
 
 

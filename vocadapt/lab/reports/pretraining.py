@@ -115,8 +115,8 @@ def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
 
 
 def read_training_report(model: Artifact) -> Mapping[str, Any]:
-    """Return the entries of the training report of a model, also if it was adapted and trained in one
-    step.
+    """Return the entries of the training report of a model, also if it was adapted and trained in
+    one step.
     """
     numbers = model.manifest.numbers
     report: Mapping[str, Any] = numbers.get("pretraining", numbers)
@@ -196,7 +196,9 @@ def sample_lines(
 
     Reservoir sampling: the text is read once, and only the sample is kept in memory.
     """
-    rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
+    rng = np.random.default_rng(settings.seed)
+    kept = dict[int, tuple[int, str]]()
+    of = 0
     for passage in corpus.passages():
         for line in filter(None, map(str.strip, split_lines(passage.text))):
             # The first lines fill the sample; line n then takes a random place among n, and is kept

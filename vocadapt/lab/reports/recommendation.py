@@ -34,8 +34,8 @@ class AlignmentChoice:
 def find_best_alignment(
     workspace: Workspace, vectors: Artifact, model: LanguageModel
 ) -> AlignmentChoice | None:
-    """Return the best evaluated alignment of these vectors and this model, by held-out P@5 with CSLS
-    (`select_best_alignment`); None if none was evaluated.
+    """Return the best evaluated alignment of these vectors and this model, by held-out P@5 with
+    CSLS (`select_best_alignment`); None if none was evaluated.
 
     Only alignments that were evaluated on the same anchors and folds as the newest one are
     compared. Evaluations of an earlier version of the vectors are left out.

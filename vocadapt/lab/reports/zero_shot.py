@@ -90,7 +90,8 @@ def _build_adapt_spec(settings: ZeroShotSettings, model: str) -> Spec:
 
 
 def _check_questions(settings: ZeroShotSettings) -> None:
-    train, test = read_questions(settings.train), read_questions(settings.test)
+    train = read_questions(settings.train)
+    test = read_questions(settings.test)
     if shared := count_seen(test.examples, fingerprint_examples(train.examples)):
         raise InputError(
             f"{settings.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"

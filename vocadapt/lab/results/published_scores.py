@@ -1,7 +1,7 @@
 """Our scores of published cells from the runs that a workspace has.
 
-A run belongs to a cell if both are of the same benchmark and the same recipe; whether the two scores
-are comparable is decided by `vocadapt.published.comparison`.
+A run belongs to a cell if both are of the same benchmark and the same recipe; whether the two
+scores are comparable is decided by `vocadapt.published.comparison`.
 """
 
 import os
@@ -27,8 +27,8 @@ Place = tuple[str, str]  # row and column
 
 @dataclass(frozen=True)
 class OwnScore:
-    """A score of a run. card: the benchmark of its task; recipe: "" for a model as it is; model: the
-    folder of its base model, None for a model of the hub.
+    """A score of a run. card: the benchmark of its task; recipe: "" for a model as it is; model:
+    the folder of its base model, None for a model of the hub.
     """
 
     run: str
@@ -64,8 +64,9 @@ def match_scores(
 
 
 def _check_base_model(one: OwnScore, cell: PublishedCell) -> OwnScore:
-    """Return a score with the published name of its base model, if that is a hub model of this name, or
-    a folder of this name whose content fits; otherwise with a name that says why it does not.
+    """Return a score with the published name of its base model, if that is a hub model of this
+    name, or a folder of this name whose content fits; otherwise with a name that says why it does
+    not.
     """
     published = cell.facts.base_model
     if _shorten(one.score.base_model) != _shorten(published):
@@ -86,8 +87,8 @@ def _shorten(model: str) -> str:
 
 
 def _matches_cell(one: OwnScore, cell: PublishedCell) -> bool:
-    """Return whether a score is of the benchmark and the recipe of a cell, and, for a model as it is,
-    of its base model.
+    """Return whether a score is of the benchmark and the recipe of a cell, and, for a model as it
+    is, of its base model.
     """
     if cell.facts.data not in cards():  # not a benchmark
         return False

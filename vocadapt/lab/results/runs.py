@@ -167,7 +167,8 @@ class RunSet:
 
         The value of a seed with several folds is the mean over them.
         """
-        tokenization, figure = tokenization or self.main_tokenization, figure or self.metric
+        tokenization = tokenization or self.main_tokenization
+        figure = figure or self.metric
         scores = [run.record["scores"][tokenization] for run in self.runs]
         return average_folds(self.runs, [float(score[figure]) for score in scores])
 
@@ -232,8 +233,8 @@ def find_fair_pair(runs: Sequence[RunSet], compared: Side | None = None) -> Fair
     """Return the comparison that a page shows by default, None without a scored run: see
     `choose_fair_pair`.
 
-    runs: of one or several tasks, newest first. compared: a chosen run and tokenization, for which a
-    baseline is wanted.
+    runs: of one or several tasks, newest first. compared: a chosen run and tokenization, for which
+    a baseline is wanted.
     """
     return choose_fair_pair([one.description for one in runs if one.tokenizations], compared)
 
@@ -335,8 +336,8 @@ def _choose_label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -
 
 
 def _list_labels(one: RunSet) -> list[str]:
-    """Return candidate labels for the task of a run set, from short to long; each adds one of: kind,
-    test file, labels, checksum of the test file.
+    """Return candidate labels for the task of a run set, from short to long; each adds one of:
+    kind, test file, labels, checksum of the test file.
     """
     file = ""
     if "test" in one.inputs:
@@ -420,7 +421,8 @@ def find_corpus(folder: Path) -> Corpus | None:
         return None
 
     # 2. Return the text that its word vectors were trained on, or that it was adapted with.
-    workspace, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
+    workspace = Workspace(model.folder.parent.parent)
+    inputs = model.manifest.inputs
     try:
         if "vectors" in inputs:
             return find_training_text(workspace.root / inputs["vectors"].paths[0])

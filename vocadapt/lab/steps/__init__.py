@@ -4,8 +4,8 @@ Read in this order: `step` (what is declared about a step, the registry, one ste
 it works with), `run` (`run_step`, checkpoints), `command_lines` (a spec as its command line); then
 the steps themselves, a file each, in the order of STEPS: begin with `vectors`, which is short.
 `noise_baselines` trains vectors a second time, for the step `change`. What is known before a step
-starts: `guards` (warnings), `task_guards` and `pretraining_guards` (those of trainings), `forecasts`
-(how long a step takes). `vocadapt.lab.experiments` registers the steps that run others.
+starts: `guards` (warnings), `task_guards` and `pretraining_guards` (those of trainings),
+`forecasts` (how long a step takes). `vocadapt.lab.experiments` registers the steps that run others.
 
 The settings of a step are a class such as `VectorsStep`, which is not a `Step`: a `Spec` finds its
 step by the class of its settings.

@@ -103,8 +103,8 @@ class AdaptStep:
 @dataclass(frozen=True, kw_only=True)
 class ModelNumbers(PlanNumbers):
     """Figures of an adapted model: its plan, the alignment behind its embeddings on held-out words
-    (p@5, verdict), departures from the exact-word rule, what a trim saves, the certificate; None for
-    what was not measured.
+    (p@5, verdict), departures from the exact-word rule, what a trim saves, the certificate; None
+    for what was not measured.
 
     dropped_ids: removed tokens that a config file named, by file and key. module: size of the
     extension modules, `share` of the model's hidden size. trainer, epochs, workers: of the word

@@ -1,5 +1,5 @@
-"""The step that fits an alignment of word vectors to a model, cross-validates it, and saves and reads
-its evaluation: held-out scores of each method, and each anchor of the chosen one.
+"""The step that fits an alignment of word vectors to a model, cross-validates it, and saves and
+reads its evaluation: held-out scores of each method, and each anchor of the chosen one.
 """
 
 import csv
@@ -126,8 +126,8 @@ class AlignmentNumbers:
 
 
 def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> AlignmentNumbers:
-    """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named one,
-    all methods, or the best fast one.
+    """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named
+    one, all methods, or the best fast one.
     """
     with_stacked = settings.choose or settings.compare
     share = ALIGNMENTS_DONE if with_stacked else 1.0

@@ -86,8 +86,8 @@ class Comparison:
 class Compared:
     """The spaces of a comparison.
 
-    noise: two spaces that differ only by chance, () for none. counted: a space with word counts, for
-    spaces that have none.
+    noise: two spaces that differ only by chance, () for none. counted: a space with word counts,
+    for spaces that have none.
     """
 
     before: OpenedSpace
@@ -268,7 +268,8 @@ def _build_comparison(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Co
     for side in ("before", "after"):
         candidates = facts[side]["candidates"]
         names = words if candidates is None else tuple(candidates)
-        rows, cosines = stored[f"{side}.neighbors"].astype(np.int64), stored[f"{side}.cosines"]
+        rows = stored[f"{side}.neighbors"].astype(np.int64)
+        cosines = stored[f"{side}.cosines"]
         _check_neighbors(rows, cosines.shape, (len(words), settings.k), len(names))
         sides.append(ComparedSpace(facts[side]["name"], names, Neighbors(rows, cosines)))
     for name in ("overlap", "counts", "ids"):
@@ -296,7 +297,8 @@ def _build_comparison(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Co
         if any(len(values) != len(words) for values in arrays.values()):
             raise ValueError("the noise baseline has another number of words")
         arrays["below"] = arrays["below"].astype(bool)
-        about, names = facts["baseline"]["about"], tuple(facts["baseline"]["names"])
+        about = facts["baseline"]["about"]
+        names = tuple(facts["baseline"]["names"])
         baseline = NoiseBaseline(about, names, **arrays)
     return Comparison(change, baseline, facts["seconds"])
 

@@ -86,12 +86,14 @@ def setting_arguments(
     `unused_settings` are left out. prefix: before the name of each flag; a mapping of settings has
     its names there.
     """
-    declared, groups = get_settings(settings), get_setting_groups(settings)
+    declared = get_settings(settings)
+    groups = get_setting_groups(settings)
     unused = getattr(settings, "unused_settings", ())
     for field in fields(settings):
         if field.name in unused or (names is not None and field.name not in names):
             continue
-        value, default = getattr(settings, field.name), getattr(defaults, field.name)
+        value = getattr(settings, field.name)
+        default = getattr(defaults, field.name)
         # A setting itself; a group, which may show only some of its settings; or a mapping from
         # names to settings, such as those of each initializer.
         if field.name in declared:

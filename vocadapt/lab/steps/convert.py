@@ -20,7 +20,8 @@ class ConvertNumbers:
 
 def convert_model(context: StepContext, settings: ConvertStep) -> ConvertNumbers:
     """Convert a model's .bin weights to safetensors."""
-    model, offline = context.spec.inputs["model"][0], context.spec.offline or None
+    model = context.spec.inputs["model"][0]
+    offline = context.spec.offline or None
     return ConvertNumbers(convert(model, context.draft, offline))
 
 

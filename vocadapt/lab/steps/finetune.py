@@ -179,7 +179,8 @@ class RunNumbers:
         seeds = len({one.seed for one in self.seeds})
         runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
         if folds > 1:
-            runs, others = f"{runs}, each the mean over {folds} folds", "the seeds without one"
+            runs = f"{runs}, each the mean over {folds} folds"
+            others = "the seeds without one"
         # A single run has no standard deviation, and its scores are in the table.
         if len(self.seeds) > 1 and self.mean:
             yield f"{_format_means(self.mean, self.sd)} ({self.tokenization}, {runs})"
@@ -233,8 +234,11 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
 
     A single run is saved in the folder itself, several in seed-1/, seed-2/, … or seed-1-fold-1/, ….
     """
-    folds, seeds = list_folds(context.spec, settings), list(dict.fromkeys(settings.seeds))
-    count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
+    folds = list_folds(context.spec, settings)
+    seeds = list(dict.fromkeys(settings.seeds))
+    count = len(folds) * len(seeds)
+    runs = list[SavedRun]()
+    known = list[tuple[str, ...]]()
     # The examples of a fold are read and encoded once.
     for fold in folds:
         context.progress(len(runs) / count, "reading the examples")
@@ -391,7 +395,8 @@ def measure_limited_task(planned: PlannedStep, task: Task, n_folds: int) -> Work
 
 def judge_outcome(numbers: Mapping[str, Any]) -> str:
     """Return "collapsed" if no run learned anything, "1 of 3 collapsed" if some did not."""
-    collapsed, n_runs = numbers.get("collapsed", 0), len(numbers.get("seeds", ()))
+    collapsed = numbers.get("collapsed", 0)
+    n_runs = len(numbers.get("seeds", ()))
     if not collapsed:
         return ""
     if collapsed == n_runs:

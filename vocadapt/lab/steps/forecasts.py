@@ -1,7 +1,7 @@
 """How long a step takes: its work, at the rate of the earlier runs in its workspace.
 
-A manifest records the work of a run, its start-up and the load of the machine (`timing`). The runs that
-are nearest to the planned one give the rate; without any, the rate is the default one.
+A manifest records the work of a run, its start-up and the load of the machine (`timing`). The runs
+that are nearest to the planned one give the rate; without any, the rate is the default one.
 """
 
 import json
@@ -80,8 +80,8 @@ def learn_rate(planned: PlannedStep) -> Rate:
 
 
 def record_work(planned: PlannedStep) -> dict[str, float]:
-    """Return what a manifest records of the work of a step before it runs, seconds at the default rate;
-    empty if it is unknown, or if the settings give the time, which then shows no rate.
+    """Return what a manifest records of the work of a step before it runs, seconds at the default
+    rate; empty if it is unknown, or if the settings give the time, which then shows no rate.
     """
     with suppress(InputError, OSError):  # the step itself reports what it cannot read
         work = planned.measure_work()
@@ -91,8 +91,8 @@ def record_work(planned: PlannedStep) -> dict[str, float]:
 
 
 def _list_runs(planned: PlannedStep) -> Iterator[tuple[Artifact, Mapping[str, float]]]:
-    """Yield the results of a step with their recorded times, newest first: of its workspace, then of
-    the one around it, which a study or a search lies in.
+    """Yield the results of a step with their recorded times, newest first: of its workspace, then
+    of the one around it, which a study or a search lies in.
     """
     if planned.root is None:
         return
@@ -104,8 +104,8 @@ def _list_runs(planned: PlannedStep) -> Iterator[tuple[Artifact, Mapping[str, fl
 
 
 def _has_timing(manifest: Manifest) -> bool:
-    """Return whether a manifest records a time that shows the rate of this machine: that of one with
-    as many cores. It may come from elsewhere.
+    """Return whether a manifest records a time that shows the rate of this machine: that of one
+    with as many cores. It may come from elsewhere.
     """
     cores = count_cores()
     limits = {

@@ -73,13 +73,15 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
     # 1. The words of the text, if only these are wanted.
     only, reading = None, context.progress
     if text:
-        counting, reading = part(context.progress, 0.0, 0.5), part(context.progress, 0.5, 1.0)
+        counting = part(context.progress, 0.0, 0.5)
+        reading = part(context.progress, 0.5, 1.0)
         splitter = context.inputs.model.splitter
         only = load_or_count_words(context.root, context.inputs.text, splitter, counting).counts
 
     # 2. Read the file. These are words as the model meets them: if the file's are folded, they are
     #    compared after that.
-    words_file, limit = Path(words) if words else None, settings.limit or None
+    words_file = Path(words) if words else None
+    limit = settings.limit or None
     found = read_space(
         Path(context.spec.inputs["file"][0]),
         words=words_file,

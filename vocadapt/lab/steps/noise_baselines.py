@@ -32,11 +32,13 @@ SEED, BOOTSTRAP = "seed", "bootstrap"
 def rebuild_spec(artifact: Artifact) -> Spec:
     """Rebuild the spec that made these vectors; raises InputError if it cannot be run again."""
     # 1. The settings of its step, from the manifest.
-    manifest, around = artifact.manifest, Workspace(artifact.folder.resolve().parent.parent)
+    manifest = artifact.manifest
+    around = Workspace(artifact.folder.resolve().parent.parent)
     found = _read_settings(artifact)
     if found is None:
         raise InputError(
-            f"{artifact.name} was not trained in this workspace, so it cannot be trained with another seed.",
+            f"{artifact.name} was not trained in this workspace, so it cannot be trained with"
+            " another seed.",
             "Give two spaces that differ only in the seed, or compare without a noise baseline.",
         )
 

@@ -107,7 +107,8 @@ def apply(context: StepContext, settings: ApplyPackStep) -> ApplyNumbers:
     from vocadapt.models.certificate.certificate import certify
 
     context.progress(0.0, "applying the pack")
-    model, pack = context.inputs.model, load_pack(context.spec.inputs["pack"][0])
+    model = context.inputs.model
+    pack = load_pack(context.spec.inputs["pack"][0])
     rows = apply_pack(model, pack, context.draft)
     passed = None
     if settings.certify:

@@ -112,8 +112,8 @@ class QualityNumbers:
 
 @dataclass(frozen=True)
 class ProjectionNumbers(QualityNumbers):
-    """Which tokens of a space are shown, and the quality of the projection; `moved`: median distance of
-    a word to its place in the second one.
+    """Which tokens of a space are shown, and the quality of the projection; `moved`: median
+    distance of a word to its place in the second one.
     """
 
     shown: int
@@ -193,7 +193,8 @@ def compute_projection(
     else:
         other = second.space.take(second.space.rows(shown.words))
         one, two = project_pair(shown, other, settings.projection, layout_progress)
-        pairs, moved = [(one, shown), (two, other)], measure_movement(one, two)
+        pairs = [(one, shown), (two, other)]
+        moved = measure_movement(one, two)
         how += f"; {len(space):,} of {len(first.space):,} are in {second.space.name} too"
 
     # 3. Measure the quality of each projection.
@@ -292,10 +293,8 @@ def load_projection(folder: Path) -> ProjectionArtifact:
 
 
 def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
-    settings, words = (
-        read_saved_settings(ProjectionStep, facts["settings"], "the projection"),
-        tuple(facts["words"]),
-    )
+    settings = read_saved_settings(ProjectionStep, facts["settings"], "the projection")
+    words = tuple(facts["words"])
     spaces = []
     for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False):
         xy = stored[name]

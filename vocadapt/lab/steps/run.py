@@ -152,8 +152,8 @@ def _report_before(
 
 
 class _StartWatch:
-    """A progress function that also polls the power counter, and keeps when the work began: the time
-    of the first fraction above 0; 0.0 before.
+    """A progress function that also polls the power counter, and keeps when the work began: the
+    time of the first fraction above 0; 0.0 before.
     """
 
     def __init__(self, progress: Progress, meter: Meter) -> None:

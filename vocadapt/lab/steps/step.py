@@ -270,7 +270,8 @@ class Spec:
         Not checked when a spec is built: jobs that an earlier version started must stay readable.
         """
         for role in self.declaration.roles.values():
-            made, source = self.one(role.name), self.one(role.source_role)
+            made = self.one(role.name)
+            source = self.one(role.source_role)
             if made is None or source is None:
                 continue
             if os.path.realpath(_absolute_path(made)) == os.path.realpath(_absolute_path(source)):
@@ -311,10 +312,12 @@ class Spec:
         if "step" not in values:
             raise InputError(f"{where}: the step is missing.")
         step = find_step(str(values["step"]))
-        settings, inputs = values.get("settings", {}), values.get("inputs", {})
+        settings = values.get("settings", {})
+        inputs = values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
             raise InputError(f"{where}: expected tables under settings and inputs.")
-        offline, casing = values.get("offline", False) is True, str(values.get("casing", ""))
+        offline = values.get("offline", False) is True
+        casing = str(values.get("casing", ""))
         chosen = build_settings(step.settings, settings, f"{where}: settings")
         return cls(chosen, dict(inputs), offline, casing)
 
@@ -358,8 +361,8 @@ def _absolute_path(path: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PlannedStep:
-    """A step before it starts, as its guards and its work see it: spec, inputs, folder of its artifact,
-    workspace (None if outside).
+    """A step before it starts, as its guards and its work see it: spec, inputs, folder of its
+    artifact, workspace (None if outside).
 
     threads: the number that it will use; 0 if it is not fixed.
     """

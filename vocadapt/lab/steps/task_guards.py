@@ -51,7 +51,8 @@ def _find_label_guards(
     """Warn of labels with fewer entities or examples than a training needs, perhaps none in the
     sample.
     """
-    splits, every = list_trained_splits(task, settings), list_trained_splits(whole, settings)
+    splits = list_trained_splits(task, settings)
+    every = list_trained_splits(whole, settings)
     needed = task.kind.min_per_label
     drawn = task.kind.count_labels(_join(splits))
     found = {label: drawn[label] for label in task.kind.count_labels(_join(every))}

@@ -62,8 +62,8 @@ class VectorsStep(TextStep):
 class VectorsNumbers(SpaceNumbers):
     """Figures of trained word vectors; `new_words`: words that can be added to the model;
     `left_out`: others that the model lacks, by the reason why its tokenizer cannot produce them;
-    `beyond_memory`: words without a vector because of the memory it would need; `trainer`, `epochs`:
-    those that were used.
+    `beyond_memory`: words without a vector because of the memory it would need; `trainer`,
+    `epochs`: those that were used.
     """
 
     new_words: int
@@ -128,7 +128,8 @@ def check_cluster_settings(settings: VectorsStep) -> Word2VecSettings:
         word2vec = replace(word2vec, trainer=COUNTED)
     if word2vec.trainer != COUNTED:
         raise InputError(
-            f"Only counted vectors are computed on a cluster, and the trainer is {word2vec.trainer}.",
+            "Only counted vectors are computed on a cluster, and the trainer is"
+            f" {word2vec.trainer}.",
             "Set the trainer to counts, or train on this machine.",
             "trainer",
             code="not-on-a-cluster",

@@ -39,12 +39,13 @@ class Reservation:
 def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservation | None]:
     """Reserve `needed` bytes for the block, which writes to `place`; every writer calls this first.
 
-    Until the block ends, what is not written yet counts as used for other writers of the same visitor.
-    The job that a reservation was made for (`OWN`) uses that one. Yields None without a quota.
+    Until the block ends, what is not written yet counts as used for other writers of the same
+    visitor. The job that a reservation was made for (`OWN`) uses that one. Yields None without a
+    quota.
 
-    place: the folder or file; it need not exist yet. spare: bytes that must be free, too, but are not
-    reserved. Raises InputError if the lab is read-only, the quota of the visitor is exceeded, or the
-    disk has fewer bytes free.
+    place: the folder or file; it need not exist yet. spare: bytes that must be free, too, but are
+    not reserved. Raises InputError if the lab is read-only, the quota of the visitor is exceeded,
+    or the disk has fewer bytes free.
     """
     check_not_read_only()
     _check_disk(place, needed + spare)
@@ -99,10 +100,11 @@ def _check_disk(place: Path, needed: int) -> None:
 
 
 def _check_quota(folder: Path, needed: int, quota: int) -> None:
-    """Raise InputError if `needed` more bytes, and what others have reserved, exceed the quota of the
-    visitor with this folder.
+    """Raise InputError if `needed` more bytes, and what others have reserved, exceed the quota of
+    the visitor with this folder.
     """
-    used, reserved = measure_files([str(folder)]), _count_reserved(folder)
+    used = measure_files([str(folder)])
+    reserved = _count_reserved(folder)
     if used + reserved + needed <= quota:
         return
     problem = f"Your storage is full: {format_size(used)} of {format_size(quota)} are used"

@@ -38,8 +38,8 @@ def open_draft(
     """Yield an empty folder to fill; it is renamed to `folder` when the block ends, and removed if
     the block raises.
 
-    The block writes the manifest last. size, spare: bytes as for `reserve_space`. Raises InputError if
-    `folder` exists (unless `overwrite`) or cannot be created, or if there is too little room.
+    The block writes the manifest last. size, spare: bytes as for `reserve_space`. Raises InputError
+    if `folder` exists (unless `overwrite`) or cannot be created, or if there is too little room.
     """
     # 1. Check the target, and remember which of its parents do not exist yet.
     folder = Path(os.path.abspath(folder))
@@ -83,9 +83,9 @@ def open_growing(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
     Finished results remain if a run is killed; a run that fails before its first result leaves
-    nothing. size, spare: bytes as for `reserve_space`. Raises InputError if another process fills the
-    folder, if it cannot be created, if vocadapt did not write its content, and if there is too little
-    room.
+    nothing. size, spare: bytes as for `reserve_space`. Raises InputError if another process fills
+    the folder, if it cannot be created, if vocadapt did not write its content, and if there is too
+    little room.
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -211,7 +211,8 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
 def convert_write_errors(
     place: str | Path, failure: str = "cannot write there", remedy: str = WRITE_REMEDY
 ) -> Iterator[None]:
-    """Convert an OSError of the `with` block, which writes, into an InputError that names the place.
+    """Convert an OSError of the `with` block, which writes, into an InputError that names the
+    place.
 
     Raises ReadOnlyError, before the block, in a read-only lab.
     """
@@ -323,8 +324,8 @@ def make_draft(folder: Path) -> tuple[Path, int]:
 
 @contextmanager
 def open_folder_draft(folder: Path, size: int = 0) -> Iterator[Path]:
-    """Yield a new folder beside `folder`, which is removed at the end; if this process is killed, the
-    next writer removes it.
+    """Yield a new folder beside `folder`, which is removed at the end; if this process is killed,
+    the next writer removes it.
 
     size: bytes that the block writes there. Raises InputError if there is too little room.
     """

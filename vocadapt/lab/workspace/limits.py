@@ -61,8 +61,8 @@ def find_visitor_folder(place: Path) -> Path | None:
 
 
 def list_shared_folders() -> list[Path]:
-    """List the folders that every visitor of a served lab may read: the demo, downloaded models, and
-    the folder of FILES_ROOT.
+    """List the folders that every visitor of a served lab may read: the demo, downloaded models,
+    and the folder of FILES_ROOT.
     """
     from huggingface_hub.constants import HF_HUB_CACHE
 
@@ -73,8 +73,8 @@ def list_shared_folders() -> list[Path]:
 
 
 def check_visitor_path(place: Path, by: Path) -> None:
-    """Raise InputError for a path that a file in the folder of a visitor names, but that the visitor
-    may not read; there are no such paths outside of the folders of visitors.
+    """Raise InputError for a path that a file in the folder of a visitor names, but that the
+    visitor may not read; there are no such paths outside of the folders of visitors.
 
     place: the path. by: the file.
     """

@@ -17,7 +17,8 @@ def acquire_lock(folder: Path, patience: float = 0.0) -> int | None:
     """
     # flock locks belong to the open file, not to the process: a child that inherits the descriptor
     # holds the lock even after the parent closes its own descriptor.
-    descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
+    descriptor = os.open(folder, os.O_RDONLY)
+    end = time.monotonic() + patience
     while True:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,7 +45,8 @@ def hold_lock(folder: Path) -> Iterator[int]:
 def wait_for_lock(folder: Path, shared: bool = False) -> Iterator[None]:
     """Wait for the lock of a folder and hold it during the block.
 
-    shared: take a shared lock, which several blocks may hold at once, but not with an exclusive one.
+    shared: take a shared lock, which several blocks may hold at once, but not with an exclusive
+    one.
     """
     mode = fcntl.LOCK_EX
     if shared:

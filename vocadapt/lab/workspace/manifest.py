@@ -21,8 +21,8 @@ from vocadapt.system.files import check_path, open_file, read_whole, show_path
 T = TypeVar("T")
 MANIFEST = "manifest.json"
 # Number of the format of artifacts and their workspace, in every manifest. Manifests of versions
-# before the first number have none; nothing else differs, so they are read as they are. Raise it with
-# a change that this version could not read, and convert older manifests in `Manifest.load`.
+# before the first number have none; nothing else differs, so they are read as they are. Raise it
+# with a change that this version could not read, and convert older manifests in `Manifest.load`.
 FORMAT = 2
 ARTIFACTS = {  # kind: name of one artifact of this kind
     "corpora": "corpus",
@@ -50,7 +50,8 @@ class NewerFormatError(InputError):
 
     def __init__(self, folder: Path, found: int) -> None:
         super().__init__(
-            f"{show_path(folder)} was written by a newer version of vocadapt: its format is {found},"
+            f"{show_path(folder)} was written by a newer version of vocadapt: its format is"
+            f" {found},"
             f" and this version reads formats up to {FORMAT}.",
             "Install the newer version, or choose another workspace.",
         )
@@ -166,8 +167,8 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a folder; raises InputError if there is none, an invalid one, or one of
-        an earlier version, and NewerFormatError.
+        """Read the manifest of a folder; raises InputError if there is none, an invalid one, or one
+        of an earlier version, and NewerFormatError.
         """
         path = folder / MANIFEST
         if not os.path.isfile(path):
@@ -193,7 +194,8 @@ class Manifest:
                 role: Input(**{**value, "paths": tuple(value["paths"])})
                 for role, value in known.pop("inputs").items()
             }
-            files, guards = tuple(known.pop("files", ())), tuple(known.pop("guards", ()))
+            files = tuple(known.pop("files", ()))
+            guards = tuple(known.pop("guards", ()))
             made = cls(**known, inputs=inputs, files=files, guards=guards)
             made._check_types()
             return made
@@ -205,13 +207,15 @@ class Manifest:
             ) from error
 
     def _check_types(self) -> None:
-        """Raise TypeError for a value that is not of the type of its field: a manifest may come from
-        elsewhere, and one that cannot be compared with others would break the list of them all.
+        """Raise TypeError for a value that is not of the type of its field: a manifest may come
+        from elsewhere, and one that cannot be compared with others would break the list of them
+        all.
         """
         # The types are those of a manifest without values; Input has texts only.
         blank = Manifest("", "", {})
         for entry in fields(self):
-            given, usual = getattr(self, entry.name), getattr(blank, entry.name)
+            given = getattr(self, entry.name)
+            usual = getattr(blank, entry.name)
             types: tuple[type, ...] = (type(usual),)
             if usual is None:
                 types = (int, type(None))

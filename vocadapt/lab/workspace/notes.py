@@ -1,5 +1,5 @@
-"""Notes on items of a workspace, in `<workspace>/notes.jsonl`, one item per line: text, tags, and the
-display name of a job. An artifact has none there: its name is that of its folder.
+"""Notes on items of a workspace, in `<workspace>/notes.jsonl`, one item per line: text, tags, and
+the display name of a job. An artifact has none there: its name is that of its folder.
 
 The id of an error-ledger entry depends only on its example and unit, so a note on it appears in
 every comparison.
@@ -87,8 +87,8 @@ _NOTES = CachedReader(_read_notes)  # pages look for the names of jobs on every 
 
 
 def find_name(workspace: Workspace, id: str) -> str:
-    """Return the display name that the user gave an item; "" if none, or if the notes cannot be read:
-    whatever shows the notes reports that error.
+    """Return the display name that the user gave an item; "" if none, or if the notes cannot be
+    read: whatever shows the notes reports that error.
     """
     try:
         return load_notes(workspace).get(id, Note("")).name
@@ -99,8 +99,8 @@ def find_name(workspace: Workspace, id: str) -> str:
 def save_note(
     workspace: Workspace, id: str, text: str, tags: Iterable[str] = (), about: str = ""
 ) -> Note | None:
-    """Save a note on an item, replacing an earlier one, but not its name; without text, tags and name,
-    remove the note.
+    """Save a note on an item, replacing an earlier one, but not its name; without text, tags and
+    name, remove the note.
 
     Concurrent processes do not lose each other's notes. Raises InputError for a note that is too
     long.
@@ -116,8 +116,8 @@ def save_note(
 
 
 def save_name(workspace: Workspace, id: str, name: str) -> str:
-    """Save the display name of an item, which keeps its note, and return it without needless spaces;
-    "" removes it. Raises InputError for a name that is too long or has control characters.
+    """Save the display name of an item, which keeps its note, and return it without needless
+    spaces; "" removes it. Raises InputError for a name that is too long or has control characters.
     """
     name = " ".join(name.split())
     if not name.isprintable():

@@ -1,8 +1,9 @@
-"""The records of a workspace: its files that name other files, and which of their fields hold paths.
+"""The records of a workspace: its files that name other files, and which of their fields hold
+paths.
 
 A record may come from elsewhere, so the paths that it names are checked before something is read
-there: when an exported workspace is opened, when an artifact is listed, and when a path is typed on a
-page.
+there: when an exported workspace is opened, when an artifact is listed, and when a path is typed on
+a page.
 """
 
 import os
@@ -84,7 +85,8 @@ def read_named_paths(record: Path) -> list[NamedPath]:
         texts = list_corpus_paths(strict_json.read(record), show_path(record))
     else:
         table = read_toml(record, REMEDY)
-        texts, of_study = list(_find_task_paths(table)), list(_find_study_paths(table))
+        texts = list(_find_task_paths(table))
+        of_study = list(_find_study_paths(table))
     return [
         NamedPath(record, text, _find_place(text, base, record), number >= len(texts))
         for number, text in enumerate([*texts, *of_study])
@@ -202,7 +204,8 @@ def _find_place(text: str, base: Path, record: Path) -> Path:
     is_too_long = len(os.fsencode(base / text)) > MAX_PATH or longest_name > MAX_NAME
     if "\0" in text or is_too_long:
         raise InputError(
-            f"{record.parent.name}/{record.name} names {show_path(text)!r}, which cannot be a path.",
+            f"{record.parent.name}/{record.name} names {show_path(text)!r}, which cannot be a"
+            " path.",
             REMEDY,
         )
     return Path(os.path.abspath(base / expand_path(text)))

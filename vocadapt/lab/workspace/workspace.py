@@ -1,4 +1,5 @@
-"""The workspace: the folder of a project, with one folder per artifact, `<workspace>/<kind>/<name>/`.
+"""The workspace: the folder of a project, with one folder per artifact,
+`<workspace>/<kind>/<name>/`.
 
 Names are user input, so they are checked against a list of allowed characters.
 """
@@ -143,13 +144,14 @@ class Workspace:
         """List the finished artifacts of a kind, newest first; drafts and foreign folders are
         skipped, and so are those of `list_hidden`.
 
-        Raises NewerFormatError for a workspace of a newer version: part of it must not look like all.
+        Raises NewerFormatError for a workspace of a newer version: part of it must not look like
+        all.
         """
         return self._read_artifacts(kind)[0]
 
     def list_hidden(self, kind: str = "") -> dict[str, str]:
-        """Return the artifacts of a kind, or of all kinds, that are not listed because their records
-        are damaged or name what they must not read: `kind/name` -> why.
+        """Return the artifacts of a kind, or of all kinds, that are not listed because their
+        records are damaged or name what they must not read: `kind/name` -> why.
         """
         kinds = [kind] if kind else list(ARTIFACTS)
         return {name: why for one in kinds for name, why in self._read_artifacts(one)[1].items()}

@@ -147,7 +147,8 @@ def run_check(name: str, edit: Edit) -> Check:
         passed, detail = False, f"could not be checked: {error.problem}"
     except (RuntimeError, IndexError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        passed, detail = False, f"could not be checked, the two models do not match: {reason}"
+        passed = False
+        detail = f"could not be checked, the two models do not match: {reason}"
     return Check(name, passed, detail)
 
 
@@ -213,13 +214,15 @@ def check_tokenizer_settings(edit: Edit) -> tuple[bool, str]:
 
 def check_padding(edit: Edit) -> tuple[bool, str]:
     """Check that the embedding layer treats the same token as padding."""
-    old, new = find_padding_token(edit.before), find_padding_token(edit.after)
+    old = find_padding_token(edit.before)
+    new = find_padding_token(edit.after)
     return old == new, f"padding token before: {old}, after: {new}"
 
 
 def check_tied_head(edit: Edit) -> tuple[bool, str]:
     """Check that the output layer shares the embeddings if and only if it did before."""
-    old, new = describe_tie(edit.before.network), describe_tie(edit.after.network)
+    old = describe_tie(edit.before.network)
+    new = describe_tie(edit.after.network)
     return old == new, f"output layer before: {old}, after: {new}"
 
 
@@ -276,7 +279,8 @@ def check_other_tensors(edit: Edit) -> tuple[bool, str]:
     import torch
 
     # 1. Compare the tensors that both models have.
-    old, new = edit.before.network.state_dict(), edit.after.network.state_dict()
+    old = edit.before.network.state_dict()
+    new = edit.after.network.state_dict()
     of_tokens = {*list_token_tensor_names(edit.before), *list_token_tensor_names(edit.after)}
     names = [name for name in old if name not in of_tokens]
     common = [name for name in names if name in new]
@@ -358,7 +362,8 @@ def check_new_embeddings(edit: Edit) -> tuple[bool, str]:
     all added tokens. The norms of new rows of an untied output layer are stated beside the old
     ones.
     """
-    recorded, tokens = edit.record.get("rows"), list_new_tokens(edit.plan)
+    recorded = edit.record.get("rows")
+    tokens = list_new_tokens(edit.plan)
     norms = describe_output_norms(edit)
     if recorded is None:
         return True, f"{len(edit.added):,} added embeddings, no record to compare them with{norms}"
@@ -391,7 +396,8 @@ def check_position_classes(edit: Edit) -> tuple[bool, str]:
         mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
         if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5):
             wrong.append(token)
-    n_starts, n_continuations = len(edit.added) - len(continuations), len(continuations)
+    n_starts = len(edit.added) - len(continuations)
+    n_continuations = len(continuations)
     detail = f"{n_starts:,} added word starts, {n_continuations:,} added continuations"
     if wrong:
         detail += f"; {len(wrong):,} of them computed as word starts, {wrong[0]!r} first"

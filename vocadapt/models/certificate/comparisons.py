@@ -39,7 +39,8 @@ def compare_named_tokens(edit: Edit) -> tuple[list[str], list[str]]:
     Returns the places that differ, and the removed tokens that lists no longer name. A removed
     token that was the only one of its key, such as the padding token, is a difference.
     """
-    old, new = read_config_files(edit.before), read_config_files(edit.after)
+    old = read_config_files(edit.before)
+    new = read_config_files(edit.after)
     wrong, dropped = [], []
     for file in old:
         expected = rename_ids(old[file], lambda i: _name_kept(edit, i))
@@ -145,10 +146,12 @@ def compare_outputs(
 
     networks = edit.before.network, edit.after.network  # loaded before the inference mode
     with torch.inference_mode():
-        before, after = list_tensors(networks[0](**old)), list_tensors(networks[1](**new))
+        before = list_tensors(networks[0](**old))
+        after = list_tensors(networks[1](**new))
     scores_tokens = layers.has_token_logits(edit.before.network)
     n_tokens = len(get_embeddings(edit.before.network))
-    kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)
+    kept_old = edit.ids(edit.before, edit.kept)
+    kept_new = edit.ids(edit.after, edit.kept)
     found = BIT_EQUAL
     for one, other in zip(before, after, strict=True):
         # Logits over tokens are compared for kept tokens.

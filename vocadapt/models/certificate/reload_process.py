@@ -126,7 +126,8 @@ def _compute_in_new_process(model: LanguageModel, texts: list[str], module: str)
     import torch
 
     command = [sys.executable, "-I", "-c", SCRIPT]
-    package, threads = str(Path(__file__).resolve().parents[3]), torch.get_num_threads()
+    package = str(Path(__file__).resolve().parents[3])
+    threads = torch.get_num_threads()
     done = subprocess.run(
         command,
         input=json.dumps(

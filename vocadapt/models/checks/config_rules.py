@@ -59,11 +59,9 @@ def _is_token_id(value: Any) -> bool:
 
 
 TOKEN_ID = ValueRule(f"the id of a token, below {MAX_TOKENS:,}", _is_token_id)
-WIDTH, LAYER_COUNT, POSITION_COUNT = (
-    _require_whole(1, 100_000),
-    _require_whole(1, 1_000),
-    _require_whole(0, 10_000_000),
-)
+WIDTH = _require_whole(1, 100_000)
+LAYER_COUNT = _require_whole(1, 1_000)
+POSITION_COUNT = _require_whole(0, 10_000_000)
 ABSENT = ValueRule(
     "no such entry: quantized models and other weight formats are not supported",
     lambda value: value is None,

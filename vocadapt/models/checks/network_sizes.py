@@ -106,7 +106,8 @@ def _check_projections(
     """Raise InputError if the size of the queries or keys of a Llama-type layer is not the number
     of heads times the units of a head.
     """
-    heads, width = find_size(config, HEADS)[1], find_size(config, WIDTHS)[1]
+    heads = find_size(config, HEADS)[1]
+    width = find_size(config, WIDTHS)[1]
     units = config.get("head_dim") or (width // heads if heads else 0)
     stated = {"q_proj": heads, "k_proj": config.get("num_key_value_heads") or heads}
     for projection, number in stated.items():
@@ -131,7 +132,8 @@ def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
 
 def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
     """Raise InputError if the hidden size is not a multiple of the number of heads."""
-    width, heads = find_size(config, WIDTHS)[1], find_size(config, HEADS)[1]
+    width = find_size(config, WIDTHS)[1]
+    heads = find_size(config, HEADS)[1]
     if config.get("head_dim") is None and width and heads and width % heads:
         raise InputError(
             f"{show_path(path)}: the hidden size {width:,} is not a multiple of the {heads:,}"

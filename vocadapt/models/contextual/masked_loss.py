@@ -141,7 +141,8 @@ def compute_masked_loss(
 
     check_roles(vocabulary, "mask")
     # The attention mask excludes padding, so any token can replace a missing padding token.
-    mask, pad = vocabulary.role_ids["mask"], vocabulary.role_ids.get("pad", 0)
+    mask = vocabulary.role_ids["mask"]
+    pad = vocabulary.role_ids.get("pad", 0)
     positions = count_positions(network.config.to_dict())
     nats: list[float] = []
     fitting: list[MaskedWindow] = []
@@ -262,7 +263,9 @@ def compute_scores_at(
 def _build_window(
     words: list[str], drawn: NDArray[np.bool_], splitter: Splitter, vocabulary: Vocabulary
 ) -> MaskedWindow:
-    ids, hidden, masked = [vocabulary.role_ids["cls"]], [False], list[str]()
+    ids = [vocabulary.role_ids["cls"]]
+    hidden = [False]
+    masked = list[str]()
     for word, is_drawn in zip(words, drawn, strict=True):
         pieces = vocabulary.tokenize(word)
         text = ""
@@ -293,7 +296,8 @@ def _compute_losses(
         ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
         attended[row, : len(window.ids)] = 1
     # 2. Replace the masked pieces by the mask token, and predict them.
-    truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
+    truth = torch.from_numpy(ids[hidden])
+    places = torch.from_numpy(hidden)
     masked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
     scores = compute_scores_at(
         network,

@@ -296,7 +296,8 @@ def find_word_spans(
         if start < 0:
             continue
         offset = start + len(spelled)
-        first, last = bisect_right(ends, start), bisect_left(ends, offset)
+        first = bisect_right(ends, start)
+        last = bisect_left(ends, offset)
         spans.append((word, first, last - first + 1))
     return spans
 

@@ -111,7 +111,8 @@ def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
     """
     # Checked before the text is read, because transformers would fail only on a long window.
     model.check_rows()
-    layers, positions = count_layers(model), count_positions(model.config) or 0
+    layers = count_layers(model)
+    positions = count_positions(model.config) or 0
     check_state_layer(model, settings.layer, "layer")
     if 0 < positions < settings.length:
         raise InputError(

@@ -34,7 +34,8 @@ def try_transformers_js(edit: Edit) -> Finding:
     If they differ, the original model is tried on the same texts.
     """
     # 1. Find Node.js and the package.
-    node, start = shutil.which("node"), Path(os.environ.get(VARIABLE) or Path.cwd()).resolve()
+    node = shutil.which("node")
+    start = Path(os.environ.get(VARIABLE) or Path.cwd()).resolve()
     if node is None:
         return NOT_TRIED, "Node.js not installed"
     package = find_package(start)

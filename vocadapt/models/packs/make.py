@@ -66,7 +66,8 @@ def make_pack(base: LanguageModel, adapted: LanguageModel, name: str) -> Vocabul
     tokens = _list_new_tokens(base, adapted)
     silent: Any = plan.get("silent_tokens")
     unreachable = frozenset(silent if is_texts(silent) else ())
-    kind, lines = KINDS.get(str(plan.get("kind"))), plan.get("checked_lines")
+    kind = KINDS.get(str(plan.get("kind")))
+    lines = plan.get("checked_lines")
     pack = VocabularyPack(
         name,
         identify_base(base),
@@ -250,7 +251,8 @@ def _find_difference(
     for key in sorted(settings.keys() | changed.keys()):
         if key not in UNCOMPARED and settings.get(key) != changed.get(key):
             return f"{key} of its config"
-    before, after = old.state_dict(keep_vars=True), new.state_dict(keep_vars=True)
+    before = old.state_dict(keep_vars=True)
+    after = new.state_dict(keep_vars=True)
     if before.keys() != after.keys():
         return f"the tensor {min(before.keys() ^ after.keys())}"
     own = [id(value) for value in list_token_tensors(old).values()]

@@ -193,7 +193,8 @@ def fit_on_anchors(
     scale = 1.0
     if settings.unit:
         scale = float(np.linalg.norm(target_rows, axis=1).mean())
-        source_rows, target_rows = normalize_rows(source_rows), normalize_rows(target_rows)
+        source_rows = normalize_rows(source_rows)
+        target_rows = normalize_rows(target_rows)
     x, y = source_rows.astype(np.float64), target_rows.astype(np.float64)
 
     # 2. Mean-center.
@@ -204,7 +205,8 @@ def fit_on_anchors(
 
     # 3. Solve.
     method = METHODS[settings.method]
-    other_x, other_y = np.empty((0, source.dim), np.float32), np.empty((0, target.dim), np.float32)
+    other_x = np.empty((0, source.dim), np.float32)
+    other_y = np.empty((0, target.dim), np.float32)
     if method.induces:
         cutoff = settings.induction_cutoff
         other_x = _prepare_others(source, anchors.source_rows, cutoff, x_mean, settings.unit)

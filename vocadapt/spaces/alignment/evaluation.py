@@ -80,7 +80,8 @@ class StackedScores:
         expected = self.reweighted
         if expected.new_words:
             words = f"{expected.new_words:,} new word{'s' * (expected.new_words != 1)}"
-            p1, p5 = format_fraction(expected.p1), format_fraction(expected.p5)
+            p1 = format_fraction(expected.p1)
+            p5 = format_fraction(expected.p5)
             sentence += f"; expected for {words}: {p1} and {p5}"
         return Finding("stacked", f"{sentence}.")
 

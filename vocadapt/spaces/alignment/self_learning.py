@@ -66,7 +66,8 @@ def find_mutual_neighbors(
         return np.empty(0, np.int64), np.empty(0, np.int64)
     # 1. Cosines, and their means over the nearest neighbors.
     similarity = mapped @ targets.T
-    k_columns, k_rows = min(NEIGHBORS, len(targets)), min(NEIGHBORS, len(mapped))
+    k_columns = min(NEIGHBORS, len(targets))
+    k_rows = min(NEIGHBORS, len(mapped))
     split = len(targets) - k_columns
     of_mapped = np.partition(similarity, split, axis=1)[:, split:].mean(axis=1)
     split = len(mapped) - k_rows
@@ -79,7 +80,8 @@ def find_mutual_neighbors(
         dropped = rng.random(similarity.shape, dtype=np.float32) >= kept
         similarity[dropped] = -np.inf
     # 3. Mutual nearest neighbors.
-    best_column, best_row = similarity.argmax(axis=1), similarity.argmax(axis=0)
+    best_column = similarity.argmax(axis=1)
+    best_row = similarity.argmax(axis=0)
     rows = np.arange(len(mapped))
     mutual = (best_row[best_column] == rows) & np.isfinite(similarity[rows, best_column])
     return rows[mutual], best_column[mutual]

@@ -253,7 +253,8 @@ def _compare_added_tokens(added: Norms, original: Norms) -> Finding:
     ratio = added.median / original.median
     code, compared = "added_alike", "about as long as"
     if abs(ratio - 1) >= ALIKE:
-        code, compared = "added_differ", f"about {format_precise(ratio, 2)} times as long as"
+        code = "added_differ"
+        compared = f"about {format_precise(ratio, 2)} times as long as"
     return Finding(
         code,
         f"Added tokens are {compared} the original ones: median {format_precise(added.median)}"

@@ -233,7 +233,8 @@ class NeighborhoodChange:
                 code="unknown-word",
             )
         row = self.index[word]
-        before, after = self.before.list_neighbors(row), self.after.list_neighbors(row)
+        before = self.before.list_neighbors(row)
+        after = self.after.list_neighbors(row)
         lost = [NeighborIn(*one) for one in before.items() if one[0] not in after]
         common = [NeighborInBoth(one, before[one], after[one]) for one in before if one in after]
         gained = [NeighborIn(*one) for one in after.items() if one[0] not in before]

@@ -190,7 +190,9 @@ def _compare_with_baseline(
 ) -> NoiseBaseline:
     """Compare each word's overlap with the baseline's overlaps in its frequency band."""
     band = assign_frequency_bands(change.counts, len(change.words))
-    quantile, z, threshold = np.empty(len(band)), np.empty(len(band)), np.empty(len(band))
+    quantile = np.empty(len(band))
+    z = np.empty(len(band))
+    threshold = np.empty(len(band))
     for number in range(int(band.max()) + 1):
         in_band = band == number
         quantile[in_band], z[in_band], threshold[in_band] = _compare_with_band(

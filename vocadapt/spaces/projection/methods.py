@@ -294,7 +294,8 @@ def find_exact_neighbors(
     from sklearn.neighbors import NearestNeighbors
 
     search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(rows)
-    indices, distances = np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float64)
+    indices = np.empty((len(rows), k), np.int64)
+    distances = np.empty((len(rows), k), np.float64)
     for start in range(0, len(rows), NEIGHBOR_BLOCK):
         progress(start / len(rows), "nearest neighbors of every token")
         own = np.arange(start, min(start + NEIGHBOR_BLOCK, len(rows)))

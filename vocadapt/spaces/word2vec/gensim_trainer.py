@@ -66,7 +66,9 @@ def split_into_slices(sentences: Path) -> list[TextSlice]:
     with sentences.open("rb") as file:
         for line in file:
             length = len(line.split())
-            offset, words, batch = offset + len(line), words + length, batch + length
+            offset += len(line)
+            words += length
+            batch += length
             # gensim ends a batch here: a slice that ended elsewhere would end with a small batch.
             if batch > BATCH:
                 batch = 0

@@ -182,7 +182,8 @@ def encode_texts(
             continue
         notes[TRUNCATED] += is_long
         for name, tokenizer in tokenizers.items():
-            first, second = known[name][text.text], known[name][text.pair]
+            first = known[name][text.text]
+            second = known[name][text.pair]
             views[name].append(_truncate_pair(tokenizer, number, first, second, settings.length))
     return _collect(views, (1,) * len(texts), notes, mean=True)
 
@@ -192,8 +193,8 @@ def encode_apart(
 ) -> EncodedExamples:
     """Encode each text, and the second text of a pair, as sequences of their own, for embeddings.
 
-    The embedding of a text is row 0 of its example, that of the second text row 1. Texts longer than
-    the window are truncated.
+    The embedding of a text is row 0 of its example, that of the second text row 1. Texts longer
+    than the window are truncated.
     """
     both = [part for text in texts for part in (text.text, text.pair)]
     known = {name: tokenizer.ids(both) for name, tokenizer in tokenizers.items()}

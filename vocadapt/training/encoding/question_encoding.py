@@ -100,7 +100,8 @@ def encode_for_training(
                 left, right = map(int, np.searchsorted(context.words, [first, end]))
                 begin = 1 + len(ids) + tokenizers[name].n_between
                 places = np.arange(right - left, dtype=np.int32) + np.int32(begin)
-                chunk, rows = context.ids[left:right], context.words[left:right]
+                chunk = context.ids[left:right]
+                rows = context.words[left:right]
                 views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
     return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
 
@@ -187,7 +188,8 @@ def _build_windows(
     contexts = _tokenize_contexts(questions, tokenizer)
     nothing = np.zeros(0, np.int32)
     for number, question in enumerate(questions):
-        own, context = question_ids[question.question], contexts[_get_key(question)]
+        own = question_ids[question.question]
+        context = contexts[_get_key(question)]
         try:
             room = _count_room(tokenizer, length)
             found = divide_into_windows(len(context.ids), len(own), room)

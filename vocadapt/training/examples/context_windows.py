@@ -157,7 +157,9 @@ def find_best_spans(
         return []
 
     # 2. The best of all blocks.
-    firsts, lasts, all_scores = np.concatenate(first), np.concatenate(last), np.concatenate(found)
+    firsts = np.concatenate(first)
+    lasts = np.concatenate(last)
+    all_scores = np.concatenate(found)
     order = _find_highest(all_scores, max_spans)
     return [(int(firsts[place]), int(lasts[place]), float(all_scores[place])) for place in order]
 
@@ -177,7 +179,8 @@ def _score_spans(
     for more in range(width):
         # Words of the block that are followed by `more` words.
         count = max(0, min(stop, len(bounds) - more) - begin)
-        own, later = slice(begin, begin + count), slice(begin + more, begin + more + count)
+        own = slice(begin, begin + count)
+        later = slice(begin + more, begin + more + count)
         short = bounds[later, 1] - bounds[own, 0] <= characters
         scores[:count, more] = np.where(short, start[own] + end[later], -np.inf)
     return scores

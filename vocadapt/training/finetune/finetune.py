@@ -94,15 +94,14 @@ class PreparedTask:
 class Run:
     """Result of a fine-tuning.
 
-    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"): the logits of its
-    examples, then of its collection; scores are empty if it has no labels. dev: dev score after each
-    epoch. curve: (step, mean loss). examples:
-    number of examples trained on. seconds: total duration. training_seconds: that of the steps,
-    without loading and scoring (see FitResult). collapsed: whether no dev score exceeded the
-    majority baseline or, without dev scores, the predictions for the training examples do not at
-    the end.
-    optimizer_bytes: size of the optimizer's state. old_embeddings: if only new embeddings were
-    trained, the number of old embeddings ("of"), and of those that are bit-equal ("bit_equal").
+    logits, scores: of the test split by tokenization ("base", "adapted", "pooled"): the logits of
+    its examples, then of its collection; scores are empty if it has no labels. dev: dev score after
+    each epoch. curve: (step, mean loss). examples: number of examples trained on. seconds: total
+    duration. training_seconds: that of the steps, without loading and scoring (see FitResult).
+    collapsed: whether no dev score exceeded the majority baseline or, without dev scores, the
+    predictions for the training examples do not at the end. optimizer_bytes: size of the
+    optimizer's state. old_embeddings: if only new embeddings were trained, the number of old
+    embeddings ("of"), and of those that are bit-equal ("bit_equal").
     """
 
     network: "transformers.PreTrainedModel"
@@ -182,7 +181,8 @@ def prepare(
     seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
     findings = [*task.findings, *_report_encoded(held_out, seen, {"train": train, **encoded})]
     if settings.only_new_embeddings:
-        n_new, new_ids = len(new_ids), _find_trained_ids(train, tokenization, new_ids)
+        n_new = len(new_ids)
+        new_ids = _find_trained_ids(train, tokenization, new_ids)
         findings.append(
             f"Only the head and the embeddings of {len(new_ids):,} of {n_new:,} new tokens are"
             " trained: those that the training examples contain."
@@ -400,7 +400,8 @@ def _fit(
         score: Callable[[], DevScore] | None = None
         baseline = None
         if prepared.dev is not None:
-            dev, split = _replace_ids(prepared.dev, new_ids), task.split("dev")
+            dev = _replace_ids(prepared.dev, new_ids)
+            split = task.split("dev")
             baseline = score_baseline(task.kind, split, task.score, task.rules)
 
             def score_dev() -> DevScore:

@@ -68,7 +68,8 @@ class FinetuningTrainer(ReportingTrainer):
                     raise
                 if self.dataset.kind.compares_examples:
                     raise InputError(
-                        f"A batch does not fit in memory ({str(error).splitlines()[0][:120]}), and its"
+                        f"A batch does not fit in memory ({str(error).splitlines()[0][:120]}), and"
+                        " its"
                         " loss compares all its examples, so it cannot be divided.",
                         "Reduce the batch size or the maximum sequence length.",
                         code="batch-too-large",
@@ -102,7 +103,8 @@ class FinetuningTrainer(ReportingTrainer):
         num_items_in_batch: Any = None,
     ) -> Any:
         """Return the loss of a batch or of a part of it."""
-        labels, labels_in_batch = inputs["labels"], inputs["labels_in_batch"]
+        labels = inputs["labels"]
+        labels_in_batch = inputs["labels_in_batch"]
         features = dict(inputs)
         del features["labels"], features["labels_in_batch"]
         mask = features["attention_mask"]

@@ -19,8 +19,8 @@ class Outputs:
     and end of an answer.
 
     Logits have one row per word of the example for ner, one per word of the context for qa, and one
-    row in all for every other kind. Without a head, the outputs have no names and are the embeddings
-    of the texts.
+    row in all for every other kind. Without a head, the outputs have no names and are the
+    embeddings of the texts.
     """
 
     kind: TaskKind

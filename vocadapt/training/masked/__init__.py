@@ -9,7 +9,7 @@ Modules in reading order:
    trainer: the budget in steps, and the training; masked_trainer: transformers' Trainer for it.
 4. validation: the loss on held-out lines before, during and after the training.
    report: all figures of a training, and what they show.
-5. The two uses: from_scratch trains a new small encoder of one of the `architectures`, and continued
-   an existing model, by stages;
-   continued_adaptation does so for a model that was just adapted.
+5. The two uses: from_scratch trains a new small encoder of one of the `architectures`, and
+   continued an existing model, by stages; continued_adaptation does so for a model that was just
+   adapted.
 """

@@ -356,7 +356,8 @@ class IntermediateSaver:
         """Save the model after a step, if `keep_minutes` have passed."""
         if time.monotonic() - self.last < 60 * self.settings.keep_minutes:
             return
-        draft, target = self.folder / f".step-{step}", self.folder / f"step-{step}"
+        draft = self.folder / f".step-{step}"
+        target = self.folder / f"step-{step}"
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
         draft.mkdir(parents=True)

@@ -108,7 +108,8 @@ class ScratchModel:
         """Write an ordinary model folder, in float16 if `half`."""
         from vocadapt.models.network_class import run_quietly
 
-        family, length = find_trainer(self.settings.trainer), self.settings.training.length
+        family = find_trainer(self.settings.trainer)
+        length = self.settings.training.length
         family.save(self.tokens, not self.settings.cased, length, folder)
         network = self.network.half() if half else self.network
         run_quietly(lambda: network.save_pretrained(folder))
@@ -139,7 +140,8 @@ def pretrain_from_scratch(
     import torch
 
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
-        folder, training = checkpoint or Path(temporary), settings.training
+        folder = checkpoint or Path(temporary)
+        training = settings.training
 
         # 1. Text -> vocabulary -> blocks and held-out windows.
         family = find_trainer(settings.trainer)

@@ -11,8 +11,8 @@ from vocadapt.training.trained_parameters import describe_old_embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingReport:
-    """Metrics of a training, and its loss in nats on held-out lines: `before` and `after` it, and of
-    a `unigram` model.
+    """Metrics of a training, and its loss in nats on held-out lines: `before` and `after` it, and
+    of a `unigram` model.
 
     loss_interval: 95 % intervals of the first two; None for too little text. trainable, frozen:
     numbers of parameters. old_embeddings: see `compare_old_embeddings`. pairs, of_documents,

@@ -126,7 +126,8 @@ def find_best_answers(
 
     # 1. Collect distinct texts. A text may occur many times, so more spans are requested until
     # there are enough distinct texts, or no more spans.
-    bounds, scores = find_word_bounds(context, rule), logits.astype(np.float64)
+    bounds = find_word_bounds(context, rule)
+    scores = logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
     wanted = MAX_ANSWERS
     while True:

@@ -57,7 +57,8 @@ def overlap(gold: str, predicted: str) -> float:
     """Return the F1 of the two bags of words after normalization; if either is empty, 1 if both
     are, else 0.
     """
-    ours, theirs = normalize_answer(gold).split(), normalize_answer(predicted).split()
+    ours = normalize_answer(gold).split()
+    theirs = normalize_answer(predicted).split()
     if not ours or not theirs:
         return float(ours == theirs)
     return 2 * (Counter(ours) & Counter(theirs)).total() / (len(ours) + len(theirs))

@@ -126,7 +126,8 @@ def compare(
     draws: Draws = DEFAULT_DRAWS,
 ) -> Comparison:
     """Compare two sets of predictions unit by unit; raises InputError if they cannot be scored."""
-    first, second = scorer.tally(gold, a, rules), scorer.tally(gold, b, rules)
+    first = scorer.tally(gold, a, rules)
+    second = scorer.tally(gold, b, rules)
     return compare_tallies(scorer, first, second, rules, draws)
 
 
@@ -148,7 +149,8 @@ def compare_tallies(
 
     rows_a, rows_b = _flatten(a.rows), _flatten(b.rows)
     sums_a, sums_b = rows_a.sum(axis=0), rows_b.sum(axis=0)
-    score_a, score_b = float(headlines(sums_a)[0]), float(headlines(sums_b)[0])
+    score_a = float(headlines(sums_a)[0])
+    score_b = float(headlines(sums_b)[0])
     difference = score_b - score_a
 
     # 1. Bootstrap.

@@ -30,10 +30,11 @@ def draw_curves(
     names: Mapping[str, str],
     first: Collection[str],
 ) -> None:
-    """Draw loss and dev score of the selected runs, by default of the first ones, at most MAX_CURVES.
+    """Draw loss and dev score of the selected runs, by default of the first ones, at most
+    MAX_CURVES.
 
-    runs: all of a task, newest first. names: display names of runs. first: names of the runs that are
-    selected at first.
+    runs: all of a task, newest first. names: display names of runs. first: names of the runs that
+    are selected at first.
     """
     draw_heading("Learning curves")
     # 1. The runs, one per seed, and the smoothing.
@@ -97,11 +98,11 @@ def label_curve(name: str, seed: str) -> str:
 
 
 def list_curves(runs: Sequence[RunSet], task: str, names: Mapping[str, str]) -> list[str]:
-    """Return the labels of the curves of a task, the oldest first, by which figures assign colors: a
-    new run changes no color.
+    """Return the labels of the curves of a task, the oldest first, by which figures assign colors:
+    a new run changes no color.
 
-    runs: newest first; those without scores are not on Results, so they are left out. names: display
-    names of runs.
+    runs: newest first; those without scores are not on Results, so they are left out. names:
+    display names of runs.
     """
     own = [one for one in reversed(runs) if one.task == task and one.tokenizations]
     return list(label_curves(own, names))

@@ -21,8 +21,8 @@ def draw_text(label: str, key: str, first: str, examples: Mapping[str, str], **o
 
 
 def draw_examples(key: str, text: str, examples: Mapping[str, str]) -> None:
-    """Draw the names of examples (name → text) of a text field with this key and text; a click fills
-    the field.
+    """Draw the names of examples (name → text) of a text field with this key and text; a click
+    fills the field.
     """
     # Select the example that is in the field; none if the user typed another text.
     names = {example: name for name, example in examples.items()}

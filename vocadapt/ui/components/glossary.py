@@ -60,10 +60,12 @@ TERMS = {
         "The output of a model's layer for a word, averaged over its occurrences in a text."
     ),
     "continued pretraining": (
-        "Additional training of a pretrained model on unlabeled text with its pretraining objective."
+        "Additional training of a pretrained model on unlabeled text with its pretraining"
+        " objective."
     ),
     "counted vectors": (
-        "Word vectors computed from counts of which words occur together, by a truncated singular value"
+        "Word vectors computed from counts of which words occur together, by a truncated singular"
+        " value"
         " decomposition; nothing is trained."
     ),
     "CSLS": (
@@ -107,7 +109,8 @@ TERMS = {
         "others (Radovanović et al. 2010)."
     ),
     "in sample": (
-        "Measured on the lines that the tokens were chosen by, on which a vocabulary looks better than"
+        "Measured on the lines that the tokens were chosen by, on which a vocabulary looks better"
+        " than"
         " on any other text."
     ),
     "initializer": "A method that computes the first embeddings of added tokens.",
@@ -158,7 +161,8 @@ TERMS = {
     ),
     "reduction": "The removal of a fraction of the tokens of a vocabulary by a heuristic.",
     "replacement test": (
-        "A comparison of how a model reads sentences of its own words: with a predicted embedding of"
+        "A comparison of how a model reads sentences of its own words: with a predicted embedding"
+        " of"
         " one word, and with that word split into pieces."
     ),
     "run": (

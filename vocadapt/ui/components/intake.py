@@ -44,8 +44,8 @@ MAX_TABLE_MB = 20  # of a file that a page reads as a whole: a table, a vocabula
 def choose_files(
     workspace: Workspace, key: str, types: Sequence[str], several: bool = True
 ) -> list[Path]:
-    """Show inputs for files, by upload or by path; return the paths of those given last, [] if there
-    are none.
+    """Show inputs for files, by upload or by path; return the paths of those given last, [] if
+    there are none.
     """
     machine = name_machine()
     upload, path = st.tabs(["Upload", f"A path on {machine}"])
@@ -153,8 +153,8 @@ def save_uploads(
 def check_uploads(uploads: Sequence[UploadedFile], max_megabytes: int | None = None) -> None:
     """Raise InputError for more than MAX_UPLOADS files, or one that is larger than the limit.
 
-    max_megabytes: of each file; by default the limit of the server. The browser checks it too, but a
-    program that sends files need not.
+    max_megabytes: of each file; by default the limit of the server. The browser checks it too, but
+    a program that sends files need not.
     """
     if len(uploads) > MAX_UPLOADS:
         raise InputError(
@@ -201,8 +201,8 @@ def _save(upload: BinaryIO, folder: Path, name: str) -> Path:
 def make_safe_name(name: str) -> str:
     """Return a file name that is valid on any system; known endings are kept.
 
-    It consists of ASCII letters, digits, dots, dashes and underscores: `../../x y.txt` -> `x-y.txt`,
-    `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
+    It consists of ASCII letters, digits, dots, dashes and underscores: `../../x y.txt` ->
+    `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
     """
     # A browser may send a full path, with the separators of any system.
     last = re.split(r"[/\\]", name)[-1]

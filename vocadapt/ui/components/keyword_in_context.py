@@ -55,13 +55,16 @@ def draw_lines(
     download.
 
     A search of more than MAX_INSTANT_SECONDS starts on a click. If it would take more than
-    MAX_PAGE_SECONDS, a command line is shown instead: `command`, or one built from the text's files.
+    MAX_PAGE_SECONDS, a command line is shown instead: `command`, or one built from the text's
+    files.
     """
-    forecast, requested = forecast_at_default_rate(measure_search(text)), (word, model, text)
+    forecast = forecast_at_default_rate(measure_search(text))
+    requested = (word, model, text)
     # 1. A long search: show its command.
     if forecast.seconds > MAX_PAGE_SECONDS:
         st.markdown(
-            f"Searching this text takes about {format_forecast(forecast)}: too long for a page. In a"
+            f"Searching this text takes about {format_forecast(forecast)}: too long for a page. In"
+            " a"
             " terminal:"
         )
         draw_command(

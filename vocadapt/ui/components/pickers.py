@@ -43,7 +43,8 @@ from vocadapt.ui.text.number_formats import fraction
 CROWDED = 0.8
 NEW_BADGE = ":green-badge[:material/new_releases: new]"  # next to a result that a job has just made
 MODEL_HELP = (
-    "Selects a model; the last option takes a folder on this machine or a hub name. A hub model that is not"
+    "Selects a model; the last option takes a folder on this machine or a hub name. A hub model"
+    " that is not"
     " on this machine yet, such as bert-base-uncased, is downloaded when it is first used."
 )
 SPACE_HELP = (
@@ -121,8 +122,8 @@ def pick_or_type(
     help: str | None = None,
     kinds: tuple[str, ...] = ("models",),
 ) -> str:
-    """Show a picker whose last option opens a field for a path or name; return the folder, file or hub
-    name, "" if none is selected.
+    """Show a picker whose last option opens a field for a path or name; return the folder, file or
+    hub name, "" if none is selected.
 
     offered: display name -> folder, file or hub name. Typed paths are not written to the address,
     and paths in an address are not opened, because a link must not make the page open any folder.
@@ -147,8 +148,8 @@ def pick_several(
     kinds: tuple[str, ...] = ("models",),
     **options: Any,
 ) -> dict[str, str]:
-    """Show a multiselect whose last option opens a field for a path or name, as in `pick_or_type`; return
-    display name -> folder or name.
+    """Show a multiselect whose last option opens a field for a path or name, as in `pick_or_type`;
+    return display name -> folder or name.
 
     options: other arguments of `st.multiselect`, such as `help`.
     """
@@ -184,8 +185,8 @@ def draw_select_or_type(
     help: str | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Draw a select whose last option opens a field for a path or name; return the selected or typed
-    value, "" for none, and the one before while nothing is typed yet.
+    """Draw a select whose last option opens a field for a path or name; return the selected or
+    typed value, "" for none, and the one before while nothing is typed yet.
 
     Typing into the select itself only searches, so that the best match comes first.
     """
@@ -327,8 +328,8 @@ def pick_run(
 ) -> ChosenRun | None:
     """Show a picker of runs, newest first; return None if there are none.
 
-    `by_tokenization`: one entry per tokenization, the main one first. first: name of the run that is
-    selected at first; "": the newest. The address contains the name of the folder, the menu the
+    `by_tokenization`: one entry per tokenization, the main one first. first: name of the run that
+    is selected at first; "": the newest. The address contains the name of the folder, the menu the
     display name.
     """
     offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
@@ -350,8 +351,8 @@ def find_run_of_side(
 
 
 def label_difference(name: str) -> str:
-    """Return what a difference of two runs is called on the pages: the label of a setting, or a code
-    of `fair_pairs` itself.
+    """Return what a difference of two runs is called on the pages: the label of a setting, or a
+    code of `fair_pairs` itself.
     """
     setting = get_settings(FinetuneSettings).get(name) or get_settings(FinetuneStep).get(name)
     if setting is None:
@@ -451,7 +452,8 @@ def draw_demo_note(model: str) -> None:
     with suppress(InputError):
         if cache.model_of(model).path.name == demo.MODEL[1]:
             draw_note(
-                f"{demo.MODEL[1]} is the small model of the demo. For the figures of your own model,"
+                f"{demo.MODEL[1]} is the small model of the demo. For the figures of your own"
+                " model,"
                 " choose it under *Language model*; the last option there takes a path or name."
             )
 
@@ -512,9 +514,9 @@ def has_living_job() -> bool:
 def draw_empty_state(what: str, how: str, part: str = "", link: str = "") -> None:
     """Show why a part is empty, what to do, a link to the part where one does it, and to the demo.
 
-    link: the label of the link; by default that of LINKS.
-    While a job of the open part lives, draw nothing: the job is drawn at the top of the part. A job of
-    the other part is shown instead of what to do.
+    link: the label of the link; by default that of LINKS. While a job of the open part lives, draw
+    nothing: the job is drawn at the top of the part. A job of the other part is shown instead of
+    what to do.
     """
     if has_living_job():
         return

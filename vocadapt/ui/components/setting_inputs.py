@@ -51,7 +51,8 @@ def draw_setting(
     choices to offer, empty for all; the initial value is one of them. options: other arguments of
     the widget.
     """
-    declared, value = get_settings(settings)[name], getattr(settings, name)
+    declared = get_settings(settings)[name]
+    value = getattr(settings, name)
     label = label or declared.label
     options = {"key": key, "help": explain(label, describe(declared)), **options}
     st.session_state.setdefault(LABELS, {})[name] = label
@@ -86,8 +87,8 @@ def draw_preset(presets: Iterable[str], key: str) -> str:
 
 
 def register_input(settings: Any, name: str, key: str | None) -> None:
-    """Record the key of the input of a setting, so that `change_inputs` can change it; `draw_setting`
-    does it for the inputs that it draws.
+    """Record the key of the input of a setting, so that `change_inputs` can change it;
+    `draw_setting` does it for the inputs that it draws.
     """
     kind = settings if isinstance(settings, type) else type(settings)
     st.session_state.setdefault(KEYS, {})[kind.__name__, name] = key
@@ -223,11 +224,12 @@ def draw_settings(
     settings: an instance with the initial values. form: the form and its preset, such as
     finetune_quick: the end of the inputs' keys. Forms of other pages must have another one, because
     Streamlit gives inputs with the same key the same value. drawn: settings that keep their values,
-    because they have an input elsewhere on the page, or do not apply; a setting that is added to the
-    class is drawn without an edit of its page. options: other arguments of `draw_setting`, by
+    because they have an input elsewhere on the page, or do not apply; a setting that is added to
+    the class is drawn without an edit of its page. options: other arguments of `draw_setting`, by
     setting. names: fields to draw, None for all.
     """
-    declared, groups = get_settings(settings), get_setting_groups(settings)
+    declared = get_settings(settings)
+    groups = get_setting_groups(settings)
     columns = st.columns(2)
     values: dict[str, Any] = {}
     n_numbers = 0

@@ -43,8 +43,9 @@ def draw_table(data: Any, formatters: Mapping[str, Formatter] | None = None, **o
 
 
 def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
-    """Draw a table of a result: labels, help and formats are those of its columns; options and result
-    are those of `st.dataframe`, whose `column_config` shows the numbers of a column in another way.
+    """Draw a table of a result: labels, help and formats are those of its columns; options and
+    result are those of `st.dataframe`, whose `column_config` shows the numbers of a column in
+    another way.
     """
     own = options.pop("column_config", {})
     shown = table.shown

@@ -96,8 +96,8 @@ def draw_word_search(
     formulas: bool = False,
     notes: Mapping[str, str] = MappingProxyType({}),
 ) -> WordSearch | None:
-    """Show a search field for words, with suggestions unless the text is a word or a formula; return
-    what was found, None if nothing is typed or a message was shown.
+    """Show a search field for words, with suggestions unless the text is a word or a formula;
+    return what was found, None if nothing is typed or a message was shown.
 
     words: most important first. splitter: also finds a word as the model normalizes it. formulas:
     whether `a - b + c` is searched. notes: labels that differ from the example, by example.
@@ -117,8 +117,8 @@ def search_typed(
     splitter: Splitter | None = None,
     formulas: bool = False,
 ) -> WordSearch | None:
-    """Search a typed text as `draw_word_search` does, and draw suggestions; None if nothing is typed
-    or a message was shown.
+    """Search a typed text as `draw_word_search` does, and draw suggestions; None if nothing is
+    typed or a message was shown.
     """
     if not typed:
         return None
@@ -228,8 +228,8 @@ def find_random_cosine(settings: ListSettings, space: EmbeddingSpace) -> float |
 
 
 def find_random_cosines(spaces: CrossSpace, settings: ListSettings) -> dict[str, float | None]:
-    """Return the mean cosine of two random tokens for each of the four lists; None for scores that are
-    no cosines.
+    """Return the mean cosine of two random tokens for each of the four lists; None for scores that
+    are no cosines.
     """
     found = {
         "within_words": find_random_cosine(settings, spaces.words),

@@ -1,5 +1,5 @@
-"""End of the form of a step: the name of its result, its time and guards, the button that starts its
-job, the jobs that run before it, and the command that does the same in a terminal.
+"""End of the form of a step: the name of its result, its time and guards, the button that starts
+its job, the jobs that run before it, and the command that does the same in a terminal.
 
 Its settings are drawn by `setting_inputs.draw_settings`.
 """
@@ -34,8 +34,8 @@ def draw_start(
     The button is secondary if the step takes very long, or if there is such a result. Raises
     InputError for what cannot be a name.
 
-    spec: None while inputs are missing: then there is only the button, disabled. wish: the name if it
-    is free. name_key: key of the field of the name; a button without one stands alone: without
+    spec: None while inputs are missing: then there is only the button, disabled. wish: the name if
+    it is free. name_key: key of the field of the name; a button without one stands alone: without
     field and command. start: starts the job; `panel.start` by default.
     """
     if spec is None:
@@ -60,8 +60,8 @@ def draw_start(
 def draw_button(
     workspace: Workspace, label: str, key: str, kind: panel.ButtonKind, disabled: bool = False
 ) -> bool:
-    """Draw the button that starts a job, and the jobs that would run before it; return whether it was
-    pressed.
+    """Draw the button that starts a job, and the jobs that would run before it; return whether it
+    was pressed.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         icon = ":material/play_arrow:"
@@ -85,8 +85,8 @@ def draw_commands(workspace: Workspace, jobs: Iterable[tuple[Spec, str]]) -> Non
 
 
 def _find_command(spec: Spec, folder: Path) -> str:
-    """Return the command line of a job; "" if there is none, or if it reads a file that only the job
-    will write.
+    """Return the command line of a job; "" if there is none, or if it reads a file that only the
+    job will write.
     """
     command = build_command(spec, folder)
     # The output folder is the last argument.

@@ -1,5 +1,5 @@
-"""What is known before a job starts, drawn beside its Start button: how long it takes, and guards; a
-button applies the settings that repair it to the form.
+"""What is known before a job starts, drawn beside its Start button: how long it takes, and guards;
+a button applies the settings that repair it to the form.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""The jobs of the workspace, visible on every page at any height: the running one in the header, all
-recent ones in the sidebar.
+"""The jobs of the workspace, visible on every page at any height: the running one in the header,
+all recent ones in the sidebar.
 
-Both are fragments that rerun every two seconds while a job is alive. When a job has ended, they rerun
-the page, which shows its result (`jobs.results`).
+Both are fragments that rerun every two seconds while a job is alive. When a job has ended, they
+rerun the page, which shows its result (`jobs.results`).
 """
 
 import time

@@ -1,9 +1,10 @@
-"""Blocks about jobs on any part: start one, show its progress, cancel or resume it, say why it failed.
+"""Blocks about jobs on any part: start one, show its progress, cancel or resume it, say why it
+failed.
 
 Pages never wait for a job. A running job is the state of its page: `draw_job_panel` shows it at the
 top of each part whose steps it belongs to, `forms.draw_start` shows it instead of the button that
-would do the same again, and `pickers.draw_empty_state` is silent. On other pages it is in the header and in the
-sidebar (`jobs.overview`).
+would do the same again, and `pickers.draw_empty_state` is silent. On other pages it is in the
+header and in the sidebar (`jobs.overview`).
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -110,8 +111,8 @@ def draw_if_made(workspace: Workspace, *specs: Spec) -> bool:
 
 
 def draw_job_panel(workspace: Workspace, part: Part) -> None:
-    """Draw the living jobs of the steps of a part, unless it draws them itself; else the newest job if
-    it has failed or was stopped, until it is dismissed.
+    """Draw the living jobs of the steps of a part, unless it draws them itself; else the newest job
+    if it has failed or was stopped, until it is dismissed.
 
     A study or search that was stopped is continued on its own page, so only its failure is drawn.
     """
@@ -138,8 +139,8 @@ def draw_running(
     draw: DrawJob,
     height: int | Literal["content"],
 ) -> None:
-    """Draw the running job of these steps with `draw`, in a container with this key, and the waiting
-    jobs below it.
+    """Draw the running job of these steps with `draw`, in a container with this key, and the
+    waiting jobs below it.
 
     height: fixed height of the running job in pixels, so that the form below does not move.
     """
@@ -180,8 +181,8 @@ def find_target_name(job: queue.Job) -> str:
 
 
 def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
-    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs, with the kind of
-    the result where two of other kinds look alike; the artifacts of a kind are listed once.
+    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs, with the
+    kind of the result where two of other kinds look alike; the artifacts of a kind are listed once.
     """
     jobs = list(jobs)
     listed: dict[str, dict[str, str]] = {}
@@ -213,7 +214,8 @@ def describe_pace(job: queue.Job, status: Status) -> str:
         if others:
             return f"waiting for {count(others)} job{'s' * (others > 1)} of other visitors"
         return "about to start"
-    time, left = duration(status.seconds), estimate_seconds_left(job, status)
+    time = duration(status.seconds)
+    left = estimate_seconds_left(job, status)
     if left is not None:
         time += f", about {duration(left)} left"
     return time

@@ -28,8 +28,8 @@ Query = dict[str, str]  # query parameter -> value
 
 @dataclass(frozen=True)
 class Place:
-    """Where the pages show what a step made: the part, the query parameter that selects a result there
-    by its name ("": none), and what else must be selected to see it.
+    """Where the pages show what a step made: the part, the query parameter that selects a result
+    there by its name ("": none), and what else must be selected to see it.
     """
 
     part: str

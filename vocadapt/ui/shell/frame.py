@@ -180,15 +180,16 @@ def _warn_if_gone(workspace: Workspace) -> None:
     is_new = root.name == st.session_state.get(NEW) or root == address.find_initial_folder()
     if str(root) in seen or not is_new:
         st.warning(
-            f"The folder of the workspace {plain(root.name)} is not there: it was renamed or removed,"
+            f"The folder of the workspace {plain(root.name)} is not there: it was renamed or"
+            " removed,"
             " or nothing was saved in it yet. Select another workspace, or save something here.",
             icon=":material/folder_off:",
         )
 
 
 def _draw_notices() -> None:
-    """Draw what a visitor of a served lab must know: it is read-only, the workspace ends with the tab,
-    or which account is signed in.
+    """Draw what a visitor of a served lab must know: it is read-only, the workspace ends with the
+    tab, or which account is signed in.
     """
     if is_read_only():
         st.info("Read-only: look at everything, nothing is saved.", icon=":material/lock:")

@@ -31,9 +31,9 @@ M_MMAP_THRESHOLD, LARGE = -3, 1 << 20  # bytes from which an allocation is apart
 class _FreezeSurvivors:
     """Callback that freezes the surviving objects after a slow full collection.
 
-    Later collections examine only new objects, for EXAMINE_EVERY seconds. Frozen objects are freed when
-    their reference count becomes 0, but reference cycles among them are found only by the collection
-    after that.
+    Later collections examine only new objects, for EXAMINE_EVERY seconds. Frozen objects are freed
+    when their reference count becomes 0, but reference cycles among them are found only by the
+    collection after that.
     """
 
     began = returned = examined = 0.0

@@ -1,15 +1,15 @@
 """A memory limit for the caches of the pages.
 
 Streamlit limits each cache by its number of results. How much memory a result takes depends on the
-models, and there are many caches, so their sum would be without a limit. Therefore a thread reads the
-memory of the server every few seconds: above the limit, the caches are emptied, and the pages compute
-or read again what they need.
+models, and there are many caches, so their sum would be without a limit. Therefore a thread reads
+the memory of the server every few seconds: above the limit, the caches are emptied, and the pages
+compute or read again what they need.
 
 When all visitors have left, nobody needs the caches of their sessions: after IDLE_SECONDS they are
 emptied, too.
 
-Memory that is not in these caches may itself reach the limit. The caches are therefore emptied again
-only when the memory exceeds ROOM times what remained after the last time.
+Memory that is not in these caches may itself reach the limit. The caches are therefore emptied
+again only when the memory exceeds ROOM times what remained after the last time.
 """
 
 import gc

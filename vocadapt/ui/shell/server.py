@@ -107,9 +107,9 @@ def serve(
 ) -> None:
     """Run app.py on one workspace, and return when the server is stopped.
 
-    Raises InputError if app.py is not next to the package, if the port or address cannot be used, if
-    the folder of shared files does not exist, if sign-in is not set up, or if a read-only workspace is
-    empty.
+    Raises InputError if app.py is not next to the package, if the port or address cannot be used,
+    if the folder of shared files does not exist, if sign-in is not set up, or if a read-only
+    workspace is empty.
     """
     # 1. Check what can fail, before anything is changed.
     app = ROOT / "app.py"

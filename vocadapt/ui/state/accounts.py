@@ -1,8 +1,8 @@
-"""Sign-ins with an account: a sign-out ends all sessions of the account that began before it, and a failed
-sign-in leads to a page that says why.
+"""Sign-ins with an account: a sign-out ends all sessions of the account that began before it, and a
+failed sign-in leads to a page that says why.
 
-Streamlit's own sign-out removes the cookie of one browser only. A cookie contains the signed time of
-its creation. So the time of each account's last sign-out is recorded, and older cookies are not
+Streamlit's own sign-out removes the cookie of one browser only. A cookie contains the signed time
+of its creation. So the time of each account's last sign-out is recorded, and older cookies are not
 accepted. The times are in memory, and in files, so that they remain when the server restarts.
 """
 

@@ -53,8 +53,8 @@ SEPARATOR = " · "  # between the name of an artifact and its kind or details
 NEXT_PAGE = "next_page"  # session key: the page to open next, and its query parameters
 VISIT = "part_visit"  # session key: the open part, and how many parts have been entered so far
 SCROLL = "scroll_to_top"  # session key: changes when the page is to scroll to its top
-# Seconds for which an address is still expected from before a result was selected: a part of the page
-# that looks at the same job may rerun the page with it.
+# Seconds for which an address is still expected from before a result was selected: a part of the
+# page that looks at the same job may rerun the page with it.
 OUTDATED_SECONDS = 10.0
 # Makes Back leave the page even if the server has changed its address, and scrolls to the top.
 _script = st.components.v2.component(
@@ -162,8 +162,8 @@ def restore_selection(key: str, choice: Choice) -> None:
 
 
 def restore_selections(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
-    """Set the values of a multiselect, before it is drawn: the value of `show_next`, a followed link,
-    the previous selection, or `first()`.
+    """Set the values of a multiselect, before it is drawn: the value of `show_next`, a followed
+    link, the previous selection, or `first()`.
 
     A default selection is replaced by the new default when an artifact is created.
     """
@@ -332,7 +332,8 @@ def _report_missing(link: Sequence[str], found: Sequence[str]) -> None:
     for value in dict.fromkeys(link):
         if value and value not in found:
             st.toast(
-                f"The link refers to **{plain(value[:MAX_NAME_LENGTH])}**, which is not in this workspace."
+                f"The link refers to **{plain(value[:MAX_NAME_LENGTH])}**, which is not in this"
+                " workspace."
                 " Another choice is selected instead.",
                 icon=":material/link_off:",
             )
@@ -395,8 +396,8 @@ def name_study(study: str) -> str:
 
 
 def find_initial_folder() -> Path:
-    """Return the folder of the workspace that the visitor begins with: the one that the lab was started
-    with, or the visitor's own.
+    """Return the folder of the workspace that the visitor begins with: the one that the lab was
+    started with, or the visitor's own.
     """
     own = visitors.find_first_workspace()
     if own is not None:

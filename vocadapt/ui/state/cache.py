@@ -169,8 +169,8 @@ _RANDOM_COSINES: WeakKeyDictionary[EmbeddingSpace, RandomCosines] = WeakKeyDicti
 
 
 def random_cosine_of(space: EmbeddingSpace, other: EmbeddingSpace | None = None) -> float | None:
-    """Return the mean cosine of two random tokens of a space, or of one of each of two spaces, which
-    bars of cosines mark.
+    """Return the mean cosine of two random tokens of a space, or of one of each of two spaces,
+    which bars of cosines mark.
     """
     found = _RANDOM_COSINES.setdefault(space, WeakKeyDictionary())
     key = space if other is None else other

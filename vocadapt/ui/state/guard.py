@@ -18,7 +18,8 @@ REFUSED = 1008  # WebSocket: policy violation
 
 
 class Guard:
-    """ASGI middleware that rejects websockets from another origin and forbids framing by other sites.
+    """ASGI middleware that rejects websockets from another origin and forbids framing by other
+    sites.
 
     Streamlit itself accepts any origin with a loopback address, whatever its port.
     """
@@ -67,8 +68,8 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
 def disable_address_requests() -> None:
     """Keep Streamlit from asking other hosts for the addresses of this machine.
 
-    It asks checkip.amazonaws.com whenever a websocket has an origin that it does not know, to accept
-    an origin of that address. A page that this server itself sent is accepted without.
+    It asks checkip.amazonaws.com whenever a websocket has an origin that it does not know, to
+    accept an origin of that address. A page that this server itself sent is accepted without.
     """
     from streamlit import net_util
 

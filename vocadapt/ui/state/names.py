@@ -145,8 +145,8 @@ def _describe_model(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
 def name_adaptation(base: str, origin: str, shown_base: str = "") -> str:
     """Return the display name of an adapted model: demo-bert + biomedical.
 
-    base, origin: names of the model, and of the word vectors, target or text. shown_base: the display
-    name of the model, if it has another one.
+    base, origin: names of the model, and of the word vectors, target or text. shown_base: the
+    display name of the model, if it has another one.
     """
     return f"{shown_base or base} + {_drop_shared_words(origin, base)}"
 

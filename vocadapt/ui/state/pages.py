@@ -24,8 +24,8 @@ class NextPart:
 
     part: its name. why: one sentence about what to do there. carry: its keys in the address, each
     with the key of the current part whose value it takes. needs: kind of artifact that the
-    workspace must have; "" if none. unless: kind of artifact that the workspace must not have; "" if
-    none.
+    workspace must have; "" if none. unless: kind of artifact that the workspace must not have; ""
+    if none.
     """
 
     part: str
@@ -39,11 +39,11 @@ class NextPart:
 class Part:
     """A view of the lab: a whole page, or one tab of a page.
 
-    name: prefix of its keys in the address. title: title of the page or label of the tab. about: one
-    sentence about what it shows (Markdown). terms: terms of the glossary that it explains.
-    steps: names of the steps whose jobs it shows, at its top unless shows_running is off: then it shows
-    living ones itself, or not at all. following: where to continue; the first one that
-    the workspace is ready for is offered. sources: works that it cites, as author and year.
+    name: prefix of its keys in the address. title: title of the page or label of the tab. about:
+    one sentence about what it shows (Markdown). terms: terms of the glossary that it explains.
+    steps: names of the steps whose jobs it shows, at its top unless shows_running is off: then it
+    shows living ones itself, or not at all. following: where to continue; the first one that the
+    workspace is ready for is offered. sources: works that it cites, as author and year.
     """
 
     name: str
@@ -90,7 +90,8 @@ HOME = Page(
         Part(
             "home",
             "vocadapt",
-            "Teach a language model the words of your field, and see at every step what it changes.",
+            "Teach a language model the words of your field, and see at every step what it"
+            " changes.",
             ("artifact", "job", "recipe", "step", "workspace"),
             ("corpus", "vectors", "import-vectors", "alignment", "adapt", "finetune"),
             shows_running=False,
@@ -107,7 +108,8 @@ LESSONS = Page(
             "lessons",
             "Lessons",
             (
-                "Eight lessons of a few minutes each. Each asks a question, lets you guess, and shows"
+                "Eight lessons of a few minutes each. Each asks a question, lets you guess, and"
+                " shows"
                 " the answer on the pages of this lab."
             ),
             ("adapted tokenization", "alignment", "base tokenization", "projection", "wordpiece"),
@@ -117,7 +119,8 @@ LESSONS = Page(
             "teacher",
             "Teacher",
             (
-                "A one-hour plan, the answers, questions to ask, and the progress of the class in this"
+                "A one-hour plan, the answers, questions to ask, and the progress of the class in"
+                " this"
                 " workspace."
             ),
             ("workspace",),
@@ -294,7 +297,8 @@ VECTORS = Page(
             "alignment",
             "Alignment",
             (
-                "An alignment maps your :orange[**words**] to the model's :blue[**wordpieces**]. See"
+                "An alignment maps your :orange[**words**] to the model's :blue[**wordpieces**]."
+                " See"
                 " the nearest neighbors on both sides, and how often they are right."
             ),
             (
@@ -366,7 +370,8 @@ ADAPT = Page(
             "initializers",
             "Initializers",
             (
-                "Where should a :green[**new word**] start among the model's embeddings? Compare the"
+                "Where should a :green[**new word**] start among the model's embeddings? Compare"
+                " the"
                 " ways to initialize it, on one word and on words whose true embedding is known."
             ),
             (
@@ -431,7 +436,8 @@ PROJECTION = Page(
             "projection",
             "Projection",
             (
-                "Every point is a token; similar tokens are close together, as far as two dimensions"
+                "Every point is a token; similar tokens are close together, as far as two"
+                " dimensions"
                 " allow. **Neighbors are computed in the original space**, not in the picture."
             ),
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
@@ -456,7 +462,8 @@ COMPARE = Page(
             "change",
             "Neighborhood change",
             (
-                "Which words have :violet[**different neighbors**] than before? Compare two spaces, for"
+                "Which words have :violet[**different neighbors**] than before? Compare two spaces,"
+                " for"
                 " example a model before and after adapting it."
             ),
             ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
@@ -515,7 +522,8 @@ TRAIN = Page(
             "results",
             "Results",
             (
-                "Is one model better than another, or do only the seeds differ? Mean and spread over"
+                "Is one model better than another, or do only the seeds differ? Mean and spread"
+                " over"
                 " seeds, and a paired test against a baseline."
             ),
             (
@@ -601,7 +609,8 @@ STUDIES = Page(
             "studies",
             "Studies",
             (
-                "A study fine-tunes several variants of a model on several tasks with several seeds,"
+                "A study fine-tunes several variants of a model on several tasks with several"
+                " seeds,"
                 " and compares them in one table. Each cell of its grid is a run with one seed."
             ),
             (
@@ -648,7 +657,8 @@ PUBLISHED = Page(
             "published",
             "Published results",
             (
-                "Tables of the publications that this lab follows, beside our own scores. A difference"
+                "Tables of the publications that this lab follows, beside our own scores. A"
+                " difference"
                 " is shown only where data, split, scorer and base model are the same."
             ),
             ("benchmark card", "collapsed", "scorer"),
@@ -689,9 +699,9 @@ ENTRIES: dict[str, Any] = {}
 def register_page(page: Page, draw: Mapping[str, DrawPart]) -> None:
     """Add a page of an extension to the navigation, as the last one of its section.
 
-    draw: part of the page → function that draws it on a workspace; it imports streamlit itself, since
-    an extension is loaded for every command, too. Raises InputError for a name that is taken or
-    invalid, and for parts that are not drawn.
+    draw: part of the page → function that draws it on a workspace; it imports streamlit itself,
+    since an extension is loaded for every command, too. Raises InputError for a name that is taken
+    or invalid, and for parts that are not drawn.
     """
     if page.name in {one.name for one in PAGES}:
         raise InputError(f"There is already a page with the name {page.name!r}.", "Choose another.")

@@ -47,8 +47,8 @@ def resolve_allowed_path(typed: str | Path) -> Path:
 
 
 def check_named_paths(path: Path) -> None:
-    """Raise InputError if an existing path is a record, or the folder of one, that names a path which
-    pages may not open.
+    """Raise InputError if an existing path is a record, or the folder of one, that names a path
+    which pages may not open.
 
     The folders of a workspace that visitors share are those of its operator, who may name any path.
     """
@@ -132,8 +132,8 @@ def name_machine() -> str:
 
 
 def hide_server_paths(text: str) -> str:
-    """Return a text in which paths of the workspace are relative to the folder that it is in, if the lab
-    is served to others: its visitors need not know the folders of the server.
+    """Return a text in which paths of the workspace are relative to the folder that it is in, if
+    the lab is served to others: its visitors need not know the folders of the server.
     """
     if not is_for_others():
         return text

@@ -1,7 +1,7 @@
 """Scales of score bars: every bar begins at 0, and all bars of a group share one scale.
 
-A bar of a cosine has a tick at the mean cosine of two random tokens of the space: a cosine that does
-not exceed it shows no similarity.
+A bar of a cosine has a tick at the mean cosine of two random tokens of the space: a cosine that
+does not exceed it shows no similarity.
 """
 
 from collections.abc import Iterable
@@ -42,8 +42,8 @@ def build_scale(
     """Build a scale from 0 to the highest positive score, or to 1 if there is none.
 
     measure: a key of NOTES. Similarities are cosines or CSLS scores: their scale ends at 1, or at
-    the highest score if that exceeds 1. random_cosines: mean cosines of two random tokens, which the
-    bars mark by a tick.
+    the highest score if that exceeds 1. random_cosines: mean cosines of two random tokens, which
+    the bars mark by a tick.
     """
     shown = list(scores)
     highest = max((score for score in shown if score > 0), default=1.0)

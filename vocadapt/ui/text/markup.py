@@ -157,8 +157,8 @@ def draw_heat_map(
 
 @dataclass(frozen=True)
 class SeedMark:
-    """The mark of a seed in the grid of a study. state: sets its color; symbol: its text; title: its
-    tooltip; selects: the value of a click; address: the page that it opens ("" for no link).
+    """The mark of a seed in the grid of a study. state: sets its color; symbol: its text; title:
+    its tooltip; selects: the value of a click; address: the page that it opens ("" for no link).
     """
 
     state: str
@@ -188,8 +188,8 @@ def draw_seed_grid(
 ) -> None:
     """Draw a grid of rows and columns, with a mark for each seed in every cell.
 
-    rows: name and cells of each. label: describes the grid for screen readers. field: the input that
-    receives a click on a mark.
+    rows: name and cells of each. label: describes the grid for screen readers. field: the input
+    that receives a click on a mark.
     """
     head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     body = []
@@ -352,7 +352,8 @@ def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
     ones violet.
     """
     _write(
-        f'<div class="va-tokenizations" data-testid="tokenizations">{"".join(map(_render_tokenization_line, lines))}</div>'
+        '<div class="va-tokenizations"'
+        f' data-testid="tokenizations">{"".join(map(_render_tokenization_line, lines))}</div>'
     )
 
 
@@ -401,7 +402,8 @@ class MarkedText:
 def draw_marked_texts(lines: Sequence[MarkedText]) -> None:
     """Draw texts with marked parts underlined, each followed by its label."""
     _write(
-        f'<div class="va-marked-texts" data-testid="marked">{"".join(map(_render_marked_text, lines))}</div>'
+        '<div class="va-marked-texts"'
+        f' data-testid="marked">{"".join(map(_render_marked_text, lines))}</div>'
     )
 
 

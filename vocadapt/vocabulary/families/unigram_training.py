@@ -272,7 +272,8 @@ def _build_lattice(words: list[str], frequency: Floats, texts: list[str]) -> Lat
         found_ends.append(active)
         found_tokens.append(token)
         token = trees.shorter[token]
-    ends, tokens = np.concatenate(found_ends), np.concatenate(found_tokens)
+    ends = np.concatenate(found_ends)
+    tokens = np.concatenate(found_tokens)
     # 2. Sort them by the distance of the end from the start of the word.
     starts = ends - trees.length[tokens]
     depths = ends - prefixes.starts[word_of[ends]]

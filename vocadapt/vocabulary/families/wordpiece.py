@@ -161,7 +161,8 @@ class WordPieceVocabulary(Vocabulary):
         # 2. Separate its mark and the text that has to be spelled.
         mark, rest = "", token
         if token.startswith(self.continuation) and token != self.continuation:
-            mark, rest = self.continuation, token.removeprefix(self.continuation)
+            mark = self.continuation
+            rest = token.removeprefix(self.continuation)
         # 3. Take the longest entry that matches; all later ones are continuations.
         excluded = token if without else None
         pieces: list[str] = []

@@ -17,8 +17,8 @@ from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 @dataclass(frozen=True)
 class CostNumbers:
-    """Change of the length of a text by a plan, as in `PlanCost`; held_out_lines: 0 if growth is that
-    in sample.
+    """Change of the length of a text by a plan, as in `PlanCost`; held_out_lines: 0 if growth is
+    that in sample.
     """
 
     growth: float

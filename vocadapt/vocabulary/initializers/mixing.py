@@ -142,7 +142,8 @@ def average_pieces(materials: Materials, tokens: Sequence[str]) -> Initialized:
     tokenized = [base.tokenize_token(token) for token in tokens]
     spelled = [bool(pieces) and base.unknown not in pieces for pieces in tokenized]
     shape = (len(tokenized), max(map(len, tokenized), default=1))
-    donors, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+    donors = np.zeros(shape, np.int64)
+    weights = np.zeros(shape, np.float32)
     for row, (pieces, is_spelled) in enumerate(zip(tokenized, spelled, strict=True)):
         if is_spelled:
             donors[row, : len(pieces)] = [model.index[piece] for piece in pieces]

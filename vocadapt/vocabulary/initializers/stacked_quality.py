@@ -193,7 +193,8 @@ def compute_matching_weights(own: IntArray, new: IntArray) -> tuple[FloatArray, 
     Example: own [0 0 0 1], new [0 1] → weights [2/3 2/3 2/3 2], matched 1.
     """
     size = int(max(own.max(initial=0), new.max(initial=0))) + 1
-    n_own, n_new = np.bincount(own, minlength=size), np.bincount(new, minlength=size)
+    n_own = np.bincount(own, minlength=size)
+    n_new = np.bincount(new, minlength=size)
     matched = float(n_new[n_own > 0].sum()) / max(len(new), 1)
     if not matched:
         return np.ones(len(own)), matched

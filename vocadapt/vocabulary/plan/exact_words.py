@@ -63,7 +63,8 @@ def count_lines_with_other_tokens(
     ids = (*before.get_vocab().values(), *after.get_vocab().values())
     names = range(max(ids, default=-1) + 1)  # tokens are compared by their ids, which may have gaps
     for lines, fraction in read_lines(corpus):
-        old, new = tokenize_lines(before, names, lines), tokenize_lines(after, names, lines)
+        old = tokenize_lines(before, names, lines)
+        new = tokenize_lines(after, names, lines)
         n_changed += sum(one != other for one, other in zip(old, new, strict=True))
         n_lines += len(lines)
         progress(fraction, "checking that exact words change no other word")

@@ -28,8 +28,8 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class PlanNumbers:
-    """A plan in numbers: tokens before and after, added, activated, replaced and removed (`dropped`)
-    ones, and words left out, by reason; None for what a plan does not have.
+    """A plan in numbers: tokens before and after, added, activated, replaced and removed
+    (`dropped`) ones, and words left out, by reason; None for what a plan does not have.
     """
 
     kind: str

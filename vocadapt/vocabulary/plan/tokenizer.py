@@ -204,7 +204,8 @@ def measure_pretoken_departures(
         n_added = sum(vocabulary.fold_word(word) in added for word in own_words)
         words += count * len(own_words)
         added_words += count * n_added
-        got, expected = vocabulary.tokenize(pretoken), before.tokenize(pretoken)
+        got = vocabulary.tokenize(pretoken)
+        expected = before.tokenize(pretoken)
         form = vocabulary.find_form(pretoken, own_words)
         if form in new_tokens:
             expected = (form, *vocabulary.tokenize(pretoken.removeprefix(form)))

@@ -119,7 +119,8 @@ def _sort_tokens(tokenization: Tokenization, is_chosen: Mask) -> tuple[Ints, Int
     is_chosen: (words,) bool.
     """
     chosen = np.flatnonzero(is_chosen[tokenization.words])
-    tokens, words = tokenization.tokens[chosen], tokenization.words[chosen]
+    tokens = tokenization.tokens[chosen]
+    words = tokenization.words[chosen]
     order = np.lexsort((tokenization.places[chosen], words))
     return tokens[order], words[order]
 

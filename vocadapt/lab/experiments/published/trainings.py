@@ -108,8 +108,8 @@ class NamedVariant:
 @dataclass(frozen=True)
 class TrainingPlan:
     """What is trained for a table. study: None if nothing can be; cells: row and column → names of
-    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark; grid:
-    of the study, once it is expanded.
+    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark;
+    grid: of the study, once it is expanded.
     """
 
     study: Study | None

@@ -71,7 +71,8 @@ class RayPool:
             self._last_check = time.monotonic()
             if not self._count_fitting():
                 raise InputError(
-                    f"No node of the Ray cluster can run a cell: it takes {self.demand.threads} CPUs"
+                    f"No node of the Ray cluster can run a cell: it takes {self.demand.threads}"
+                    " CPUs"
                     f" and {self.demand.gpus:g} GPUs.",
                     "Use fewer threads or GPUs, or add a larger node.",
                 )

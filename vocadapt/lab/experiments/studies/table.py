@@ -129,6 +129,7 @@ def describe_collapsed(rows: Sequence[Mapping[str, Any]]) -> str:
     if not names:
         return ""
     return (
-        f"All runs collapsed: {', '.join(names)}. Their scores, and differences to them, say nothing"
+        f"All runs collapsed: {', '.join(names)}. Their scores, and differences to them, say"
+        " nothing"
         " about the variants. Train longer, with more examples, or with another learning rate."
     )

@@ -239,7 +239,8 @@ class Columns:
 
 def _read_json(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
     for place, row in read_json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
-        words, tags = _read_strings(row, "words", place), _read_strings(row, "tags", place)
+        words = _read_strings(row, "words", place)
+        tags = _read_strings(row, "tags", place)
         if words is None:
             raise InputError(
                 f'{place}: expected "words", found {", ".join(row) or "nothing"}.',

@@ -99,7 +99,8 @@ def find_nearest_occurrence(context: str, text: str, start: int) -> int | None:
     `find_nearest_occurrence("a cat, a dog", "dog", 8)` → 9.
     """
     start = max(0, start)
-    after, before = context.find(text, start), context.rfind(text, 0, start + len(text))
+    after = context.find(text, start)
+    before = context.rfind(text, 0, start + len(text))
     found = [place for place in (before, after) if place >= 0]
     return min(found, key=lambda place: abs(place - start)) if found else None
 

@@ -158,7 +158,8 @@ def clip_around_marks(
     end = min(space, start + MAX_LINE_LENGTH)
 
     # 3. Shift the marks that are still visible.
-    before, after = "… " if start else "", " …" if end < len(text) else ""
+    before = "… " if start else ""
+    after = " …" if end < len(text) else ""
     shift = len(before) - start
     visible = [mark for mark in marks if mark.start < end and mark.end > start]
     shifted = [

@@ -248,8 +248,8 @@ class TaskKind(ABC):
         among: Sequence[Logits],
         collection: Sequence[Any],
     ) -> list[Prediction]:
-        """Predict for the examples of a split; among: logits of its collection, such as the embeddings
-        of the documents that a search chooses from.
+        """Predict for the examples of a split; among: logits of its collection, such as the
+        embeddings of the documents that a search chooses from.
         """
         return [
             self.predict(own, example, names) for own, example in zip(logits, examples, strict=True)

@@ -161,7 +161,8 @@ class LabeledTexts(TaskKind):
         name = str(number)
         if row.get("id") not in (None, ""):
             name = str(row["id"])
-        text, pair = _read_string(row["text"], place), _read_string(row.get("pair", ""), place)
+        text = _read_string(row["text"], place)
+        pair = _read_string(row.get("pair", ""), place)
         self.check_row(row, place)
         document = SENTENCE_OF.fullmatch(name)
         return Text(name, text, self._labels_in(row, place), pair, document[1] if document else "")

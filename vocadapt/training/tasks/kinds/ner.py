@@ -247,7 +247,8 @@ class NamedEntities(TaskKind):
         self, example: Sentence, unit: Unit, claims: Claims, *, alarm: bool, untyped: bool
     ) -> Iterable[Line]:
         """Yield a sentence with its gold entities, then with those that each side predicted."""
-        text, gold = example.full_text, self.find_units(example, example.tags or (), untyped)
+        text = example.full_text
+        gold = self.find_units(example, example.tags or (), untyped)
 
         # Character at which each word starts; one more, so that the last word has an end.
         starts = [0]
@@ -287,7 +288,8 @@ class NamedEntities(TaskKind):
         self, example: Sentence, units: Sequence[Unit], split: SplitWords
     ) -> Sequence[str]:
         """Return the words from the first to the last unit."""
-        start, end = min(unit.start for unit in units), max(unit.end for unit in units)
+        start = min(unit.start for unit in units)
+        end = max(unit.end for unit in units)
         return example.words[start:end]
 
     def example_from_inputs(

@@ -346,7 +346,8 @@ def _classify_answer(example: Question, gold: Sequence[str], predicted: str) -> 
     # 1. Right, or no answer, by SQuAD's rules.
     if any(exact(answer, predicted) for answer in gold):
         return RIGHT
-    gold_texts, text = [normalize_answer(answer) for answer in gold], normalize_answer(predicted)
+    gold_texts = [normalize_answer(answer) for answer in gold]
+    text = normalize_answer(predicted)
     if not text:
         return NONE
     # 2. Words in common with an accepted answer, and where.
@@ -375,10 +376,8 @@ def _is_at_gold_position(example: Question, predicted: str) -> bool:
 
 def _best_span(logits: Logits, question: Question) -> tuple[int, int] | None:
     """Return the first and last word of the best answer; None if no word fits into an answer."""
-    bounds, scores = (
-        find_word_bounds(question.context, question.word_rule),
-        logits.astype(np.float64),
-    )
+    bounds = find_word_bounds(question.context, question.word_rule)
+    scores = logits.astype(np.float64)
     spans = find_best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
     return spans[0][:2] if spans else None
 

@@ -97,7 +97,9 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     missing.
     """
     # The frequent settings come first; the expert settings are folded.
-    model_box, preset_box, inputs_box = st.container(), st.container(), st.container()
+    model_box = st.container()
+    preset_box = st.container()
+    inputs_box = st.container()
     more = st.container()
     # 1. The recipe, and the sources that it needs.
     with preset_box:

@@ -113,8 +113,8 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
 
 
 def describe_size(numbers: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Describe the number of added tokens, or of removed ones if none was added, as a metric: label,
-    value and note.
+    """Describe the number of added tokens, or of removed ones if none was added, as a metric:
+    label, value and note.
 
     If words have several forms, such as capitalized, the number of words is the value.
     """
@@ -153,15 +153,16 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
     if "anchors" in numbers:  # models of earlier versions lack the number
         basis += f", n = {count(numbers['anchors'])}"
     about = (
-        "Fraction of the words of both vocabularies whose aligned vector has the right wordpiece among"
+        "Fraction of the words of both vocabularies whose aligned vector has the right wordpiece"
+        " among"
         f" its five nearest neighbors, by cross-validation with {numbers['folds']} folds."
     )
     return "Held-out P@5", fraction(numbers["p@5"]), basis, about
 
 
 def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the measured P@5 of stacked embeddings next to the forecast of the advice; nothing if one
-    of them is missing, or if the forecast is that of other settings.
+    """Draw the measured P@5 of stacked embeddings next to the forecast of the advice; nothing if
+    one of them is missing, or if the forecast is that of other settings.
     """
     numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
     if "stacked" not in numbers or "vectors" not in inputs:
@@ -184,15 +185,16 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
         return
     expected = report.expected
     st.markdown(
-        f"Measured P@5 **{fraction(numbers['stacked']['reweighted']['p@5'])}**, forecast by the advice"
+        f"Measured P@5 **{fraction(numbers['stacked']['reweighted']['p@5'])}**, forecast by the"
+        " advice"
         f" **{fraction(expected.value)}** (95 % interval {fraction(expected.low)} to"
         f" {fraction(expected.high)})."
     )
 
 
 def draw_footprint(artifact: Artifact) -> None:
-    """Draw the time, energy and CO2 of making a model, with the basis of the estimate; nothing for a
-    model without a measurement.
+    """Draw the time, energy and CO2 of making a model, with the basis of the estimate; nothing for
+    a model without a measurement.
     """
     footprint = Footprint.from_dict(artifact.manifest.footprint)
     if footprint is None:
@@ -270,7 +272,8 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
         st.markdown(f":small[{EXACT_WORD} Exceptions in the text were not counted: {plain(why)}.]")
     if occurrences and not numbers["departures"]:
         st.markdown(
-            f":small[All {count(occurrences)} occurrences of added words in the text are read as one"
+            f":small[All {count(occurrences)} occurrences of added words in the text are read as"
+            " one"
             " token, and none is read inside a longer word.]"
         )
     elif occurrences:
@@ -283,7 +286,8 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
             n_within = count(numbers["within_words"])
             within = f" In {n_within} of them, a new word is part of a longer word."
         st.markdown(
-            f":small[{EXACT_WORD} Exceptions in the text: {frequency}, {family.exceptions}.{within}]"
+            f":small[{EXACT_WORD} Exceptions in the text: {frequency},"
+            f" {family.exceptions}.{within}]"
         )
 
 

@@ -143,8 +143,8 @@ def _draw_extension_curve(
 def _measure_cost(
     workspace: Workspace, chosen: ChosenRecipe, plan: VocabularyPlan
 ) -> PlanCost | None:
-    """Measure what a plan costs the text that its tokens were chosen by, or saves; None without word
-    counts of this text.
+    """Measure what a plan costs the text that its tokens were chosen by, or saves; None without
+    word counts of this text.
     """
     root, model = workspace.root, cache.model_of(chosen.model)
     if "counts" in chosen.recipe.needs and chosen.corpus:
@@ -162,8 +162,8 @@ def _measure_cost(
 
 
 def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = None) -> None:
-    """Draw the numbers of added, removed and excluded tokens, the parameters, and what the plan costs
-    or saves; only those that the kind of plan has.
+    """Draw the numbers of added, removed and excluded tokens, the parameters, and what the plan
+    costs or saves; only those that the kind of plan has.
     """
     parameters, size = count_added_parameters(plan, dim)
     label = "Parameters added" if parameters >= 0 else "Parameters saved"
@@ -239,8 +239,8 @@ def describe_cost(
 
 
 def count_saved_wordpieces(plan: VocabularyPlan) -> int | None:
-    """Return how many wordpieces shorter the text of the word vectors becomes; None if the plan does
-    not add whole words, or their counts are unknown.
+    """Return how many wordpieces shorter the text of the word vectors becomes; None if the plan
+    does not add whole words, or their counts are unknown.
     """
     if "vectors" not in KINDS[plan.settings.kind].needs:
         return None
@@ -251,8 +251,8 @@ def count_saved_wordpieces(plan: VocabularyPlan) -> int | None:
 
 
 def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
-    """Return the number of parameters and bytes (float32) of the added input embeddings; negative if
-    more embeddings are removed than added.
+    """Return the number of parameters and bytes (float32) of the added input embeddings; negative
+    if more embeddings are removed than added.
     """
     parameters = (len(plan.tokens) - len(plan.base)) * dim
     return parameters, parameters * FLOAT32

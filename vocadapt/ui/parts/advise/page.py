@@ -121,8 +121,8 @@ def draw(workspace: Workspace) -> NextPart | None:
 
 
 def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) -> NextPart:
-    """Return where to continue: fine-tuning if the vocabulary is kept and there is a task; otherwise
-    Adapt if there are word vectors, or else word vectors.
+    """Return where to continue: fine-tuning if the vocabulary is kept and there is a task;
+    otherwise Adapt if there are word vectors, or else word vectors.
     """
     keep = verdict == "keep"
     if keep and workspace.artifacts("tasks"):
@@ -142,7 +142,8 @@ def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) ->
 def pick_task(workspace: Workspace) -> Path | None:
     """Show the picker of a task file, by upload or by path; return the file."""
     # The label of the closed popover names the chosen file.
-    label, uploaded = "Task file", st.session_state.get("task_files") or [""]
+    label = "Task file"
+    uploaded = st.session_state.get("task_files") or [""]
     chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
     if chosen:
         label = f"Task: {markup.plain(Path(chosen).name[:30])}"
@@ -152,7 +153,8 @@ def pick_task(workspace: Workspace) -> Path | None:
         help="Optional: also reports how the entity words are tokenized.",
     ):
         st.markdown(
-            ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line between"
+            ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line"
+            " between"
             " sentences.]"
         )
         files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
@@ -261,7 +263,8 @@ def draw_reasons(report: lab.AdviceReport) -> None:
     """Draw the reasons for the verdict."""
     for reason in report.reasons:
         mark = ":orange[:material/block:]" if reason.stops else ":gray[:material/info:]"
-        finding, why = markup.format_sentence(reason.sentence), markup.format_sentence(reason.why)
+        finding = markup.format_sentence(reason.sentence)
+        why = markup.format_sentence(reason.why)
         st.markdown(f"{mark} {finding} :small[:gray[{why}]]")
 
 
@@ -292,9 +295,11 @@ def draw_headline(report: lab.AdviceReport) -> None:
             forecast,
             interval,
             (
-                "How precisely the embeddings of new words can be placed: the fraction of words like"
+                "How precisely the embeddings of new words can be placed: the fraction of words"
+                " like"
                 " them whose own wordpiece would be among the five nearest. A forecast from"
-                f" {count(expected.words)} running words; range: 95 % interval on a text that it was"
+                f" {count(expected.words)} running words; range: 95 % interval on a text that it"
+                " was"
                 " not fitted on."
             ),
         ),
@@ -304,7 +309,8 @@ def draw_headline(report: lab.AdviceReport) -> None:
             _describe_saved(gain),
             (
                 f"By {count(gain.words)} words that occur {gain.min_count} times or more."
-                f" {group_digits(describe_held_out(report.held_out_lines, report.lines))} Wordpieces"
+                f" {group_digits(describe_held_out(report.held_out_lines, report.lines))}"
+                " Wordpieces"
                 f" per word: {fraction(report.corpus.fertility, 2)} before,"
                 f" {fraction(gain.fertility, 2)} after."
             ),

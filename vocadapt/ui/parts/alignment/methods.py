@@ -45,8 +45,8 @@ def list_methods(
     anchors: int,
     evaluated: Mapping[str, EvaluatedAlignment],
 ) -> dict[str, AlignmentSettings]:
-    """Return all methods that the number of anchors allows, by digest, the default first, then those
-    that were evaluated.
+    """Return all methods that the number of anchors allows, by digest, the default first, then
+    those that were evaluated.
     """
     infeasible = find_infeasible_methods(source, target, anchors)
     known = {
@@ -125,8 +125,8 @@ def choose_default(
 
 
 def select_comparable(rows: Mapping[str, EvaluatedAlignment]) -> dict[str, EvaluatedAlignment]:
-    """Return the methods that were evaluated on the same anchors and folds as the best method of the
-    newest comparison, else as the default method.
+    """Return the methods that were evaluated on the same anchors and folds as the best method of
+    the newest comparison, else as the default method.
     """
     leader = rows.get(
         find_best(rows) or AlignmentSettings().digest, next(iter(rows.values()), None)

@@ -1,5 +1,5 @@
-"""The part Alignment: align domain words with the model's wordpieces, evaluate the alignment on held-out
-words, and show neighbors.
+"""The part Alignment: align domain words with the model's wordpieces, evaluate the alignment on
+held-out words, and show neighbors.
 """
 
 from collections.abc import Callable, Mapping
@@ -125,7 +125,8 @@ def _draw_evaluation(
     methods, too.
     """
     kind: panel.ButtonKind = "secondary"
-    label, key = f"Evaluate {describe_method(which)} in detail", "judge_one"
+    label = f"Evaluate {describe_method(which)} in detail"
+    key = "judge_one"
     if compare:
         label, key, kind = "Evaluate all methods", "judge_all", "primary"
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
@@ -145,8 +146,10 @@ def draw_headline(evaluated: Mapping[str, EvaluatedAlignment], chosen: str, anch
     default = None
     if chosen != DEFAULT.digest:
         default = _find_comparable_default(row, evaluated)
-    p5, csls = read_value(row, "held_out.p5"), read_value(row, "held_out.csls.p5")
-    base, base_csls = read_value(default, "held_out.p5"), read_value(default, "held_out.csls.p5")
+    p5 = read_value(row, "held_out.p5")
+    csls = read_value(row, "held_out.csls.p5")
+    base = read_value(default, "held_out.p5")
+    base_csls = read_value(default, "held_out.csls.p5")
     # Side by side as far as they fit, never cut.
     with st.container(horizontal=True, gap="large"):
         for label, value, delta, help in (
@@ -177,7 +180,8 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
     """Explain why the default alignment is not available."""
     st.markdown(
         f":material/info: Showing **{describe_method(first)}**: the default,"
-        f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there are {count(anchors)}"
+        f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there"
+        f" are {count(anchors)}"
         f" anchors for {count(dim)}. More text gives more anchors."
     )
 
@@ -315,7 +319,8 @@ def draw_held_out(
     # 2. After a detailed evaluation: each anchor, and the files.
     if detail:
         _draw_anchors(evaluation_of(detail), describe_method(settings))
-        anchors, shown = evaluation_of(detail).anchors, methods.select_comparable(evaluated)
+        anchors = evaluation_of(detail).anchors
+        shown = methods.select_comparable(evaluated)
         rows: list[tuple[object, ...]] = [
             (row.title, *methods.list_scores(row)) for row in shown.values()
         ]
@@ -383,7 +388,8 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
     draw_heading("Worst-aligned words")
     st.markdown(
         f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST}"
-        f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned word"
+        f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned"
+        " word"
         f" often has another meaning in your domain, or is too rare.{listed}"
     )
     draw_table(

@@ -1,5 +1,5 @@
-"""The comparison that the page shows: a saved one, one that is fast enough to compute now, or the job
-that computes one.
+"""The comparison that the page shows: a saved one, one that is fast enough to compute now, or the
+job that computes one.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -152,14 +152,16 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     before, after = opened["before"][0], opened["after"][0]
     forecast = guards.forecast_job(workspace, spec)
     if forecast is not None and forecast.seconds_without_start_up <= AT_ONCE:
-        noise, counts = tuple(opened.get("noise", ())), tuple(opened.get("counts", ()))
+        noise = tuple(opened.get("noise", ()))
+        counts = tuple(opened.get("counts", ()))
         found = compare_cached(before, after, noise, counts, spec.settings)
         stamps = [cache.stamp_space(one) for several in opened.values() for one in several]
         return ShownComparison(found, spec, f"{stamps} {spec.settings}")
     # 3. A job.
     with st.container(border=True):
         st.markdown(
-            "Compares every word with every other in both spaces. You can continue working meanwhile."
+            "Compares every word with every other in both spaces. You can continue working"
+            " meanwhile."
         )
         forms.draw_start(workspace, spec, suggest_name(spec), "Compare", "change_start")
     return None

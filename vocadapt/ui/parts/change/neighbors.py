@@ -25,8 +25,8 @@ from vocadapt.ui.text.number_formats import count, fraction
 
 
 def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
-    """Return example words: the one that changed most convincingly, and the first longer ones of the
-    list.
+    """Return example words: the one that changed most convincingly, and the first longer ones of
+    the list.
     """
     words = [change.words[row] for row in rows[:LISTED]]
     long = [word for word in words if len(word) >= SHOWCASE_LENGTH and word.isalpha()]
@@ -72,8 +72,8 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
 
 
 def _find_word(shown: ShownComparison, word: str) -> WordChange:
-    """Return the neighbors of a word before and after; of a word that only the space after has, those
-    after.
+    """Return the neighbors of a word before and after; of a word that only the space after has,
+    those after.
 
     Raises InputError if the word is in neither list of candidates.
     """

@@ -38,8 +38,8 @@ MEANING = (
 def choose_baseline(
     workspace: Workspace, before: str, after: str, settings: ChangeSettings
 ) -> tuple[Artifact, Artifact] | None:
-    """Show the picker of the noise baselines of either side; return the selected pair, None if there
-    is none.
+    """Show the picker of the noise baselines of either side; return the selected pair, None if
+    there is none.
     """
     if settings.among != "shared":
         return None
@@ -69,8 +69,8 @@ def explain_baseline(found: Comparison) -> str:
 
 
 def offer_baseline(workspace: Workspace, spec: Spec) -> Spec | None:
-    """Draw the buttons that make a noise baseline, or why there is none; return the spec to start if
-    one was pressed.
+    """Draw the buttons that make a noise baseline, or why there is none; return the spec to start
+    if one was pressed.
     """
     try:
         artifact = choose_retrainable([spec.inputs[role][0] for role in ("before", "after")])

@@ -1,5 +1,5 @@
-"""The part Neighborhood change: words whose nearest neighbors differ between two spaces, compared with
-a noise baseline.
+"""The part Neighborhood change: words whose nearest neighbors differ between two spaces, compared
+with a noise baseline.
 """
 
 import shlex
@@ -186,7 +186,8 @@ def _draw_details(shown: ShownComparison) -> None:
         draw_command(_build_command(shown), "The same in a terminal")
         st.markdown(
             "Neighbors are ranked by cosine in the original spaces, without projection or"
-            f" alignment, among {AMONG[change.settings.among]}. Words with a zero vector are excluded."
+            f" alignment, among {AMONG[change.settings.among]}. Words with a zero vector are"
+            " excluded."
             " A word counts as changed if its overlap is below the 5 % quantile of the noise"
             " baseline among words of similar frequency."
         )

@@ -46,7 +46,8 @@ _click_listener = st.components.v2.component(
 HELP = {
     "kept": "Filters the list by the number of neighbors that a word keeps.",
     "order": (
-        "Selects the order of the list. Change × frequency: the fraction of lost neighbors times the"
+        "Selects the order of the list. Change × frequency: the fraction of lost neighbors times"
+        " the"
         " logarithm of the word's frequency, so that well-known words come first."
     ),
 }
@@ -56,8 +57,8 @@ def choose_range(k: int) -> tuple[int, int]:
     """Draw the range slider of the number of neighbors kept, which is reset if k changes; the range
     is kept in the address.
     """
-    # 1. The range of a link, or else the previous range. Streamlit raises an error if the held value of a
-    #    slider exceeds its new maximum.
+    # 1. The range of a link, or else the previous range. Streamlit raises an error if the held
+    #    value of a slider exceeds its new maximum.
     linked = parse_range(address.read_link(KEPT), k)
     if linked is not None:
         st.session_state[KEPT] = linked
@@ -106,8 +107,8 @@ def _clear_brush() -> None:
 def draw_histogram(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
 ) -> None:
-    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range. If all words
-    keep all neighbors, say so: there is no bar.
+    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range. If all
+    words keep all neighbors, say so: there is no bar.
     """
     shape = str(describe_histogram(change))
     if not change.histogram[:-1].any():
@@ -232,7 +233,8 @@ def describe_frequency(change: NeighborhoodChange, before: str) -> str:
         return f"Frequency: occurrences in the text of {plain(change.counts_from)}. Click a row to see its neighbors."
     return (
         f"Frequency: counts are not known, so the position in {plain(before)} stands for"
-        " it: in a WordPiece vocabulary frequent words come first. Click a row to see its neighbors."
+        " it: in a WordPiece vocabulary frequent words come first. Click a row to see its"
+        " neighbors."
     )
 
 

@@ -121,9 +121,13 @@ def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
     lengths = sum_directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)
     counted, drawn = by == "counts", lengths > 0
-    n_uncounted, place, axis = 0, -frequency, "rank by id among the selected tokens"
+    n_uncounted = 0
+    place = -frequency
+    axis = "rank by id among the selected tokens"
     if counted:
-        n_uncounted, place, axis = int((frequency <= 0).sum()), frequency, "occurrences"
+        n_uncounted = int((frequency <= 0).sum())
+        place = frequency
+        axis = "occurrences"
         drawn &= frequency > 0
     # 2. The percentiles of groups of original tokens.
     original = space

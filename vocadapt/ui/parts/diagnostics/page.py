@@ -84,7 +84,8 @@ def draw(workspace: Workspace) -> None:
             "There is no space to diagnose yet.",
             (
                 "Select one under *Spaces*, whose last option takes the folder of a model on this"
-                " machine, or a hub name that was used here before. Word vectors and models that you make in this"
+                " machine, or a hub name that was used here before. Word vectors and models that"
+                " you make in this"
                 " workspace are listed there."
             ),
             "vectors",
@@ -133,8 +134,8 @@ def _open_expander(label: str, name: str, icon: str) -> ExpanderContainer:
 
 
 def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
-    """Draw the pickers of spaces and tokens; return the spaces that can be opened. An error is shown
-    for each of the others.
+    """Draw the pickers of spaces and tokens; return the spaces that can be opened. An error is
+    shown for each of the others.
     """
     # 1. The pickers.
     known = spaces_of(workspace)
@@ -247,7 +248,8 @@ def draw_cards(spaces: Sequence[SelectedSpace]) -> None:
             found = cached.compute_diagnosis(selected)
             color = TITLES.get(selected.color, "gray")
             st.markdown(
-                f":{color}[**{plain(names[place])}**] :small[:gray[{describe_tokens(selected, found)}]]"
+                f":{color}[**{plain(names[place])}**]"
+                f" :small[:gray[{describe_tokens(selected, found)}]]"
             )
             _draw_figures(found)
             findings = " ".join(map(str, found.findings))
@@ -400,8 +402,8 @@ def _draw_figures(found: Diagnosis) -> None:
 
 
 def describe_lengths(found: Diagnosis) -> str | None:
-    """Return the lengths of old and added tokens: "old 1.196 ± .110 · added .435 ± .112"; None if no
-    token was added.
+    """Return the lengths of old and added tokens: "old 1.196 ± .110 · added .435 ± .112"; None if
+    no token was added.
     """
     if found.added_norms is None:
         return None
@@ -430,6 +432,7 @@ def _build_geometry(spaces: Sequence[SelectedSpace]) -> Table:
     """Return the figures of the spaces, also the isotropy of the vectors as they are."""
     rows = []
     for selected in spaces:
-        found, isotropy = cached.compute_diagnosis(selected), cached.compute_isotropy(selected)
+        found = cached.compute_diagnosis(selected)
+        isotropy = cached.compute_isotropy(selected)
         rows.append(replace(found, space=selected.label, isotropy=isotropy))
     return Table("Geometry", GEOMETRY, rows)

@@ -130,7 +130,8 @@ def _build_marks(
 ) -> figures.RelationMarks:
     own = cached.get_mean_cosine(selected) or 0.0
     random = [None if row.null_mean is None else row.null_mean - own for row in rows]
-    corrected, sd = [row.corrected for row in rows], [row.sd for row in rows]
+    corrected = [row.corrected for row in rows]
+    sd = [row.sd for row in rows]
     return figures.RelationMarks(name, selected.color, corrected, sd, random)
 
 

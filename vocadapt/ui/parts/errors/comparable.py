@@ -129,7 +129,8 @@ def describe_differences(first: Comparable, second: Comparable) -> str:
         return ""
     names = [pickers.label_difference(name) for name in differences]
     return (
-        f"These runs differ in {count(len(names))} things: {', '.join(names)}. A difference of their"
+        f"These runs differ in {count(len(names))} things: {', '.join(names)}. A difference of"
+        " their"
         " scores may come from any of them."
     )
 
@@ -189,7 +190,8 @@ def draw_import_form(workspace: Workspace) -> None:
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
     for place, file in enumerate(files):  # one by one: each name must differ from the previous ones
-        suggested_name, key = intake.suggest_name([file]), f"brought_name_{place}"
+        suggested_name = intake.suggest_name([file])
+        key = f"brought_name_{place}"
         names.append(pickers.draw_name_input(workspace, "predictions", suggested_name, key, names))
     if st.button(
         "Import and compare",
@@ -208,8 +210,8 @@ def draw_import_form(workspace: Workspace) -> None:
 
 
 def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
-    """Rerun the page with imported predictions selected: two of them, or one and the newest run that
-    may have the same examples.
+    """Rerun the page with imported predictions selected: two of them, or one and the newest run
+    that may have the same examples.
     """
     # List them again: the predictions have just been imported.
     offered = {one.name: one for one in list_comparable(workspace)}
@@ -265,8 +267,8 @@ def _from_import(one: ImportedPredictions) -> Comparable:
 
 
 def _find_default_pair(offered: Sequence[Comparable]) -> tuple[str, str]:
-    """Return the names of the sides that are compared by default: the fair pair of the runs, or else
-    the newest imported predictions that can be compared with something.
+    """Return the names of the sides that are compared by default: the fair pair of the runs, or
+    else the newest imported predictions that can be compared with something.
     """
     runs = _list_run_sets(offered)
     pair = find_fair_pair(runs)

@@ -1,6 +1,6 @@
 """Filters of the list on the part Error analysis: the outcome, the slice, a cell of the confusion
-matrix, the type of error and the search. Each is chosen by a click, kept in the address, and removed
-by a button.
+matrix, the type of error and the search. Each is chosen by a click, kept in the address, and
+removed by a button.
 """
 
 from collections.abc import Mapping, Sequence

@@ -90,8 +90,8 @@ def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
 
 @st.fragment
 def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
-    """Draw the words of an example in context: in the test and training examples, and in the text of
-    the new words. They are searched when the block is opened.
+    """Draw the words of an example in context: in the test and training examples, and in the text
+    of the new words. They are searched when the block is opened.
     """
     if not shown.views:
         return
@@ -200,8 +200,8 @@ def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
 def build_command(
     compared: RunPair, settings: SliceSettings, name: str = ALL, corpus: Corpus | None = None
 ) -> str:
-    """Build the command line of the same comparison; with the files of a corpus if the command reads
-    all of their lines.
+    """Build the command line of the same comparison; with the files of a corpus if the command
+    reads all of their lines.
     """
     # 1. What is compared.
     spec, default = compared.spec, SliceSettings()

@@ -54,8 +54,8 @@ class ShownComparison:
 def choose_two(
     workspace: Workspace, offered: Sequence[Comparable]
 ) -> tuple[ShownComparison, Slicing] | None:
-    """Draw the pickers of the baseline, the compared run and the slice, and the search field; return
-    both runs and their slices. Returns None, with a message, if the two sides are the same.
+    """Draw the pickers of the baseline, the compared run and the slice, and the search field;
+    return both runs and their slices. Returns None, with a message, if the two sides are the same.
     """
     # 1. The two sides.
     offered = comparable.choose_task(offered)
@@ -98,8 +98,8 @@ def choose_two(
 
 
 def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[Entry]) -> str:
-    """Draw the outcomes as buttons with their counts, both scores, and the test of their difference;
-    return the selected outcome.
+    """Draw the outcomes as buttons with their counts, both scores, and the test of their
+    difference; return the selected outcome.
     """
     # 1. The four outcomes, of the entries that the filters leave.
     filters.draw_active_filters(slicing)
@@ -140,7 +140,8 @@ def draw_cards(
         for view in views:
             markup.draw_entry_card(view, notes.get(view.id, ""))
         draw_note(
-            f"{count(first + 1)} to {count(first + len(part))} of {count(len(listed))} {plain(outcome)}"
+            f"{count(first + 1)} to {count(first + len(part))} of {count(len(listed))}"
+            f" {plain(outcome)}"
         )
     return replace(shown, views=views, entries=part)
 

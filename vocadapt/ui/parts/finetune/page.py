@@ -42,7 +42,8 @@ HELP = {
     ),
     "task": "Selects a task of this workspace, or another one by the path of its .toml file.",
     "seeds": (
-        "Sets the seeds, one run each: 1 2 3, or 1-8. A verdict on a difference needs at least five."
+        "Sets the seeds, one run each: 1 2 3, or 1-8. A verdict on a difference needs at least"
+        " five."
     ),
     "tokenization": (
         "Selects the tokenization of the training examples. Default: mixed for an adapted model."
@@ -97,8 +98,8 @@ def _draw_forms(workspace: Workspace, is_first: bool) -> None:
 
 @dataclass(frozen=True)
 class FinetuneRequest:
-    """The fine-tuning jobs that the form describes: the task, and what to run for each model, by its
-    label.
+    """The fine-tuning jobs that the form describes: the task, and what to run for each model, by
+    its label.
     """
 
     task: Task
@@ -175,8 +176,8 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
 
 
 def _choose_first_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
-    """Return the models that are selected at first: the newest adapted model after the model that it
-    was made from, to compare both; else the model of the newest run, or the first one.
+    """Return the models that are selected at first: the newest adapted model after the model that
+    it was made from, to compare both; else the model of the newest run, or the first one.
     """
     adapted = next(iter(list_adapted_models(workspace)), None)
     if adapted is not None:
@@ -226,7 +227,8 @@ def _choose_fold(n_folds: int) -> int:
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
     """Draw the inputs of all settings, initially with the preset's values; return the settings."""
     # Keys contain the preset: selecting another one resets the inputs to its values.
-    usual, form = FINETUNING_PRESETS[preset].settings, f"finetune_{preset}"
+    usual = FINETUNING_PRESETS[preset].settings
+    form = f"finetune_{preset}"
     drawn = ["freeze"]
     if not with_word_rule:
         drawn.append("word_rule")

@@ -261,7 +261,8 @@ def _draw_scores(newest: RunSet) -> None:
     draw_note(f"{newest.scorer.name}: {defined}; {count(scores['units'])} test units.")
     if len(newest.seeds) == 1 and any(newest.collapsed):
         st.warning(
-            "This run collapsed: its predictions remained at the majority baseline, on the dev split"
+            "This run collapsed: its predictions remained at the majority baseline, on the dev"
+            " split"
             " or, without one, on training examples."
         )
     elif any(newest.collapsed):

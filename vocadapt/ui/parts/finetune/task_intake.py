@@ -97,8 +97,8 @@ def _draw_import_form(workspace: Workspace) -> None:
 
 
 def _suggest_name(kind: TaskKind, files: Mapping[str, Path]) -> str:
-    """Return the default name of a task: its entity types or classes, if these are few; else the name
-    of the training file, unless that is only "train".
+    """Return the default name of a task: its entity types or classes, if these are few; else the
+    name of the training file, unless that is only "train".
     """
     if "train" not in files:
         return "task"

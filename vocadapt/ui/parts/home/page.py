@@ -131,8 +131,8 @@ WALK = (
 
 @dataclass(frozen=True)
 class StepState:
-    """State of a step of the walk: a key of STATES, its artifacts, newest first, the part to open, and
-    what one may do instead.
+    """State of a step of the walk: a key of STATES, its artifacts, newest first, the part to open,
+    and what one may do instead.
     """
 
     state: str
@@ -142,8 +142,8 @@ class StepState:
 
 
 def draw_walk(workspace: Workspace) -> None:
-    """Draw the five steps, the lessons and the studies; what comes next has the primary button, unless the
-    workspace is empty: then it is the demo.
+    """Draw the five steps, the lessons and the studies; what comes next has the primary button,
+    unless the workspace is empty: then it is the demo.
     """
     states = [find_state(step, workspace) for step in WALK]
     following = None

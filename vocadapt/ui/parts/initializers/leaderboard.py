@@ -119,7 +119,8 @@ def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
         key="initializers_loss_text",
         help=explain(
             "Held-out text",
-            "Selects a text for the masked loss and for the sentences that the network reads. Without one,"
+            "Selects a text for the masked loss and for the sentences that the network reads."
+            " Without one,"
             " sentences come from the text of the word vectors, and there is no masked loss.",
         ),
     )

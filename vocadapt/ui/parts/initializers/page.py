@@ -32,7 +32,8 @@ def draw(workspace: Workspace) -> None:
     if not shown:
         pickers.draw_empty_state(
             "There is no target yet.",
-            "Choose a target above: the folder of another model, or a `vocab.txt` file. Or make word"
+            "Choose a target above: the folder of another model, or a `vocab.txt` file. Or make"
+            " word"
             " vectors from a text of your domain.",
             "vectors",
         )

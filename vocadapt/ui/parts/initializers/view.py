@@ -41,7 +41,8 @@ LISTED = 5  # neighbors of a token on each card
 HELP = {
     "target": (
         "Selects the source of the new tokens: word vectors or a model of this workspace; the"
-        " last option takes a model folder or a bare vocab.txt. For the latter, token vectors are trained on a text"
+        " last option takes a model folder or a bare vocab.txt. For the latter, token vectors are"
+        " trained on a text"
         " first."
     ),
     "new": "Number of tokens that the model lacks; each needs an embedding.",
@@ -69,7 +70,8 @@ class Transfer:
 
 def list_targets(workspace: Workspace) -> dict[str, Artifact]:
     """Return the word vectors and models of the workspace by label, as sources of new tokens."""
-    vectors, models = workspace.artifacts("vectors"), workspace.artifacts("models")
+    vectors = workspace.artifacts("vectors")
+    models = workspace.artifacts("models")
     found = {f"word vectors · {artifact.name}": artifact for artifact in vectors}
     return found | {f"model · {artifact.name}": artifact for artifact in models}
 
@@ -93,7 +95,8 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     # 2. A model: its tokens have embeddings.
     given = str(target.folder) if isinstance(target, Artifact) else target
     other = cache.model_of(given)
-    inputs, key = inputs | {"target": str(other.path)}, (*key, given, cache.model_stamp(given))
+    inputs = inputs | {"target": str(other.path)}
+    key = (*key, given, cache.model_stamp(given))
     if other.path.is_dir():
         return Transfer(key, _materials(key, base, other.space, other.vocabulary), inputs)
     # 3. A bare vocabulary: vectors of its tokens are trained on a text first.
@@ -151,7 +154,8 @@ def draw_token_inspector(transfer: Transfer) -> None:
         draw_note(
             "The five nearest tokens by cosine; special tokens are left out. Below the name of each"
             " initializer are the source tokens of the embedding and their weights. Neighbors of"
-            " similar meaning are a good sign, but no proof of better scores. Click a token to select"
+            " similar meaning are a good sign, but no proof of better scores. Click a token to"
+            " select"
             " it."
         )
 
@@ -175,8 +179,8 @@ def draw_explanations(names: Sequence[str]) -> None:
 def _choose_training_text(
     workspace: Workspace, base: LanguageModel, target: str, key: Key
 ) -> Artifact | None:
-    """Draw the picker of the text on which token vectors are trained; return it after a click on the
-    button, None before.
+    """Draw the picker of the text on which token vectors are trained; return it after a click on
+    the button, None before.
     """
     corpora = list_texts(workspace)
     if not corpora:

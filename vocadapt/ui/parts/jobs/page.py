@@ -46,8 +46,8 @@ def draw(workspace: Workspace) -> None:
 
 
 def draw_jobs(workspace: Workspace) -> None:
-    """Draw the newest jobs, running and waiting ones first, the job in the address, or else the first of
-    them, and a table of all jobs if there are more.
+    """Draw the newest jobs, running and waiting ones first, the job in the address, or else the
+    first of them, and a table of all jobs if there are more.
     """
     jobs = queue.list_jobs(workspace)
     if not jobs:
@@ -68,7 +68,8 @@ def draw_jobs(workspace: Workspace) -> None:
     names = panel.find_job_names(found)
     with st.container(key="va_stacked_jobs"):
         left, right = st.columns([1, 1.5], gap="large")
-    # Only what can change is updated: the lines while a job lives, and the selected job while it does.
+    # Only what can change is updated: the lines while a job lives, and the selected job while it
+    # does.
     living = [job.id for job in found if statuses[job.id].alive]
     with left:
         every = panel.UPDATE_SECONDS if living else None
@@ -148,7 +149,8 @@ def _find_selected_job(found: list[queue.Job]) -> queue.Job:
     job = next((job for job in found if job.id == requested), None)
     if requested and job is None:
         st.warning(
-            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. Another one is shown.",
+            f"There is no job {plain(requested[:MAX_ID_LENGTH])} in this workspace. Another one is"
+            " shown.",
             icon=":material/info:",
         )
     return job or found[0]
@@ -229,8 +231,8 @@ def _draw_state(workspace: Workspace, job: queue.Job, name: str, was_alive: bool
 
 
 def _draw_actions(workspace: Workspace, job: queue.Job, status: Status) -> None:
-    """Draw the button to cancel or resume a job, or the link to the page of its result, and the form
-    that renames it.
+    """Draw the button to cancel or resume a job, or the link to the page of its result, and the
+    form that renames it.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         if status.alive:

@@ -91,7 +91,8 @@ def draw_changed_words(
         listed += " (all in the CSV)"
     st.markdown(
         f"{listed} that **{markup.plain(other.label)}** tokenizes differently from"
-        f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text. Select"
+        f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text."
+        " Select"
         " a word to see its tokenizations."
     )
     # 3. List the first of them, with the tokenizations of the selected word.

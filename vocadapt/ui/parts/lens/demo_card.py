@@ -99,9 +99,11 @@ def _draw_task(task: dict[str, Any]) -> None:
     if adapted <= base or p is None or p >= LEVEL:
         return
     st.markdown(
-        "On a constructed task whose labels depend on single words, mean F1 (both tokenizations pooled)"
+        "On a constructed task whose labels depend on single words, mean F1 (both tokenizations"
+        " pooled)"
         " rises"
-        f" **{fraction(base)} → {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)}); with random"
+        f" **{fraction(base)} → {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)});"
+        " with random"
         f" embeddings of the same words it is {fraction(task['f1'][RANDOM])}."
     )
 
@@ -115,12 +117,14 @@ def _draw_real_task(real: dict[str, Any]) -> None:
         draw_note("Whether a real task gains is another question: see *Advice*.")
         return
     st.markdown(
-        f"A real task, {real['task']} with all training sentences (6-layer model, {count(len(seeds))} seeds): mean"
+        f"A real task, {real['task']} with all training sentences (6-layer model,"
+        f" {count(len(seeds))} seeds): mean"
         f" F1 {fraction(variants[BASELINE]['f1']['base'])} without new words."
     )
     for name, label in INITIALIZER_LABELS.items():
         _, low, high = variants[name]["difference to"][BASELINE]
         st.markdown(
-            f"With new words {label}, **{fraction(variants[name]['f1']['pooled'])}**; 95 % interval of the"
+            f"With new words {label}, **{fraction(variants[name]['f1']['pooled'])}**; 95 % interval"
+            " of the"
             f" difference {format_signed(low)} to {format_signed(high)}, over test sentences alone."
         )

@@ -31,8 +31,10 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "Select a model to compare.",
             (
-                "Select one under *Models*, whose last option takes a folder on this machine or a hub"
-                " name that was used here before, or add a `vocab.txt` file. Models that you adapt are listed"
+                "Select one under *Models*, whose last option takes a folder on this machine or a"
+                " hub"
+                " name that was used here before, or add a `vocab.txt` file. Models that you adapt"
+                " are listed"
                 " automatically, before and after."
             ),
         )

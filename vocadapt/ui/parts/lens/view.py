@@ -190,7 +190,8 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
         st.markdown(
             f":small[:gray[The tokens of a word are joined; {marks}"
             " ·] :green[**framed**] :gray[= a token that the first model lacks ·]"
-            " :violet[**dotted**] :gray[= unknown to the model · hover over a token for its position]]"
+            " :violet[**dotted**] :gray[= unknown to the model · hover over a token for its"
+            " position]]"
         )
     with mistakes.show_errors():
         _draw_metrics(
@@ -320,8 +321,8 @@ def save_vocabulary(uploaded: UploadedFile, workspace: Workspace) -> str:
 
 
 def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
-    """Draw wordpieces per word and the fraction of whole words for each model, with the difference to
-    the first model.
+    """Draw wordpieces per word and the fraction of whole words for each model, with the difference
+    to the first model.
     """
     first = rows[0]
     for start in range(0, len(rows), PER_ROW):

@@ -41,7 +41,8 @@ def find_step() -> tuple[Lesson, int] | None:
     """Return the lesson and the number of the step, from 1, that the address names; None if there
     is no such step.
     """
-    name, step = st.query_params.get(page.LESSON, ""), st.query_params.get(page.STEP, "")
+    name = st.query_params.get(page.LESSON, "")
+    step = st.query_params.get(page.STEP, "")
     if not name:
         return None
     lessons = content.load_lessons(content.choose_language(st.context.locale))

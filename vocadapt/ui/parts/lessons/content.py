@@ -110,9 +110,9 @@ class Teacher:
 class Lesson:
     """A lesson: a question, a guess, steps in the lab, their explanation, and a check.
 
-    right: number of the right guess, from 0. reveal: what the steps have shown (Markdown). remember:
-    the sentence to take home. answer_source: who shows the right guess.
-    number, name: place and name of the file.
+    right: number of the right guess, from 0. reveal: what the steps have shown (Markdown).
+    remember: the sentence to take home. answer_source: who shows the right guess. number, name:
+    place and name of the file.
     """
 
     title: str

@@ -233,7 +233,8 @@ def _draw_choices(
     answers: Sequence[str],
     chosen: int | None,
 ) -> int | None:
-    """Draw a question with its answers; return the number of the chosen one, None if none is chosen.
+    """Draw a question with its answers; return the number of the chosen one, None if none is
+    chosen.
 
     name: "guess" or "answer", the field of the progress.
     """

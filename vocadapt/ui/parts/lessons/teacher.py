@@ -35,7 +35,8 @@ def plan_hour(lessons: Sequence[Lesson], hour: Hour) -> list[tuple[int, int, str
         minutes, say = item.minutes, item.say
         if item.lesson:
             lesson = by_name[item.lesson]
-            minutes, say = lesson.minutes, f"Lesson {lesson.number}: {lesson.title}"
+            minutes = lesson.minutes
+            say = f"Lesson {lesson.number}: {lesson.title}"
         plan.append((start, minutes, say))
         start += minutes
     return plan

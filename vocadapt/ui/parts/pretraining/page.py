@@ -51,7 +51,8 @@ def draw(workspace: Workspace) -> None:
             result.draw_running_job,
             result.LIVE_HEIGHT,
         )
-    pretrained, corpora = list_pretrained_models(workspace), list_texts(workspace)
+    pretrained = list_pretrained_models(workspace)
+    corpora = list_texts(workspace)
     selected = result.choose_result(workspace, pretrained) if pretrained else None
     if selected:
         result.draw_curves(pretrained, selected, list_display_names(workspace))
@@ -113,7 +114,8 @@ def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     # 3. The settings, and the end of the form.
     step = ContinuePretrainingStep(pretraining=choose_settings(stage, model))
     spec = Spec(step, {"model": (str(model.path),), "text": (str(corpus.folder),)})
-    wish, key = f"{find_model_stem(label_of(place, offered))}-{stage}", "start_pretraining"
+    wish = f"{find_model_stem(label_of(place, offered))}-{stage}"
+    key = "start_pretraining"
     forms.draw_start(workspace, spec, wish, "Start", key, "pretrained_name")
 
 

@@ -103,7 +103,8 @@ def choose_result(workspace: Workspace, made: Sequence[PretrainedModel]) -> Pret
 
 
 def draw_figures(one: PretrainedModel, model: str) -> None:
-    """Draw the loss per character before and after, the trained parameters, the tokens, and the time.
+    """Draw the loss per character before and after, the trained parameters, the tokens, and the
+    time.
 
     model: display name of the model that was pretrained.
     """
@@ -199,7 +200,8 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
     note = f"Each point is measured on {', '.join(sizes)}; evaluation time is not counted."
     if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
         note += (
-            " On all windows, models with similar losses may rank differently: the table shows these"
+            " On all windows, models with similar losses may rank differently: the table shows"
+            " these"
             " losses."
         )
     draw_note(note)
@@ -303,7 +305,8 @@ def draw_gates(found: GateReport) -> None:
     )
     if "added" in gates.kinds:
         place = gates.kinds.index("added")
-        added, overall = gates.means[:, place].mean(), gates.means[:, -1].mean()
+        added = gates.means[:, place].mean()
+        overall = gates.means[:, -1].mean()
         st.markdown(compare_added(float(added), float(overall)))
 
 

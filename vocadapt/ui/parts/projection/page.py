@@ -70,7 +70,8 @@ def draw(workspace: Workspace) -> None:
         )
         return
     with row:
-        view_place, color_place = st.container(width=220), st.container(width=220)
+        view_place = st.container(width=220)
+        color_place = st.container(width=220)
         set_up = controls.open_set_up()
         isolated_place = st.container(width="content")
     spaces = controls.pick_spaces(workspace, first, default_other, set_up)
@@ -181,8 +182,8 @@ def draw_neighbors(
 
 
 def _draw_search(shown: OpenedProjection) -> WordSearch:
-    """Draw the search field, with suggestions, and return the search. The center of a neighborhood is
-    its initial value.
+    """Draw the search field, with suggestions, and return the search. The center of a neighborhood
+    is its initial value.
     """
     # Another neighborhood replaces the searched word by its center.
     if shown.center and st.session_state.get(CENTER, shown.center) != shown.center:

@@ -272,7 +272,8 @@ def _list_columns(
             counts[shown.projection.rows]
         )
     if shown.spaces[0].opened.model:
-        name, texts = shown.spaces[0].name, workspace.artifacts("corpora")
+        name = shown.spaces[0].name
+        texts = workspace.artifacts("corpora")
         for text in count_cache.select_counted(texts, name, workspace.root):
             build = partial(_build_frequency_column, workspace, shown, text)
             offered[f"frequency · {text.name}"] = build

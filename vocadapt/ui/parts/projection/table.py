@@ -89,8 +89,8 @@ def find_selection(
 def draw_selection(
     workspace: Workspace, shown: OpenedProjection, chosen: Selection, column: Column | None
 ) -> None:
-    """Draw the tokens of the projection as a table, in which the selected ones are selected, and the
-    widgets to isolate, save and download the selection.
+    """Draw the tokens of the projection as a table, in which the selected ones are selected, and
+    the widgets to isolate, save and download the selection.
     """
     slice_id, name = "", "selected"
     if chosen.slice:

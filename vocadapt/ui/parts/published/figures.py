@@ -52,7 +52,8 @@ def draw_gaps(table: PublishedTable) -> None:
         return
     draw_heading("Fraction of the gap that is covered")
     draw_note(
-        "Fraction: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is not"
+        "Fraction: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is"
+        " not"
         " defined if the gap is not larger than its noise. The mean is over the fractions."
     )
     found = compute_gaps(table)
@@ -146,7 +147,8 @@ def _draw_discs(table: PublishedTable) -> None:
     draw_note(
         "The area of a disc is proportional to the parameters of its model"
         f" ({min(one.parameters for one in discs):.0f} to"
-        f" {max(one.parameters for one in discs):.0f} million). Hours are converted: a core of a TPU"
+        f" {max(one.parameters for one in discs):.0f} million). Hours are converted: a core of a"
+        " TPU"
         " counts as two V100."
     )
 

@@ -18,8 +18,10 @@ def draw_import_form(table: PublishedTable, workspace: Workspace) -> None:
     table: as published, without imported values.
     """
     st.markdown(
-        "If you have the publication at hand, fill the empty cells from a CSV file with the columns row,"
-        " column, value and, optionally, note. The values stay in this workspace, marked as imported."
+        "If you have the publication at hand, fill the empty cells from a CSV file with the columns"
+        " row,"
+        " column, value and, optionally, note. The values stay in this workspace, marked as"
+        " imported."
     )
     draw_downloads({f"{table.id}-empty.csv": format_template(table)})
     imported = read_imported(table.id, workspace)

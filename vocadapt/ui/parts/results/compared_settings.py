@@ -29,7 +29,8 @@ def draw_settings(
 ) -> None:
     """Draw the settings of runs, one column each.
 
-    sides: names of the runs of the comparison shown, which come first. names, models: display names.
+    sides: names of the runs of the comparison shown, which come first. names, models: display
+    names.
     """
     draw_heading("Settings compared")
     by_name = {one.name: one for one in runs}

@@ -73,8 +73,8 @@ def _confusion(folder: str, stamp: str, tokenization: str, _chosen: ChosenRun) -
 
 
 def _draw_matrix(found: ConfusionMatrix, selected: str) -> None:
-    """Draw the matrix, with gold labels as rows and predicted labels as columns: the fraction of the
-    row, and the count. If there are many classes, only the most confused are drawn.
+    """Draw the matrix, with gold labels as rows and predicted labels as columns: the fraction of
+    the row, and the count. If there are many classes, only the most confused are drawn.
     """
     # Fractions are always those of the whole rows.
     whole, classes = found, len({*found.gold, *found.predicted})
@@ -137,7 +137,8 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None)
     cases = found.cases[gold, predicted]
     examples = chosen.run.test_predictions.split.examples
     st.markdown(
-        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}. All"
+        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}."
+        " All"
         " examples:"
     )
     rows = _rows(chosen.run.kind, cases, examples)

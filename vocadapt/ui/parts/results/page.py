@@ -200,8 +200,8 @@ def pick_baseline(
 
 
 def list_sides(pair: FairPair | None, baseline: Side | None) -> tuple[str, ...]:
-    """Return the names of the runs whose settings the page compares: both sides of the fair pair, or
-    the baseline alone if another one was chosen.
+    """Return the names of the runs whose settings the page compares: both sides of the fair pair,
+    or the baseline alone if another one was chosen.
     """
     if pair is not None and baseline == pair.baseline:
         return pair.runs
@@ -291,8 +291,8 @@ def apply_display_names(
 
 
 def select_headline_runs(standings: Sequence[RunStanding]) -> Sequence[RunStanding]:
-    """Return the runs that the headline is about: those that learned, and of these those with enough
-    seeds for a claim; all if none learned, or if fewer than two have enough seeds.
+    """Return the runs that the headline is about: those that learned, and of these those with
+    enough seeds for a claim; all if none learned, or if fewer than two have enough seeds.
     """
     learned = [one for one in standings if len(one.collapsed_seeds) < len(one.seeds)] or standings
     claimable = [one for one in learned if len(one.seeds) >= MIN_SEEDS]
@@ -317,8 +317,8 @@ def draw_headline(board: TaskLeaderboard) -> None:
         label += f" of {MIN_SEEDS} seeds or more"
     draw_metric(score_column, label, score(best.headline.mean), seeds)
     score_column.markdown(f":small[{plain(best.run)} · {best.tokenization}]")
-    # 2. The difference from the baseline: of the best run, or of the best other run if the baseline is
-    #    the best.
+    # 2. The difference from the baseline: of the best run, or of the best other run if the baseline
+    #    is the best.
     compared = next((one for one in standings if one.difference), None)
     if compared and compared.difference:
         points = format_points(compared.difference.value)
@@ -341,8 +341,8 @@ def draw_headline(board: TaskLeaderboard) -> None:
 
 
 def _describe_difference(found: Difference) -> str:
-    """Describe a difference in points: its interval over seeds and test units, or the test of the units
-    alone.
+    """Describe a difference in points: its interval over seeds and test units, or the test of the
+    units alone.
     """
     if found.low is not None:
         low, high = format_points(found.low), format_points(found.high)
@@ -391,7 +391,8 @@ def draw_other_settings(board: TaskLeaderboard) -> None:
         return
     with st.expander(f"Other settings ({count(number)})", icon=":material/tune:"):
         draw_note(
-            "These runs were trained with other settings than those above: a difference may come from"
+            "These runs were trained with other settings than those above: a difference may come"
+            " from"
             " the settings. *Settings compared* below shows in what they differ."
         )
         draw_report(board.build_table(), "board_other_settings")

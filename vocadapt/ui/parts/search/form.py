@@ -52,7 +52,8 @@ THESIS, OWN = "Fast 2023, table 5.1", "Your own"
 SHOWN = ("epochs", "batch", "lr", "length")  # settings that are drawn if they are not searched
 HELP = {
     "what": (
-        "Selects what differs between the runs: their settings, of which the best are found, or only"
+        "Selects what differs between the runs: their settings, of which the best are found, or"
+        " only"
         " their random seeds, to see how much chance there is in a score."
     ),
     "model": "Selects the model that is fine-tuned.",
@@ -114,7 +115,8 @@ def draw_form(workspace: Workspace) -> None:
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(
             "There is no task in this workspace yet.",
-            "A search needs labeled examples with a dev split: download a benchmark or import files.",
+            "A search needs labeled examples with a dev split: download a benchmark or import"
+            " files.",
             "finetune",
             "Add a task",
         )
@@ -286,7 +288,8 @@ def _draw_common(
         workers = draw_setting(st, StudyStep, "workers", "search_workers", width=190)
     if usual_limit:
         draw_note(
-            f"The suggested limit is {count(usual_limit)} examples: with it and the default settings,"
+            f"The suggested limit is {count(usual_limit)} examples: with it and the default"
+            " settings,"
             f" this takes under {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
         )
     training = FinetuneStep(FinetuneSettings(**changed), limit=limit)

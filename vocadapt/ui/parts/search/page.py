@@ -31,8 +31,10 @@ def draw(workspace: Workspace) -> NextPart | None:
         pickers.draw_empty_state(
             "There is no search in this workspace yet.",
             (
-                "A search fine-tunes a model again and again, each time with other settings, such as"
-                " learning rate and batch size, and finds those with the best score on the dev split."
+                "A search fine-tunes a model again and again, each time with other settings, such"
+                " as"
+                " learning rate and batch size, and finds those with the best score on the dev"
+                " split."
                 " It needs a model, and a task with a dev split; the test split is not used."
             ),
         )

@@ -138,7 +138,8 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
     draw_heading("Importance of each setting")
     if not importance:
         draw_note(
-            f"It is computed from {MIN_TRIALS_FOR_IMPORTANCE} trials that are done and differ in their"
+            f"It is computed from {MIN_TRIALS_FOR_IMPORTANCE} trials that are done and differ in"
+            " their"
             " scores."
         )
         return
@@ -182,7 +183,8 @@ def draw_seeds(search: Artifact, spec: Spec) -> None:
     draw_note(f"All settings are equal: only the seeds differ. Best epoch: {best}.")
     for seed in numbers.get("collapsed", ()):
         st.markdown(
-            f":material/warning: **Seed {seed} collapsed**: never better than always giving the most"
+            f":material/warning: **Seed {seed} collapsed**: never better than always giving the"
+            " most"
             " frequent answer on dev."
         )
     for failure in numbers.get("failures", ()):

@@ -140,7 +140,8 @@ def draw_quota(workspace: Workspace) -> None:
         draw_note(uploads)
         return
     draw_note(
-        f"{uploads} Your workspaces are removed after {count(days)} days without a visit: export them"
+        f"{uploads} Your workspaces are removed after {count(days)} days without a visit: export"
+        " them"
         " to keep them."
     )
 
@@ -287,7 +288,8 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
     """Draw the forms that copy and export the workspace, and open an exported one."""
     draw_heading("Whole workspace")
     draw_note(
-        "Copies contain all artifacts and notes, but no jobs, uploads or trash, and no text that was"
+        "Copies contain all artifacts and notes, but no jobs, uploads or trash, and no text that"
+        " was"
         " imported by its path."
     )
     if is_full:

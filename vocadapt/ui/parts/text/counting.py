@@ -27,7 +27,8 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
     model: its folder or hub name. The counts are saved, so the next run of the page has them.
     """
     text = read_corpus([corpus.folder])
-    name, shown = plain(corpus.name), plain(display_model(workspace, model))
+    name = plain(corpus.name)
+    shown = plain(display_model(workspace, model))
     with st.container(border=True):
         st.markdown(f"**{name} has no word counts for {shown} yet.**")
         # 1. Cases without a button.

@@ -96,7 +96,9 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
     lines = words = distinct = "–"
     kept = None
     if counts is not None:
-        lines, words, distinct = count(counts.lines), count(counts.words), count(counts.distinct)
+        lines = count(counts.lines)
+        words = count(counts.words)
+        distinct = count(counts.distinct)
         kept = f"of {count(counts.lines_read or counts.lines)} read"
     draw_metrics(
         ("Files", count(numbers["files"]) if "files" in numbers else "–"),
@@ -127,7 +129,8 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
     found, text = counts.identical, read_corpus([corpus.folder])
     about = "" if found.compared == 1 else "About "
     words = (
-        f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies of earlier lines**"
+        f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies of earlier"
+        " lines**"
         f" ({percent(found.copies / counts.lines)}); their words are counted each time."
     )
     if most := found.most_frequent:  # None: the counts come without the line
@@ -185,7 +188,8 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
         return
     draw_heading("Most heavily split words")
     draw_note(
-        f"The first {count(len(found))} split words: those of {SEVERE} or more wordpieces first, the"
+        f"The first {count(len(found))} split words: those of {SEVERE} or more wordpieces first,"
+        " the"
         " most frequent at the top. Click a word to see it in the lens."
     )
     word_links.listen(WORD, _request_lens)

@@ -65,8 +65,8 @@ def _list_models(workspace: Workspace) -> dict[str, str]:
 
 
 def find_default(workspace: Workspace, options: Mapping[str, Chosen]) -> str:
-    """Return the option that is selected at first: the compared run of the fair pair, or else the model
-    that it was trained from; without a run that is compared, the newest adapted model.
+    """Return the option that is selected at first: the compared run of the fair pair, or else the
+    model that it was trained from; without a run that is compared, the newest adapted model.
     """
     # 1. The run, if it has weights.
     runs = cache.load_runs(workspace)
@@ -96,8 +96,8 @@ def _pick(
 ) -> Chosen | None:
     """Show the picker; a link may select a run by `try_run`, or a model by `try_model`.
 
-    models: option -> name in the address. shown: option -> what the menu shows. first: the option that
-    is selected at first.
+    models: option -> name in the address. shown: option -> what the menu shows. first: the option
+    that is selected at first.
     """
     labels = {name: label for label, name in models.items()}
     linked = labels.get(address.read_link(MODEL))

@@ -1,5 +1,5 @@
-"""Blocks of the part Try it for a model that was not fine-tuned: the tokens of a sentence, the masked
-word filled in under each tokenization, and the neighbors of a word.
+"""Blocks of the part Try it for a model that was not fine-tuned: the tokens of a sentence, the
+masked word filled in under each tokenization, and the neighbors of a word.
 """
 
 import re
@@ -42,7 +42,8 @@ N_WORDS = 6  # words whose neighbors are offered
 SHORTEST = 3  # letters of a word whose neighbors are shown, and of a neighbor
 CONTENT_LENGTH = 5  # letters of a word that is masked in an example, if there is one
 LONGEST = 2_000  # characters of a text; a longer one does not fit into a model
-# Sentences with words of a field, and the word that is masked; the first with a new word comes first.
+# Sentences with words of a field, and the word that is masked; the first with a new word comes
+# first.
 EXAMPLES = {
     "Patients with fever and tachycardia were treated with lidocaine.": "fever",
     "The patients received insulin or metformin.": "metformin",
@@ -114,8 +115,8 @@ def draw_text(model: LanguageModel, text: str, examples: Sequence[str]) -> None:
     # 1. The tokens, which need no network.
     tokenizers = tokenizers_of(model)
     draw_lines([build_line(model.vocabulary, tokenizers, each, text) for each in tokenizers])
-    # 2. The masked word and the neighbors of a word; without a head, what the model can do: neighbors
-    #    of the new words, and the similarity of two sentences.
+    # 2. The masked word and the neighbors of a word; without a head, what the model can do:
+    #    neighbors of the new words, and the similarity of two sentences.
     if has_mlm_head(model):
         _offer_masking(model, text)
         _draw_words(model, text)
@@ -161,7 +162,8 @@ def _draw_similarity(model: LanguageModel, text: str, examples: Sequence[str]) -
         found = compare_cached(model, text, second)
         draw_metrics(*((label_tokenization(name), fraction(own)) for name, own in found.items()))
         about = (
-            "Cosine of the two sentences' embeddings, each the mean of the last hidden states of its"
+            "Cosine of the two sentences' embeddings, each the mean of the last hidden states of"
+            " its"
             " wordpieces."
         )
         if len(found) > 1:
@@ -190,8 +192,8 @@ def draw_details(name: str, text: str) -> None:
 
 
 def find_examples(workspace: Workspace, model: LanguageModel) -> list[str]:
-    """Return sentences of the workspace's texts with the most new words of a model, of its own text if
-    this has any; [] if there are none, or the texts hold word counts only.
+    """Return sentences of the workspace's texts with the most new words of a model, of its own text
+    if this has any; [] if there are none, or the texts hold word counts only.
     """
     for corpus in list_example_texts(workspace, model):
         if found := _find_sentences(model, str(corpus.folder), corpus.stamp):
@@ -201,8 +203,8 @@ def find_examples(workspace: Workspace, model: LanguageModel) -> list[str]:
 
 @st.cache_data(max_entries=16, show_spinner=False, hash_funcs=cache.STAMPS)
 def _find_sentences(model: LanguageModel, folder: str, stamp: str) -> list[str]:
-    """Return the sentences of a text with the most new words. stamp: that of the text, which is part
-    of the cache key.
+    """Return the sentences of a text with the most new words. stamp: that of the text, which is
+    part of the cache key.
     """
     text = read_corpus([folder])
     new = [token for token in _list_new_words(model) if _is_word(model, token)]
@@ -212,13 +214,14 @@ def _find_sentences(model: LanguageModel, folder: str, stamp: str) -> list[str]:
 
 
 def mask_example(model: LanguageModel, sentence: str) -> str:
-    """Return a sentence with one word masked, the longest old one if it has content: the new ones stay
-    to be seen. A model that cannot fill it in gets the sentence as it is.
+    """Return a sentence with one word masked, the longest old one if it has content: the new ones
+    stay to be seen. A model that cannot fill it in gets the sentence as it is.
     """
     mask = model.vocabulary.roles.get("mask", "")
     if not mask or not has_mlm_head(model):
         return sentence
-    known, words = frozenset(_list_new_words(model)), model.splitter.words(sentence)
+    known = frozenset(_list_new_words(model))
+    words = model.splitter.words(sentence)
     old = [word for word in words if model.vocabulary.spell(word) not in known]
     old.sort(key=len, reverse=True)
     new = [word for word in words if model.vocabulary.spell(word) in known]
@@ -247,7 +250,8 @@ def _offer_masking(model: LanguageModel, text: str) -> None:
     mask = model.vocabulary.roles.get("mask", "")
     if not mask or mask in text or not has_mlm_head(model):
         return
-    new, words = frozenset(_list_new_words(model)), dict.fromkeys(model.splitter.words(text))
+    new = frozenset(_list_new_words(model))
+    words = dict.fromkeys(model.splitter.words(text))
     own = [word for word in words if mask_word(text, word, mask) != text and len(word) >= SHORTEST]
     own.sort(key=lambda word: (model.vocabulary.spell(word) not in new, -len(word)))
     if not own:
@@ -271,8 +275,8 @@ def _set_text(text: str) -> None:
 def draw_text_input(
     model: LanguageModel, own: Sequence[str], on_typed: Callable[[], None]
 ) -> tuple[str, list[str]]:
-    """Draw the text input with examples; the first text has a new word of the model. Return the text
-    and the examples.
+    """Draw the text input with examples; the first text has a new word of the model. Return the
+    text and the examples.
 
     own: sentences of the user's own text, shown instead. on_typed: called when a text was typed.
     """
@@ -327,8 +331,8 @@ def build_line(
     text: str,
     about: str = "{} wordpieces",
 ) -> markup.TokenizationLine:
-    """Return the tokens of a text under one tokenization; those that the base tokenization lacks are
-    marked as new.
+    """Return the tokens of a text under one tokenization; those that the base tokenization lacks
+    are marked as new.
 
     about: the note, with a place for the number of tokens.
     """
@@ -408,8 +412,8 @@ def _draw_fillings(
 def _list_offered_words(
     model: LanguageModel, text: str, filled: Mapping[str, Filling]
 ) -> list[str]:
-    """Return the tokens whose neighbors are offered: the new words of the text (or its longest words
-    if it has no new one), and the first words of each filling.
+    """Return the tokens whose neighbors are offered: the new words of the text (or its longest
+    words if it has no new one), and the first words of each filling.
     """
     vocabulary, new = model.vocabulary, frozenset(_list_new_words(model))
     spelled = map(vocabulary.spell, model.splitter.words(text))

@@ -212,7 +212,8 @@ def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence)
     verb = "is" if len(rows) == 1 else "are"
     draw_note(
         f"{count(len(rows))} of {count(len(example.words))} words {verb} in an entity with at least"
-        " one tokenization; the others are O (outside) with all. The number after a tag is its probability."
+        " one tokenization; the others are O (outside) with all. The number after a tag is its"
+        " probability."
     )
     # 2. A column of tags with probabilities for each tokenization.
     table: dict[str, list[str]] = {
@@ -270,7 +271,8 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
     }
     if not best[prediction.tokenization]:
         st.markdown(
-            "**No answer**: the model reads no word of the context, or only words with more than 500"
+            "**No answer**: the model reads no word of the context, or only words with more than"
+            " 500"
             " characters."
         )
         return
@@ -298,7 +300,8 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
             )
     markup.draw_marked_texts(lines)
     # 4. Draw the tokens of question and text, a table of all answers, and the votes.
-    text, note = f"{example.question} {visible}", " of the question and this text"
+    text = f"{example.question} {visible}"
+    note = " of the question and this text"
     markup.draw_tokenization_lines(
         [_build_line(run, tokenization, text, note) for tokenization in run.tokenizers]
     )

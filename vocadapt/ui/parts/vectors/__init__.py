@@ -1,4 +1,5 @@
 """Part Vectors.
 
-Read in this order: `page` (selected vectors, forms of import and training), `contextual` (its form).
+Read in this order: `page` (selected vectors, forms of import and training), `contextual` (its
+form).
 """

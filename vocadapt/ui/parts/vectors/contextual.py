@@ -72,7 +72,8 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
 
 
 def _draw_settings(model: LanguageModel) -> ContextualSettings:
-    layers, positions = count_layers(model), count_positions(model.config) or 512
+    layers = count_layers(model)
+    positions = count_positions(model.config) or 512
     options: dict[str, dict[str, Any]] = {
         "layer": {"label": f"Layer, 0 to {layers}", "least": 0, "most": layers},
         "first": {"step": 1000},

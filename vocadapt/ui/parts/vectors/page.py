@@ -73,7 +73,8 @@ SPEARMAN = (
 def draw(workspace: Workspace) -> None:
     """Draw the selected word vectors, and the forms that train or import others."""
     # 1. The selected vectors: their words and frequencies.
-    found, corpora = workspace.artifacts("vectors"), list_texts(workspace)
+    found = workspace.artifacts("vectors")
+    corpora = list_texts(workspace)
     if found:
         vectors = draw_headline(workspace, found)
         space = cache.space_of(vectors)
@@ -140,7 +141,8 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     with columns[4]:
         vectors = pickers.pick("Word vectors", found, "vectors_vectors", newest=True)
     # 1. The figures of a training, or of an import, which has no Word2Vec settings.
-    numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
+    numbers = vectors.manifest.numbers
+    settings = vectors.manifest.settings.get("word2vec")
     metrics: list[tuple[str, ...]] = [
         ("Words", count(numbers["words"])),
         ("Dimension", str(numbers["dim"])),
@@ -266,7 +268,8 @@ def describe_frequencies(space: EmbeddingSpace) -> str:
     # The number of most frequent words that make up half of all occurrences.
     half = int(np.searchsorted(ordered.cumsum(), ordered.sum() / 2)) + 1
     return (
-        f"The most frequent word, “{markup.plain(most)}”, occurs {count(int(ordered[0]))} times, the"
+        f"The most frequent word, “{markup.plain(most)}”, occurs {count(int(ordered[0]))} times,"
+        " the"
         f" rarest {count(int(ordered[-1]))} times. Half of all occurrences are of"
         f" {count(half)} of {count(len(ordered))} words."
     )
@@ -382,7 +385,8 @@ def choose_settings() -> VectorsStep:
 
 def describe_cost(counts: WordCounts, settings: Word2VecSettings) -> str:
     """Describe the vocabulary and size of a training in a sentence."""
-    choice, memory = choose_training(counts, settings), estimate_memory(counts, settings)
+    choice = choose_training(counts, settings)
+    memory = estimate_memory(counts, settings)
     frequent = f"**{count(memory.of)}** of {count(counts.distinct)} distinct words occur at least"
     limit = ""
     if memory.words < memory.of:

@@ -69,7 +69,8 @@ HELP = {
     ),
     "growth": (
         "Increase in the number of wordpieces of held-out lines: a word whose token is removed is"
-        " split into shorter ones. In sample: the same for the lines that the tokens were chosen by."
+        " split into shorter ones. In sample: the same for the lines that the tokens were chosen"
+        " by."
         " Exact: every distinct word is tokenized again."
     ),
 }
@@ -88,8 +89,10 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "Select a model to compare.",
             (
-                "Select one under *Models*, whose last option takes a folder on this machine or a hub"
-                " name that was used here before, or add a `vocab.txt` file. The first one can be reduced; the"
+                "Select one under *Models*, whose last option takes a folder on this machine or a"
+                " hub"
+                " name that was used here before, or add a `vocab.txt` file. The first one can be"
+                " reduced; the"
                 " others are compared with it."
             ),
         )
@@ -139,8 +142,8 @@ class SmallerVocabulary:
 def draw_reduction(
     workspace: Workspace, corpus: Artifact, entry: ModelEntry, reducer: Reducer
 ) -> None:
-    """Draw the settings of a reduction, its effect, the curves of all heuristics, the removed tokens,
-    and the button that makes the model.
+    """Draw the settings of a reduction, its effect, the curves of all heuristics, the removed
+    tokens, and the button that makes the model.
 
     A fragment: a move of the slider redraws nothing else of the page.
     """
@@ -171,8 +174,8 @@ def draw_reduction(
 
 
 def choose_default_model(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
-    """Return the label of the model that is selected by default: the one most recently used, or else
-    the first one, that has embeddings.
+    """Return the label of the model that is selected by default: the one most recently used, or
+    else the first one, that has embeddings.
     """
     used = models_in_use(workspace)
     labels = sorted(offered, key=lambda label: offered[label] not in used[:1])
@@ -198,7 +201,8 @@ def _draw_start_button(
     if "counts" in recipe.needs:
         inputs["text"] = (str(corpus.folder),)
     wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
-    spec, label = Spec(AdaptStep(recipe=recipe), inputs), "Make this model"
+    spec = Spec(AdaptStep(recipe=recipe), inputs)
+    label = "Make this model"
     key, name_key = "vocabulary_make", "vocabulary_name"
     forms.draw_start(workspace, spec, wish, label, key, name_key, "secondary")
 
@@ -388,8 +392,8 @@ def _may_draw_curves(reducer: Reducer) -> bool:
 
 
 def _draw_token_table(reducer: Reducer, removed: Mask) -> int | None:
-    """Draw the table of the removed tokens that occur most often; return the id of the selected one,
-    None if there is none.
+    """Draw the table of the removed tokens that occur most often; return the id of the selected
+    one, None if there is none.
     """
     vocabulary = reducer.vocabulary
     ids = np.flatnonzero(removed)

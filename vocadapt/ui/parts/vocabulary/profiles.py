@@ -77,7 +77,8 @@ def _draw_statistics(compared: VocabularyComparison) -> None:
             if n_others > MAX_LISTED:
                 listed = f", {MAX_LISTED} of them{listed}"
             draw_note(
-                f"{plain(one.model)}: the tokenizer never produces {count(found.unused)} placeholders"
+                f"{plain(one.model)}: the tokenizer never produces {count(found.unused)}"
+                " placeholders"
                 f" and {count(n_others)} other tokens{listed}"
             )
 

@@ -35,7 +35,9 @@ CONVERT = (  # remedy for a model without tokenizer.json
     " install the package sentencepiece before)."
 )
 # Types of entries that may be missing, with the names of the types in messages.
-OBJECT, LIST, FLAG = (dict, "an object"), (list, "a list"), (bool, "true or false")
+OBJECT = (dict, "an object")
+LIST = (list, "a list")
+FLAG = (bool, "true or false")
 TOKENIZER_TYPES = {
     **dict.fromkeys(
         ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding"),

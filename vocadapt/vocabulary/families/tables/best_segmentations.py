@@ -113,7 +113,8 @@ def list_prefixes(words: Sequence[str], separate: bool = False) -> Prefixes:
     places = by_length[is_new]
     firsts = np.searchsorted(n_before[places], np.arange(longest + 2))
     # 4. Return the words in their given order.
-    given_starts, given_ends = np.empty_like(starts), np.empty_like(starts)
+    given_starts = np.empty_like(starts)
+    given_ends = np.empty_like(starts)
     given_starts[order], given_ends[order] = starts, starts + sizes
     return Prefixes(text, given_starts, given_ends, nodes, places, firsts)
 

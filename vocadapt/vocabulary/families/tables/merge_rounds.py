@@ -207,7 +207,8 @@ def _find_pairs(symbols: Symbols, at: Ints, merges: Merges) -> Ints:
     pairs = np.full(len(at), len(merges.keys))
     following = np.minimum(at + 1, len(symbols.tokens) - 1)
     has_next = (following > at) & (symbols.words[following] == symbols.words[at])
-    left, right = symbols.tokens[at[has_next]], symbols.tokens[following[has_next]]
+    left = symbols.tokens[at[has_next]]
+    right = symbols.tokens[following[has_next]]
     pairs[has_next] = merges.find(left, right)
     return pairs
 
@@ -280,7 +281,10 @@ def record_merges(symbols: Symbols, n_words: int, merges: Merges) -> MergeHistor
     places = np.concatenate([symbols.places, *log.places])
     # 2. Sort by place; at one place, the nodes are already in the order of the rounds.
     order = np.argsort(places, kind="stable")
-    tokens, words, places, made = tokens[order], words[order], places[order], made[order]
+    tokens = tokens[order]
+    words = words[order]
+    places = places[order]
+    made = made[order]
     # 3. A token lasts until a longer one begins at its place, or it becomes a right part.
     joined_left = np.full(n_symbols, NEVER)
     for turn, at in enumerate(log.right_places, start=1):

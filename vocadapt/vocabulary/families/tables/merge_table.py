@@ -76,7 +76,8 @@ class Alphabet:
             # 1. Replace a character without a token by the tokens of its bytes.
             sizes = np.ones(len(codes), dtype=np.int64)
             sizes[missing] += np.searchsorted(UTF8_SIZES, codes[missing], side="right")
-            tokens, words = np.repeat(tokens, sizes), np.repeat(words, sizes)
+            tokens = np.repeat(tokens, sizes)
+            words = np.repeat(words, sizes)
             rest = "".join(joined[i] for i in np.flatnonzero(missing).tolist())
             encoded = np.frombuffer(rest.encode("utf-8", "surrogatepass"), dtype=np.uint8)
             tokens[tokens < 0] = self.bytes[encoded]
@@ -227,13 +228,15 @@ class MergeTable(WordTable):
         """
         made = sort_distinct(self.merges.products)
         text_of = {i: token for token, i in self.ids.items()}
-        symbols, log = self.alphabet.encode([text_of[i] for i in made.tolist()]), MergeLog()
+        symbols = self.alphabet.encode([text_of[i] for i in made.tolist()])
+        log = MergeLog()
         merge_words(symbols, self.merges, self.merges.ranks, log)
         last = np.full(len(made), len(self.merges.keys))
         for words, merges in zip(log.words, log.merges, strict=True):
             last[words] = merges
         is_complete = np.append(self.merges.products, self.size)[last] == made
-        left, right = np.full(self.size, self.size), np.full(self.size, self.size)
+        left = np.full(self.size, self.size)
+        right = np.full(self.size, self.size)
         left[made[is_complete]] = self.merges.left[last[is_complete]]
         right[made[is_complete]] = self.merges.right[last[is_complete]]
         return left, right
