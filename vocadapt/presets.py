@@ -163,8 +163,7 @@ def _build_exbert(
 NEW_WORDS = Recipe(
     DEFAULT_PRESET,
     "adds the words of the domain; their embeddings come from their contexts in the text and from"
-    " their"
-    " pieces (stacked), by word vectors whose trainer fits the size of the text",
+    " their pieces (stacked), by word vectors whose trainer fits the size of the text",
     title="New words from context and form",
     vectors=Word2VecSettings(),
     initializer=InitializerSettings("stacked"),

@@ -194,13 +194,11 @@ def _on_numbers(ground: Ground) -> Iterator[Attempt]:
         f"pretrain --from-scratch --corpus {text} --out {OUT} --vocabulary 150 --layers 1"
         " --hidden 64": (
             "--num-epochs --tokens --hours --length --batch-size --gradient-accumulation-steps"
-            " --learning-rate --warmup-ratio --mlm-probability --dropout"
-            " --seed --layers --hidden"
+            " --learning-rate --warmup-ratio --mlm-probability --dropout --seed --layers --hidden"
         ),
         f"finetune --model {model} --task ner --train {tagged} --out {OUT}": (
             "--num-epochs --batch-size --learning-rate --chunk --warmup-ratio --weight-decay"
-            " --max-grad-norm --patience --max-length"
-            " --seeds --fold --limit"
+            " --max-grad-norm --patience --max-length --seeds --fold --limit"
         ),
         f"project --model {model} --out m.html --method pca --first 20": (
             "--first --min-length --low --high --nearest --perplexity --iterations --neighbors"

@@ -136,8 +136,7 @@ def render_keyword(one: Keyword, lines: ContextSettings) -> str:
         parts.append(f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">')
         parts += [
             f'<span class="ve-left"><bdi>{escape(hit.left)}</bdi></span>'
-            f"<b><bdi>{escape(hit.match)}</bdi></b>"
-            f"<span><bdi>{escape(hit.right)}</bdi></span>"
+            f"<b><bdi>{escape(hit.match)}</bdi></b><span><bdi>{escape(hit.right)}</bdi></span>"
             f'<span class="ve-name">{escape(hit.file.name)} {count(hit.line)}</span>'
             for hit in context.hits
         ]

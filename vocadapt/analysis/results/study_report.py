@@ -207,8 +207,7 @@ def _render_readings(boards: Sequence[TaskLeaderboard]) -> str:
     )
     note = (
         "<p>An adapted model is scored with its base tokenization, with its adapted tokenization,"
-        " and"
-        " with the logits of both pooled.</p>"
+        " and with the logits of both pooled.</p>"
     )
     return note + _render_table(Table("readings", columns, rows))
 

@@ -284,8 +284,7 @@ def _describe_comparison(found: Comparison, draws: Draws) -> str:
         f"against the other predictions: {format_number(found.a)} → {format_number(found.b)},"
         " difference"
         f" {found.difference:+.4f} ({found.interval.describe('{:+.4f}'.format)}), approximate"
-        " randomization p ="
-        f" {format_number(found.p_randomisation)}{mcnemar}"
+        f" randomization p = {format_number(found.p_randomisation)}{mcnemar}"
     )
 
 

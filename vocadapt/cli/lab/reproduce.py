@@ -199,8 +199,7 @@ def _format_gaps(one: ReproducedTable, table: PublishedTable) -> list[str]:
         mean = "not defined" if found.fraction is None else f"{found.fraction:.0%}"
         lines.append(
             f"Fraction of the gap {name}: mean of the fractions {mean}, defined for"
-            f" {found.n_defined:,} of"
-            f" {found.n_tasks:,} tasks."
+            f" {found.n_defined:,} of {found.n_tasks:,} tasks."
         )
         for task, own in found.tasks.items():
             fraction = own.why if own.fraction is None else f"{own.fraction:.0%}"

@@ -244,8 +244,7 @@ PRETRAIN = Command(
 
 MEANING = (
     "Each value is the weight of the extension module in the output of a layer: 0 means BERT's"
-    " layer"
-    " alone, 1 the extension module alone."
+    " layer alone, 1 the extension module alone."
 )
 
 

@@ -192,8 +192,7 @@ def _describe_departures(departures: Mapping[str, Any]) -> Finding:
     if "within_words" in departures:
         sentence += (
             f" In {departures['within_words']:,} of them, an added word is read as a part of a"
-            " longer"
-            " one."
+            " longer one."
         )
     return Finding("departures", sentence)
 
@@ -242,8 +241,7 @@ ADAPT = Command(
             metavar="NAME",
             help=(
                 f"built-in recipe (default {DEFAULT_PRESET}, with --method green-bert); the command"
-                " presets"
-                " lists them"
+                " presets lists them"
             ),
         ),
         option(

@@ -179,8 +179,7 @@ def _describe(numbers: ModelNumbers, trim: TrimNumbers, recipe: Recipe) -> list[
         )
     changed = (
         f"{trim.kept_tokens:,} of {trim.tokens:,} tokens of the text ({trim.coverage:.4%}) are"
-        " kept."
-        f" Tokenized differently: {', '.join(differing)}."
+        f" kept. Tokenized differently: {', '.join(differing)}."
     )
     if trim.unknown_after > trim.unknown_before:
         more = trim.unknown_after - trim.unknown_before

@@ -51,8 +51,7 @@ class NewerFormatError(InputError):
     def __init__(self, folder: Path, found: int) -> None:
         super().__init__(
             f"{show_path(folder)} was written by a newer version of vocadapt: its format is"
-            f" {found},"
-            f" and this version reads formats up to {FORMAT}.",
+            f" {found}, and this version reads formats up to {FORMAT}.",
             "Install the newer version, or choose another workspace.",
         )
 

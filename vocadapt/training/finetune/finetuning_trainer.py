@@ -69,8 +69,7 @@ class FinetuningTrainer(ReportingTrainer):
                 if self.dataset.kind.compares_examples:
                     raise InputError(
                         f"A batch does not fit in memory ({str(error).splitlines()[0][:120]}), and"
-                        " its"
-                        " loss compares all its examples, so it cannot be divided.",
+                        " its loss compares all its examples, so it cannot be divided.",
                         "Reduce the batch size or the maximum sequence length.",
                         code="batch-too-large",
                     ) from error

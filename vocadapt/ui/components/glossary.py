@@ -65,8 +65,7 @@ TERMS = {
     ),
     "counted vectors": (
         "Word vectors computed from counts of which words occur together, by a truncated singular"
-        " value"
-        " decomposition; nothing is trained."
+        " value decomposition; nothing is trained."
     ),
     "CSLS": (
         "Cross-domain similarity local scaling (Conneau et al. 2018): cosine similarity "
@@ -110,8 +109,7 @@ TERMS = {
     ),
     "in sample": (
         "Measured on the lines that the tokens were chosen by, on which a vocabulary looks better"
-        " than"
-        " on any other text."
+        " than on any other text."
     ),
     "initializer": "A method that computes the first embeddings of added tokens.",
     "insertion": (
@@ -162,8 +160,7 @@ TERMS = {
     "reduction": "The removal of a fraction of the tokens of a vocabulary by a heuristic.",
     "replacement test": (
         "A comparison of how a model reads sentences of its own words: with a predicted embedding"
-        " of"
-        " one word, and with that word split into pieces."
+        " of one word, and with that word split into pieces."
     ),
     "run": (
         "A model fine-tuned on a task, with its predictions and scores, for one seed or several."

@@ -64,8 +64,7 @@ def draw_lines(
     if forecast.seconds > MAX_PAGE_SECONDS:
         st.markdown(
             f"Searching this text takes about {format_forecast(forecast)}: too long for a page. In"
-            " a"
-            " terminal:"
+            " a terminal:"
         )
         draw_command(
             command or build_context_command(word, text.files, asdict(text.settings), model)

@@ -333,8 +333,7 @@ def _report_missing(link: Sequence[str], found: Sequence[str]) -> None:
         if value and value not in found:
             st.toast(
                 f"The link refers to **{plain(value[:MAX_NAME_LENGTH])}**, which is not in this"
-                " workspace."
-                " Another choice is selected instead.",
+                " workspace. Another choice is selected instead.",
                 icon=":material/link_off:",
             )
 

@@ -109,8 +109,7 @@ LESSONS = Page(
             "Lessons",
             (
                 "Eight lessons of a few minutes each. Each asks a question, lets you guess, and"
-                " shows"
-                " the answer on the pages of this lab."
+                " shows the answer on the pages of this lab."
             ),
             ("adapted tokenization", "alignment", "base tokenization", "projection", "wordpiece"),
             following=(NextPart("lens", "See how a model splits a text of your own."),),
@@ -120,8 +119,7 @@ LESSONS = Page(
             "Teacher",
             (
                 "A one-hour plan, the answers, questions to ask, and the progress of the class in"
-                " this"
-                " workspace."
+                " this workspace."
             ),
             ("workspace",),
         ),
@@ -298,8 +296,7 @@ VECTORS = Page(
             "Alignment",
             (
                 "An alignment maps your :orange[**words**] to the model's :blue[**wordpieces**]."
-                " See"
-                " the nearest neighbors on both sides, and how often they are right."
+                " See the nearest neighbors on both sides, and how often they are right."
             ),
             (
                 "alignment",
@@ -463,8 +460,7 @@ COMPARE = Page(
             "Neighborhood change",
             (
                 "Which words have :violet[**different neighbors**] than before? Compare two spaces,"
-                " for"
-                " example a model before and after adapting it."
+                " for example a model before and after adapting it."
             ),
             ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
             ("change", "vectors", "contextual"),
@@ -523,8 +519,7 @@ TRAIN = Page(
             "Results",
             (
                 "Is one model better than another, or do only the seeds differ? Mean and spread"
-                " over"
-                " seeds, and a paired test against a baseline."
+                " over seeds, and a paired test against a baseline."
             ),
             (
                 "adapted tokenization",
@@ -658,8 +653,7 @@ PUBLISHED = Page(
             "Published results",
             (
                 "Tables of the publications that this lab follows, beside our own scores. A"
-                " difference"
-                " is shown only where data, split, scorer and base model are the same."
+                " difference is shown only where data, split, scorer and base model are the same."
             ),
             ("benchmark card", "collapsed", "scorer"),
             (),

@@ -39,8 +39,7 @@ TITLES = {
     "Pearson 1901": "On Lines and Planes of Closest Fit to Systems of Points in Space",
     "Poerner et al. 2020": (
         "Inexpensive Domain Adaptation of Pretrained Language Models: Case Studies on Biomedical"
-        " NER"
-        " and Covid-19 QA"
+        " NER and Covid-19 QA"
     ),
     "Radovanović et al. 2010": (
         "Hubs in Space: Popular Nearest Neighbors in High-Dimensional Data"

@@ -87,8 +87,7 @@ def prepare_trials(
         raise InputError(
             f"{task.name} has no dev split with labels, and a search compares dev scores only.",
             "Give dev examples, for example some of the training examples, which are then not"
-            " trained"
-            " on. Do not use test examples.",
+            " trained on. Do not use test examples.",
             "dev",
             "no-dev-split",
         )

@@ -72,8 +72,7 @@ class RayPool:
             if not self._count_fitting():
                 raise InputError(
                     f"No node of the Ray cluster can run a cell: it takes {self.demand.threads}"
-                    " CPUs"
-                    f" and {self.demand.gpus:g} GPUs.",
+                    f" CPUs and {self.demand.gpus:g} GPUs.",
                     "Use fewer threads or GPUs, or add a larger node.",
                 )
             ray_cluster.check_nodes(self.root, self._nodes)

@@ -154,8 +154,7 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
         basis += f", n = {count(numbers['anchors'])}"
     about = (
         "Fraction of the words of both vocabularies whose aligned vector has the right wordpiece"
-        " among"
-        f" its five nearest neighbors, by cross-validation with {numbers['folds']} folds."
+        f" among its five nearest neighbors, by cross-validation with {numbers['folds']} folds."
     )
     return "Held-out P@5", fraction(numbers["p@5"]), basis, about
 
@@ -186,8 +185,7 @@ def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
     expected = report.expected
     st.markdown(
         f"Measured P@5 **{fraction(numbers['stacked']['reweighted']['p@5'])}**, forecast by the"
-        " advice"
-        f" **{fraction(expected.value)}** (95 % interval {fraction(expected.low)} to"
+        f" advice **{fraction(expected.value)}** (95 % interval {fraction(expected.low)} to"
         f" {fraction(expected.high)})."
     )
 
@@ -273,8 +271,7 @@ def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None
     if occurrences and not numbers["departures"]:
         st.markdown(
             f":small[All {count(occurrences)} occurrences of added words in the text are read as"
-            " one"
-            " token, and none is read inside a longer word.]"
+            " one token, and none is read inside a longer word.]"
         )
     elif occurrences:
         frequency = (

@@ -154,8 +154,7 @@ def pick_task(workspace: Workspace) -> Path | None:
     ):
         st.markdown(
             ":small[A word, a tab and a tag (O, B, I, or with a type) on each line; a blank line"
-            " between"
-            " sentences.]"
+            " between sentences.]"
         )
         files = intake.choose_files(workspace, "task", TASK_TYPES, several=False)
         if files and st.button("Remove", key="no_task"):
@@ -296,11 +295,9 @@ def draw_headline(report: lab.AdviceReport) -> None:
             interval,
             (
                 "How precisely the embeddings of new words can be placed: the fraction of words"
-                " like"
-                " them whose own wordpiece would be among the five nearest. A forecast from"
+                " like them whose own wordpiece would be among the five nearest. A forecast from"
                 f" {count(expected.words)} running words; range: 95 % interval on a text that it"
-                " was"
-                " not fitted on."
+                " was not fitted on."
             ),
         ),
         (
@@ -310,8 +307,7 @@ def draw_headline(report: lab.AdviceReport) -> None:
             (
                 f"By {count(gain.words)} words that occur {gain.min_count} times or more."
                 f" {group_digits(describe_held_out(report.held_out_lines, report.lines))}"
-                " Wordpieces"
-                f" per word: {fraction(report.corpus.fertility, 2)} before,"
+                f" Wordpieces per word: {fraction(report.corpus.fertility, 2)} before,"
                 f" {fraction(gain.fertility, 2)} after."
             ),
         ),

@@ -181,8 +181,7 @@ def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) ->
     st.markdown(
         f":material/info: Showing **{describe_method(first)}**: the default,"
         f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there"
-        f" are {count(anchors)}"
-        f" anchors for {count(dim)}. More text gives more anchors."
+        f" are {count(anchors)} anchors for {count(dim)}. More text gives more anchors."
     )
 
 
@@ -389,8 +388,7 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
     st.markdown(
         f"{count(len(words))} of {count(len(evaluated.anchors))} anchors: words of {SHORTEST}"
         f" letters or more, held out and aligned by {chosen.lower()}, worst first. A badly aligned"
-        " word"
-        f" often has another meaning in your domain, or is too rare.{listed}"
+        f" word often has another meaning in your domain, or is too rare.{listed}"
     )
     draw_table(
         {

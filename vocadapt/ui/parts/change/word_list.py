@@ -47,8 +47,7 @@ HELP = {
     "kept": "Filters the list by the number of neighbors that a word keeps.",
     "order": (
         "Selects the order of the list. Change × frequency: the fraction of lost neighbors times"
-        " the"
-        " logarithm of the word's frequency, so that well-known words come first."
+        " the logarithm of the word's frequency, so that well-known words come first."
     ),
 }
 

@@ -85,8 +85,7 @@ def draw(workspace: Workspace) -> None:
             (
                 "Select one under *Spaces*, whose last option takes the folder of a model on this"
                 " machine, or a hub name that was used here before. Word vectors and models that"
-                " you make in this"
-                " workspace are listed there."
+                " you make in this workspace are listed there."
             ),
             "vectors",
         )

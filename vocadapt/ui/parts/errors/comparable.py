@@ -130,8 +130,7 @@ def describe_differences(first: Comparable, second: Comparable) -> str:
     names = [pickers.label_difference(name) for name in differences]
     return (
         f"These runs differ in {count(len(names))} things: {', '.join(names)}. A difference of"
-        " their"
-        " scores may come from any of them."
+        " their scores may come from any of them."
     )
 
 

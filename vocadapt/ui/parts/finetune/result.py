@@ -262,8 +262,7 @@ def _draw_scores(newest: RunSet) -> None:
     if len(newest.seeds) == 1 and any(newest.collapsed):
         st.warning(
             "This run collapsed: its predictions remained at the majority baseline, on the dev"
-            " split"
-            " or, without one, on training examples."
+            " split or, without one, on training examples."
         )
     elif any(newest.collapsed):
         st.warning(

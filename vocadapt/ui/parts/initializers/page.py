@@ -33,8 +33,7 @@ def draw(workspace: Workspace) -> None:
         pickers.draw_empty_state(
             "There is no target yet.",
             "Choose a target above: the folder of another model, or a `vocab.txt` file. Or make"
-            " word"
-            " vectors from a text of your domain.",
+            " word vectors from a text of your domain.",
             "vectors",
         )
         return

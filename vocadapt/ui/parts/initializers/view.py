@@ -42,8 +42,7 @@ HELP = {
     "target": (
         "Selects the source of the new tokens: word vectors or a model of this workspace; the"
         " last option takes a model folder or a bare vocab.txt. For the latter, token vectors are"
-        " trained on a text"
-        " first."
+        " trained on a text first."
     ),
     "new": "Number of tokens that the model lacks; each needs an embedding.",
     "common": (
@@ -155,8 +154,7 @@ def draw_token_inspector(transfer: Transfer) -> None:
             "The five nearest tokens by cosine; special tokens are left out. Below the name of each"
             " initializer are the source tokens of the embedding and their weights. Neighbors of"
             " similar meaning are a good sign, but no proof of better scores. Click a token to"
-            " select"
-            " it."
+            " select it."
         )
 
 
@@ -166,10 +164,10 @@ def list_tokens(materials: Materials) -> tuple[str, ...]:
 
 
 def draw_explanations(names: Sequence[str]) -> None:
-    """Explain initializers, one sentence each, with their sources."""
+    """Explain initializers, one sentence each, with their formulas and sources."""
     lines = (
         f"**{plain(name)}**: {plain(INITIALIZERS[name].about)}"
-        f" :small[:gray[{plain(INITIALIZERS[name].source)}]]"
+        f" :small[:gray[{plain(INITIALIZERS[name].formula)} · {plain(INITIALIZERS[name].source)}]]"
         for name in names
     )
     with st.popover("What they do", icon=":material/help:"):

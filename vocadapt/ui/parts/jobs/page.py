@@ -161,8 +161,7 @@ def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> Non
         words, button = st.columns([2, 1], vertical_alignment="center")
         words.markdown(
             f"{panel.format_chip(status)} **{job.spec.declaration.about}**  \n"
-            f"{icon_of(job.spec.kind)} {plain(name)}"
-            f" :small[:gray[· {_describe_when(job, status)}]]"
+            f"{icon_of(job.spec.kind)} {plain(name)} :small[:gray[· {_describe_when(job, status)}]]"
         )
         label, key = "Shown" if selected else "Show", f"look_{job.id}"
         if button.button(label, key=key, disabled=selected, width="stretch"):

@@ -92,8 +92,7 @@ def draw_changed_words(
     st.markdown(
         f"{listed} that **{markup.plain(other.label)}** tokenizes differently from"
         f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text."
-        " Select"
-        " a word to see its tokenizations."
+        " Select a word to see its tokenizations."
     )
     # 3. List the first of them, with the tokenizations of the selected word.
     with st.container(key="va_stacked_changed"):

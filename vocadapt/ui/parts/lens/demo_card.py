@@ -100,11 +100,9 @@ def _draw_task(task: dict[str, Any]) -> None:
         return
     st.markdown(
         "On a constructed task whose labels depend on single words, mean F1 (both tokenizations"
-        " pooled)"
-        " rises"
+        " pooled) rises"
         f" **{fraction(base)} → {fraction(adapted)}** ({task['seeds']} seeds, p = {fraction(p)});"
-        " with random"
-        f" embeddings of the same words it is {fraction(task['f1'][RANDOM])}."
+        f" with random embeddings of the same words it is {fraction(task['f1'][RANDOM])}."
     )
 
 

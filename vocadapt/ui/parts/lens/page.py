@@ -34,8 +34,7 @@ def draw(workspace: Workspace) -> None:
                 "Select one under *Models*, whose last option takes a folder on this machine or a"
                 " hub"
                 " name that was used here before, or add a `vocab.txt` file. Models that you adapt"
-                " are listed"
-                " automatically, before and after."
+                " are listed automatically, before and after."
             ),
         )
         return

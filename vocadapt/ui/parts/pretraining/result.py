@@ -201,8 +201,7 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
     if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
         note += (
             " On all windows, models with similar losses may rank differently: the table shows"
-            " these"
-            " losses."
+            " these losses."
         )
     draw_note(note)
     # Losses are comparable only on the same masked words.

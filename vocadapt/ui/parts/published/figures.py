@@ -53,8 +53,7 @@ def draw_gaps(table: PublishedTable) -> None:
     draw_heading("Fraction of the gap that is covered")
     draw_note(
         "Fraction: (adapted model − BERT) / (BioBERT − BERT), in F1, with Fieller's interval. It is"
-        " not"
-        " defined if the gap is not larger than its noise. The mean is over the fractions."
+        " not defined if the gap is not larger than its noise. The mean is over the fractions."
     )
     found = compute_gaps(table)
     if not found:
@@ -148,8 +147,7 @@ def _draw_discs(table: PublishedTable) -> None:
         "The area of a disc is proportional to the parameters of its model"
         f" ({min(one.parameters for one in discs):.0f} to"
         f" {max(one.parameters for one in discs):.0f} million). Hours are converted: a core of a"
-        " TPU"
-        " counts as two V100."
+        " TPU counts as two V100."
     )
 
 

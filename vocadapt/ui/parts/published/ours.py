@@ -32,8 +32,7 @@ def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
     if not matched:
         draw_note(
             "No run of this workspace has a benchmark, model and recipe of this table. Download one"
-            " of"
-            " its benchmarks, then fine-tune its models on it."
+            " of its benchmarks, then fine-tune its models on it."
         )
         draw_link("finetune", "Fine-tune a model")
         return

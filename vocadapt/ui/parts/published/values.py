@@ -19,8 +19,7 @@ def draw_import_form(table: PublishedTable, workspace: Workspace) -> None:
     """
     st.markdown(
         "If you have the publication at hand, fill the empty cells from a CSV file with the columns"
-        " row,"
-        " column, value and, optionally, note. The values stay in this workspace, marked as"
+        " row, column, value and, optionally, note. The values stay in this workspace, marked as"
         " imported."
     )
     draw_downloads({f"{table.id}-empty.csv": format_template(table)})

@@ -130,8 +130,7 @@ def draw_costs(table: PublishedTable) -> None:
         )
     draw_note(
         f"kWh = {STRUBELL_PUE} (PUE) × W × hours / 1000, and {STRUBELL_LBS_PER_KWH} lbs of CO2 per"
-        " kWh"
-        f" (Strubell et al. 2019). Power and time are at hand for {count(len(rows))} of"
+        f" kWh (Strubell et al. 2019). Power and time are at hand for {count(len(rows))} of"
         f" {count(len(table.rows))} rows."
     )
 

@@ -138,8 +138,7 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None)
     examples = chosen.run.test_predictions.split.examples
     st.markdown(
         f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}."
-        " All"
-        " examples:"
+        " All examples:"
     )
     rows = _rows(chosen.run.kind, cases, examples)
     config = {

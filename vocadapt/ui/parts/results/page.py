@@ -392,8 +392,7 @@ def draw_other_settings(board: TaskLeaderboard) -> None:
     with st.expander(f"Other settings ({count(number)})", icon=":material/tune:"):
         draw_note(
             "These runs were trained with other settings than those above: a difference may come"
-            " from"
-            " the settings. *Settings compared* below shows in what they differ."
+            " from the settings. *Settings compared* below shows in what they differ."
         )
         draw_report(board.build_table(), "board_other_settings")
 

@@ -53,8 +53,7 @@ SHOWN = ("epochs", "batch", "lr", "length")  # settings that are drawn if they a
 HELP = {
     "what": (
         "Selects what differs between the runs: their settings, of which the best are found, or"
-        " only"
-        " their random seeds, to see how much chance there is in a score."
+        " only their random seeds, to see how much chance there is in a score."
     ),
     "model": "Selects the model that is fine-tuned.",
     "task": "Selects the task; it needs a dev split, whose scores are compared.",

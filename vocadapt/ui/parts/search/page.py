@@ -32,10 +32,8 @@ def draw(workspace: Workspace) -> NextPart | None:
             "There is no search in this workspace yet.",
             (
                 "A search fine-tunes a model again and again, each time with other settings, such"
-                " as"
-                " learning rate and batch size, and finds those with the best score on the dev"
-                " split."
-                " It needs a model, and a task with a dev split; the test split is not used."
+                " as learning rate and batch size, and finds those with the best score on the dev"
+                " split. It needs a model, and a task with a dev split; the test split is not used."
             ),
         )
     with st.expander("New search", icon=":material/add:", expanded=not searches):

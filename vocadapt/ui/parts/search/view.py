@@ -139,8 +139,7 @@ def _draw_importance(importance: Mapping[str, float]) -> None:
     if not importance:
         draw_note(
             f"It is computed from {MIN_TRIALS_FOR_IMPORTANCE} trials that are done and differ in"
-            " their"
-            " scores."
+            " their scores."
         )
         return
     declared = declare_searched()
@@ -184,8 +183,7 @@ def draw_seeds(search: Artifact, spec: Spec) -> None:
     for seed in numbers.get("collapsed", ()):
         st.markdown(
             f":material/warning: **Seed {seed} collapsed**: never better than always giving the"
-            " most"
-            " frequent answer on dev."
+            " most frequent answer on dev."
         )
     for failure in numbers.get("failures", ()):
         problem = plain(mistakes.format_message(failure["problem"]))

@@ -141,8 +141,7 @@ def draw_quota(workspace: Workspace) -> None:
         return
     draw_note(
         f"{uploads} Your workspaces are removed after {count(days)} days without a visit: export"
-        " them"
-        " to keep them."
+        " them to keep them."
     )
 
 
@@ -289,8 +288,7 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
     draw_heading("Whole workspace")
     draw_note(
         "Copies contain all artifacts and notes, but no jobs, uploads or trash, and no text that"
-        " was"
-        " imported by its path."
+        " was imported by its path."
     )
     if is_full:
         _draw_copy_form(workspace)

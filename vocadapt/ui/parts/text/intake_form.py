@@ -55,8 +55,7 @@ def draw_news_offer(workspace: Workspace, model: str) -> None:
     with st.container(border=True):
         st.markdown(
             "**No text at hand?** 300 short news stories show every step within seconds. They are"
-            " too"
-            " few for useful word vectors."
+            " too few for useful word vectors."
         )
         if st.button("Try it on news", icon=":material/bolt:", key="take_news"):
             with mistakes.show_errors():

@@ -130,8 +130,7 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
     about = "" if found.compared == 1 else "About "
     words = (
         f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies of earlier"
-        " lines**"
-        f" ({percent(found.copies / counts.lines)}); their words are counted each time."
+        f" lines** ({percent(found.copies / counts.lines)}); their words are counted each time."
     )
     if most := found.most_frequent:  # None: the counts come without the line
         line = markup.plain(markup.escape_invisible(most.text))
@@ -189,8 +188,7 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
     draw_heading("Most heavily split words")
     draw_note(
         f"The first {count(len(found))} split words: those of {SEVERE} or more wordpieces first,"
-        " the"
-        " most frequent at the top. Click a word to see it in the lens."
+        " the most frequent at the top. Click a word to see it in the lens."
     )
     word_links.listen(WORD, _request_lens)
     vocabulary = cache.model_of(model).vocabulary

@@ -163,8 +163,7 @@ def _draw_similarity(model: LanguageModel, text: str, examples: Sequence[str]) -
         draw_metrics(*((label_tokenization(name), fraction(own)) for name, own in found.items()))
         about = (
             "Cosine of the two sentences' embeddings, each the mean of the last hidden states of"
-            " its"
-            " wordpieces."
+            " its wordpieces."
         )
         if len(found) > 1:
             about += " The base tokenization is that before the model was adapted."

@@ -272,8 +272,7 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
     if not best[prediction.tokenization]:
         st.markdown(
             "**No answer**: the model reads no word of the context, or only words with more than"
-            " 500"
-            " characters."
+            " 500 characters."
         )
         return
     # 2. Choose the visible part: of a long context, only the text around the best answer.

@@ -269,8 +269,7 @@ def describe_frequencies(space: EmbeddingSpace) -> str:
     half = int(np.searchsorted(ordered.cumsum(), ordered.sum() / 2)) + 1
     return (
         f"The most frequent word, “{markup.plain(most)}”, occurs {count(int(ordered[0]))} times,"
-        " the"
-        f" rarest {count(int(ordered[-1]))} times. Half of all occurrences are of"
+        f" the rarest {count(int(ordered[-1]))} times. Half of all occurrences are of"
         f" {count(half)} of {count(len(ordered))} words."
     )
 
@@ -400,8 +399,7 @@ def describe_cost(counts: WordCounts, settings: Word2VecSettings) -> str:
         trainer += f" ({choice.reason})"
     return (
         f"{frequent} {settings.min_count} times{limit} · {count(counts.words)} running words ·"
-        f" dimension {settings.dim} · {trainer} · at most"
-        f" {megabytes(memory.bytes)} of memory"
+        f" dimension {settings.dim} · {trainer} · at most {megabytes(memory.bytes)} of memory"
     )
 
 

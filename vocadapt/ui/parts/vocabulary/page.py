@@ -70,8 +70,7 @@ HELP = {
     "growth": (
         "Increase in the number of wordpieces of held-out lines: a word whose token is removed is"
         " split into shorter ones. In sample: the same for the lines that the tokens were chosen"
-        " by."
-        " Exact: every distinct word is tokenized again."
+        " by. Exact: every distinct word is tokenized again."
     ),
 }
 
@@ -92,8 +91,7 @@ def draw(workspace: Workspace) -> None:
                 "Select one under *Models*, whose last option takes a folder on this machine or a"
                 " hub"
                 " name that was used here before, or add a `vocab.txt` file. The first one can be"
-                " reduced; the"
-                " others are compared with it."
+                " reduced; the others are compared with it."
             ),
         )
         return

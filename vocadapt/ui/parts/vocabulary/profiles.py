@@ -78,8 +78,7 @@ def _draw_statistics(compared: VocabularyComparison) -> None:
                 listed = f", {MAX_LISTED} of them{listed}"
             draw_note(
                 f"{plain(one.model)}: the tokenizer never produces {count(found.unused)}"
-                " placeholders"
-                f" and {count(n_others)} other tokens{listed}"
+                f" placeholders and {count(n_others)} other tokens{listed}"
             )
 
 
