@@ -583,8 +583,7 @@ def check_kind_without_head(model: Path, folder: Path) -> None:
     assert {row["label"] for row in rows} <= {"0", "1", "2", "3"}
 
     # 4. The pages: scores on Results; Try it says what a single query lacks.
-    page = draw_part("results", folder / "trials")
-    assert page.dataframe
+    assert draw_part("results", folder / "trials").dataframe
     page = draw_part("try", folder / "trials")
     page.text_area(key="try_sentence").set_value("heart heart").run()
     assert not page.exception, [one.message for one in page.exception]

@@ -29,6 +29,12 @@ PHRASES = [f"of {word} and" for word in WORDS]
 TRIM = PlanSettings("trim", cover=1.0)
 
 
+def list_failures(edit: Edit) -> dict[str, str]:
+    """List the checks of a certificate that fail, without the one that starts a process."""
+    results = {name: check(edit) for name, check in CHECKS.items() if name != "reload"}
+    return {name: detail for name, (ok, detail) in results.items() if not ok}
+
+
 def remove_tokens(
     model: LanguageModel, settings: PlanSettings, text: Sequence[str], out: Path
 ) -> LanguageModel:

@@ -10,5 +10,4 @@ def list_numbers(sentence: str) -> list[str]:
 
 def find_numbers(text: str) -> list[float]:
     """Return the numbers in a text: [1200, 0.5] for "1,200 of them, 0.5 s"."""
-    found = re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
-    return [float(number.replace(",", "")) for number in found]
+    return [float(n.replace(",", "")) for n in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)]

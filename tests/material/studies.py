@@ -21,6 +21,13 @@ from vocadapt.lab.jobs.status import read_metrics
 from vocadapt.training.finetune.settings import FinetuneSettings
 
 T = TypeVar("T")
+# The task of a study on few sentences, at the end of its file.
+TOY_TASK = """[[tasks]]
+name = "toy"
+kind = "ner"
+train = "train.tsv"
+test = "test.tsv"
+"""
 ROOT = Path(__file__).parents[2]
 LONG = 900.0  # seconds
 DEMO = ROOT / "assets" / "demo"

@@ -40,6 +40,16 @@ def idle(monkeypatch):
     monkeypatch.setattr("vocadapt.system.forecasts._read_load_average", lambda: 0.0)
 
 
+@pytest.fixture
+def started(monkeypatch) -> list[tuple[Spec, str]]:
+    """The jobs that a page starts and the names of their results; none of them runs."""
+    jobs: list[tuple[Spec, str]] = []
+    monkeypatch.setattr(
+        "vocadapt.ui.jobs.panel.launch", lambda _, spec, name: jobs.append((spec, name))
+    )
+    return jobs
+
+
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory, tiny_bert) -> Workspace:
     """A workspace whose words are also markup; read only."""

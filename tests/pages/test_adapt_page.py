@@ -231,11 +231,7 @@ def choose_initializer(app, preset, name):
     return app
 
 
-def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, monkeypatch):
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
-    )
+def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, started):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     menu = app.selectbox(key="initializer_transfer-syntactic")
     assert menu.value == "syntactic"
@@ -246,7 +242,7 @@ def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, m
     app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
-    assert started[0].settings.recipe.initializer.method == "global-mean"
+    assert started[0][0].settings.recipe.initializer.method == "global-mean"
     # Another preset keeps its own initializer, and a reduction has none.
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-semantic")
     assert app.selectbox(key="initializer_transfer-semantic").value == "semantic"
@@ -254,17 +250,13 @@ def test_the_initializer_of_a_preset_can_be_changed(open_page, tmp_path, pair, m
     assert not [box for box in app.selectbox if str(box.key).startswith("initializer_")]
 
 
-def test_an_alignment_of_the_default_recipe_keeps_its_norms(open_page, seeded, monkeypatch):
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
-    )
+def test_an_alignment_of_the_default_recipe_keeps_its_norms(open_page, seeded, started):
     app = open_page(ADAPT, seeded, adapt_preset="new-words")
     choose_initializer(app, "new-words", "aligned")
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
     # The best evaluated method, with the vector length of the recipe.
-    assert started[0].settings.recipe.alignment.vector_length == "frequency"
+    assert started[0][0].settings.recipe.alignment.vector_length == "frequency"
 
 
 def test_an_initializer_that_trains_asks_for_a_text(open_page, tmp_path, pair, uncounted):
@@ -278,12 +270,8 @@ def test_an_initializer_that_trains_asks_for_a_text(open_page, tmp_path, pair, u
 
 
 def test_an_initializer_that_is_grounded_asks_for_a_glossary(
-    open_page, tmp_path, pair, uncounted, monkeypatch
+    open_page, tmp_path, pair, uncounted, started
 ):
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
-    )
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
     choose_initializer(app, "transfer-syntactic", "grounded")
     assert not app.exception and "There is no glossary yet." in " ".join(list_texts(app))
@@ -293,8 +281,8 @@ def test_an_initializer_that_is_grounded_asks_for_a_glossary(
     app.selectbox(key="adapt_target").set_value(shown_model(str(pair[1]))).run()
     app.button(key="adapt").click().run()
     assert not app.exception and not app.error
-    assert Path(started[0].inputs["glossary"][0]).name == "trials"
-    assert "text" not in started[0].inputs
+    assert Path(started[0][0].inputs["glossary"][0]).name == "trials"
+    assert "text" not in started[0][0].inputs
 
 
 def test_the_model_has_the_evaluation_of_its_alignment(seeded):

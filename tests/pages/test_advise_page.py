@@ -117,26 +117,20 @@ def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
     assert "not to change the vocabulary" in read_page(app)
 
 
-def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(
-    open_page, seeded, monkeypatch
-):
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.start", lambda workspace, spec, name: started.append(spec)
-    )
+def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(open_page, seeded, started):
     app = open_page("adapt", seeded, adapt_preset="recommended")
     assert not app.exception and not app.error
     assert app.number_input(key="adapt_cap").value == 5
     assert app.number_input(key="adapt_occurrences").value == 20
     app.button(key="adapt").click().run()
-    recipe = started[-1].settings.recipe
-    model = open_model(started[-1].inputs["model"][0])
+    recipe = started[-1][0].settings.recipe
+    model = open_model(started[-1][0].inputs["model"][0])
     report = advise_on(read_corpus([seeded.folder("corpora", "trials")]), model, seeded.root)
     assert recipe == recommend_recipe(report)
     # An edited value stays visible, and the recipe says so.
     app.number_input(key="adapt_cap").set_value(3).run()
     app.button(key="adapt").click().run()
-    changed = started[-1].settings.recipe
+    changed = started[-1][0].settings.recipe
     assert (changed.name, changed.vocabulary.max_added) == ("recommended-changed", 3)
     # Another preset has its own values.
     app.selectbox(key="adapt_preset").set_value("green-bert").run()

@@ -72,17 +72,15 @@ def test_a_setting_that_is_added_is_on_its_page(
 
 @pytest.mark.usefixtures("no_commands")
 def test_a_setting_of_a_preset_that_is_added_is_on_its_page_and_in_its_job(
-    open_page, seeded, monkeypatch
+    open_page, seeded, monkeypatch, started
 ):
-    started = []
-    monkeypatch.setattr("vocadapt.ui.jobs.panel.start", lambda _, spec, name: started.append(spec))
     presets = {"quick": Pretraining("a preset", add_setting(MaskedSettings)())}
     monkeypatch.setattr(f"{PARTS}.pretraining.page.PRETRAINING_PRESETS", presets)
     app = open_page("pretraining", seeded)
     app.number_input(key="added_pretraining_quick").set_value(5).run()
     app.button(key="start_pretraining").click().run()
     assert not app.exception and not app.error
-    assert started[0].settings.pretraining.training.added == 5
+    assert started[0][0].settings.pretraining.training.added == 5
 
 
 @pytest.mark.usefixtures("no_commands")

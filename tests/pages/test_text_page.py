@@ -180,17 +180,13 @@ def test_the_words_split_worst_by_hand():
 
 
 def test_copies_are_counted_and_can_be_left_out(
-    open_page, make_workspace, tiny_bert, tmp_path, monkeypatch
+    open_page, make_workspace, tiny_bert, tmp_path, started
 ):
     text = tmp_path / "copies.txt"
     text.write_text("the <b>heart</b>\n\nanother line\nthe <b>heart</b>\nthe <b>heart</b>\n")
     workspace = make_workspace("copies")
     inputs = {"text": (str(text),), "model": (str(tiny_bert),)}
     run_step(Spec(CorpusStep(), inputs), workspace.folder("corpora", "copies"))
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.start", lambda _, spec, name, **more: started.append((spec, name))
-    )
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)})
     assert not app.exception and not app.error
     [sentence] = [block.value for block in app.markdown if "lines are copies" in block.value]

@@ -51,12 +51,7 @@ def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page,
     )
 
 
-def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, monkeypatch):
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.launch",
-        lambda workspace, spec, name: started.append((spec, name)),
-    )
+def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, started):
     app = open_page(
         VOCABULARY,
         seeded,
@@ -86,13 +81,8 @@ def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_be
 
 
 def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
-    open_page, seeded, tiny_bert, monkeypatch
+    open_page, seeded, tiny_bert, started
 ):
-    started = []
-    monkeypatch.setattr(
-        "vocadapt.ui.jobs.panel.launch",
-        lambda workspace, spec, name: started.append((spec, name)),
-    )
     app = open_page(
         VOCABULARY,
         seeded,

@@ -8,12 +8,13 @@ import pytest
 
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
+from tests.material.studies import TOY_TASK
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.study_file import read_study
 
-FILE = """
+FILE = f"""
 name = "s"
 seeds = [1, 2]
 [settings]
@@ -25,12 +26,7 @@ model = "model"
 name = "other"
 model = "model"
 num_epochs = 1
-[[tasks]]
-name = "toy"
-kind = "ner"
-train = "train.tsv"
-test = "test.tsv"
-"""
+{TOY_TASK}"""
 
 
 @pytest.fixture(scope="module")

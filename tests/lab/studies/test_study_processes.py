@@ -14,6 +14,7 @@ import pytest
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
 from tests.material.studies import (
+    TOY_TASK,
     find_begun_cell,
     finish_study,
     list_finished,
@@ -34,7 +35,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import PRESETS
 
 pytestmark = pytest.mark.slow
-FILE = """
+FILE = f"""
 name = "s"
 seeds = [1, 2]
 [settings]
@@ -43,12 +44,7 @@ batch_size = 4
 [[variants]]
 name = "plain"
 model = "model"
-[[tasks]]
-name = "toy"
-kind = "ner"
-train = "train.tsv"
-test = "test.tsv"
-"""
+{TOY_TASK}"""
 CORPORA = """
 [[variants]]
 name = "green"

@@ -15,6 +15,7 @@ import pytest
 
 from tests.material.finetuning import sentences, write_conll
 from tests.material.lab import write_text
+from tests.material.studies import TOY_TASK
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.errors import Canceled
@@ -27,7 +28,7 @@ from vocadapt.lab.workspace.drafts import open_growing
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.system.cores import count_cores
 
-FILE = """
+FILE = f"""
 name = "s"
 seeds = [1, 2, 3]
 retries = 0
@@ -41,12 +42,7 @@ model = "model"
 name = "frozen"
 model = "model"
 freeze = "head"
-[[tasks]]
-name = "toy"
-kind = "ner"
-train = "train.tsv"
-test = "test.tsv"
-"""
+{TOY_TASK}"""
 
 
 @pytest.fixture(scope="module")

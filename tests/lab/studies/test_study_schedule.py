@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.runs import write_run
+from tests.material.studies import TOY_TASK
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies import places
 from vocadapt.lab.experiments.studies.cell_step import CellStep, stamp_input
@@ -33,18 +34,13 @@ from vocadapt.lab.workspace.manifest import Input, Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.examples.examples import Sentence
 
-FILE = """
+FILE = f"""
 seeds = [1, 2, 3]
 retries = 2
 [[variants]]
 name = "plain"
 model = "model"
-[[tasks]]
-name = "toy"
-kind = "ner"
-train = "train.tsv"
-test = "test.tsv"
-"""
+{TOY_TASK}"""
 FEVER = Sentence(("Fever",), ("B-Disease",))
 
 
