@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from vocadapt.spaces.neighbors.search import BLOCK, compute_hubness, find_nearest
+from vocadapt.spaces.neighbors.search import BLOCK, compute_neighbor_cosines, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 ROWS, DIM, QUERIES, K = 60_000, 768, 1000, 10
@@ -39,7 +39,9 @@ def main():
     matrix = np.random.default_rng(1).normal(size=(ROWS, DIM)).astype(np.float32)
     space = EmbeddingSpace(tuple(map(str, range(ROWS))), matrix)
     one, many, unit = matrix[:1], matrix[:QUERIES], space.unit
-    hubs = compute_hubness(unit[:2000], unit[:2000]).mean() * np.ones(ROWS, dtype=np.float32)
+    hubs = compute_neighbor_cosines(unit[:2000], unit[:2000]).mean() * np.ones(
+        ROWS, dtype=np.float32
+    )
     found = measure_best_times(
         {"ours": (find_nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20
     )

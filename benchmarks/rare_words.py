@@ -31,7 +31,7 @@ from benchmarks.small_texts import CHOOSING, DATA, TEXTS, write_sample
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.choose import FOLDS, hash_word
 from vocadapt.spaces.alignment.cross_validation import rank_own_pieces
-from vocadapt.spaces.neighbors.search import compute_hubness
+from vocadapt.spaces.neighbors.search import compute_neighbor_cosines
 from vocadapt.spaces.space import normalize_rows
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
@@ -122,7 +122,7 @@ def measure(text: str, words: int, model: LanguageModel) -> dict[str, Any]:
                 else:
                     predicted = fitted.predict(form, vectors, c)
                 predicted = normalize_rows(predicted)
-                hubness = compute_hubness(pieces, predicted)
+                hubness = compute_neighbor_cosines(pieces, predicted)
                 ranks = rank_own_pieces(predicted, pieces, hubness, test.rows, judged.rows)
                 hits.setdefault((k, occurrences), []).extend(ranks["csls pieces"] < 5)
     table = {

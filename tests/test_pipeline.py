@@ -81,8 +81,8 @@ def test_the_same_recipe_gives_the_same_model(tiny_bert: Path, corpus: Corpus) -
     )
     np.random.seed(7)  # noqa: NPY002
     third = adapt(small(get_preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
-    assert np.array_equal(first.rows.matrix, second.rows.matrix)
-    assert np.array_equal(first.rows.matrix, third.rows.matrix)
+    assert np.array_equal(first.embeddings.matrix, second.embeddings.matrix)
+    assert np.array_equal(first.embeddings.matrix, third.embeddings.matrix)
 
 
 def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -> None:

@@ -78,7 +78,7 @@ def test_tokens_are_removed_and_the_rest_is_certified(tmp_path: Path, name: str)
     adapted = remove_tokens(model, 20)
     out = adapted.save(tmp_path / "after")
     assert list_failed(folder, out) == {}
-    assert adapted.matrix.new_rows == len(model.vocabulary) - 20
+    assert adapted.matrix_rows.new_rows == len(model.vocabulary) - 20
     assert open_model(out).config["vocab_size"] == len(model.vocabulary) - 20
 
 
@@ -134,7 +134,7 @@ def test_new_tokens_take_the_rows_without_a_token_first(tmp_path: Path, name: st
     assert rows % 64 == 0 and rows > n + 3
     adapted = add_words(model)
     n_new = len(adapted.plan.added)
-    assert (adapted.matrix.filled, adapted.matrix.new_rows) == (n_new, rows)
+    assert (adapted.matrix_rows.filled, adapted.matrix_rows.new_rows) == (n_new, rows)
     out = adapted.save(tmp_path / "after")
     after = get_embeddings(open_model(out).network).detach()
     assert torch.equal(after[n + n_new :], before[n + n_new :])
@@ -152,11 +152,11 @@ def test_a_padded_matrix_grows_to_its_multiple(tmp_path: Path) -> None:
     rows = len(get_embeddings(model.network))
     words = tuple(f"zz{chr(97 + i)}" for i in range(10))
     adapted = add_words(model, words)
-    assert adapted.matrix.filled == rows - len(model.vocabulary)
-    assert len(get_embeddings(adapted.network)) == adapted.matrix.new_rows
-    assert adapted.matrix.new_rows == -(-(len(model.vocabulary) + 10) // 8) * 8
+    assert adapted.matrix_rows.filled == rows - len(model.vocabulary)
+    assert len(get_embeddings(adapted.network)) == adapted.matrix_rows.new_rows
+    assert adapted.matrix_rows.new_rows == -(-(len(model.vocabulary) + 10) // 8) * 8
     out = adapted.save(tmp_path / "after")
-    assert open_model(out).config["vocab_size"] == adapted.matrix.new_rows
+    assert open_model(out).config["vocab_size"] == adapted.matrix_rows.new_rows
     assert list_failed(folder, out) == {}
 
 
@@ -164,7 +164,7 @@ def test_a_reduced_matrix_keeps_its_multiple(tmp_path: Path) -> None:
     folder = build_tiny_model("llama", tmp_path / "before", tokenizer=build_wordpiece, padded_to=64)
     model = open_model(folder)
     adapted = remove_tokens(model, len(model.vocabulary) - 100)
-    assert (adapted.matrix.new_tokens, adapted.matrix.new_rows) == (100, 128)
+    assert (adapted.matrix_rows.new_tokens, adapted.matrix_rows.new_rows) == (100, 128)
     out = adapted.save(tmp_path / "after")
     before, after = (get_embeddings(open_model(one).network) for one in (folder, out))
     n_free = min(len(before) - len(model.vocabulary), 28)

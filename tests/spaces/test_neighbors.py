@@ -17,7 +17,7 @@ from vocadapt.spaces.alignment.cross_space import (
 )
 from vocadapt.spaces.neighbors import csls
 from vocadapt.spaces.neighbors import search as nearest_module
-from vocadapt.spaces.neighbors.search import compute_hubness, find_nearest, list_neighbors
+from vocadapt.spaces.neighbors.search import compute_neighbor_cosines, find_nearest, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, TokenKinds
 from vocadapt.text.splitter import Splitter
 
@@ -87,7 +87,7 @@ def test_csls_ranks_a_hub_lower():
     candidates = space([[1, 1], [1, 0.3], [0.3, 1]])
     queries = space([[1, 0.62], [0.62, 1]])
     assert find_nearest(queries.matrix, candidates, 1).rows.ravel().tolist() == [0, 0]
-    hubness = compute_hubness(candidates.unit, queries.unit, k=2)
+    hubness = compute_neighbor_cosines(candidates.unit, queries.unit, k=2)
     assert find_nearest(queries.matrix, candidates, 1, hubness=hubness).rows.ravel().tolist() == [
         1,
         2,
@@ -108,7 +108,7 @@ def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch)
     leave_out = rng.integers(-1, 1000, 23)
     # The hubness of a query comes from the product that finds its neighbors: a second one made it
     # twice as slow.
-    monkeypatch.setattr(nearest_module, "compute_hubness", None)
+    monkeypatch.setattr(nearest_module, "compute_neighbor_cosines", None)
     found = find_nearest(queries, candidates, 7, leave_out=leave_out, hubness=hubness)
     cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
     csls = 2 * cosines - hubness - np.sort(cosines, axis=1)[:, -10:].mean(axis=1, keepdims=True)
@@ -130,16 +130,16 @@ def test_a_list_by_csls_is_exact_without_the_hubness_of_every_candidate(
     queries = EmbeddingSpace(
         tuple(f"q{i}" for i in range(others)), rng.normal(size=(others, 12)).astype(np.float32)
     )
-    hubness = compute_hubness(space.unit, queries.unit)
+    hubness = compute_neighbor_cosines(space.unit, queries.unit)
     search = csls.CslsSearch(space, queries.unit)
     assert (search.least_hubness < hubness).all()
     measured = []
 
     def count(rows, *arguments):
         measured.append(len(rows))
-        return compute_hubness(rows, *arguments)
+        return compute_neighbor_cosines(rows, *arguments)
 
-    monkeypatch.setattr(csls, "compute_hubness", count)
+    monkeypatch.setattr(csls, "compute_neighbor_cosines", count)
     for query in (*queries.matrix[:5], np.zeros(12, np.float32)):
         found, expected = (
             search.list_neighbors(query, k),
@@ -158,8 +158,8 @@ def test_a_list_by_csls_is_exact_without_the_hubness_of_every_candidate(
 
 def test_hubness_is_the_mean_of_the_k_nearest():
     others = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
-    assert compute_hubness(others[:1], others, k=2)[0] == pytest.approx(0.5)
-    assert compute_hubness(others[:1], others, k=99)[0] == pytest.approx(0)
+    assert compute_neighbor_cosines(others[:1], others, k=2)[0] == pytest.approx(0.5)
+    assert compute_neighbor_cosines(others[:1], others, k=99)[0] == pytest.approx(0)
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_a_recipe_walks_with_it_and_fitting_rows_is_most_of_the_bar(model, sente
     assert RECIPE.needs == {"counts", "text"} and RECIPE.distills
     adapted = adapt(RECIPE, model, Sources(corpus=open_corpus([sentences])), bar)
     assert bar.share_of_distilling() > 0.5
-    assert "hypertension" in adapted.plan.added_tokens and adapted.rows.fallbacks == 0
+    assert "hypertension" in adapted.plan.added_tokens and adapted.embeddings.fallbacks == 0
 
 
 @pytest.mark.parametrize(

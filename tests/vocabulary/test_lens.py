@@ -24,11 +24,11 @@ from vocadapt.vocabulary.lens import (
     WordTokenizer,
     count_for_each_splitter,
     count_text,
+    encode_text,
     find_finest_splitter,
     list_changes,
     recount_words,
     refines,
-    tokenize_text,
 )
 
 WORDPIECE = FAMILIES["wordpiece"]
@@ -67,7 +67,7 @@ def word_tokenizer(tokenizer: Tokenizer, name: str = "m") -> WordTokenizer:
 
 
 def test_a_tokenization_has_ids_positions_and_joins() -> None:
-    assert tokenize_text(tiny(), "No Hypertension?") == (
+    assert encode_text(tiny(), "No Hypertension?") == (
         TextToken("no", 10, 0, 2, False),
         TextToken("hyper", 6, 3, 8, False),
         TextToken("##tension", 7, 8, 15, True),
@@ -76,7 +76,7 @@ def test_a_tokenization_has_ids_positions_and_joins() -> None:
 
 
 def test_odd_text_is_tokenized_at_its_positions() -> None:
-    pieces = tokenize_text(tiny(), ODD)
+    pieces = encode_text(tiny(), ODD)
     assert all(ODD[piece.start : piece.end] for piece in pieces)
     assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
     found = {(piece.token, ODD[piece.start : piece.end]) for piece in pieces}
@@ -90,11 +90,11 @@ def test_odd_text_is_tokenized_at_its_positions() -> None:
     assert any(
         piece.token == "[UNK]" and piece.end - piece.start == 101 for piece in pieces
     )  # too long a word to cut
-    assert tokenize_text(tiny(), "") == () == tokenize_text(tiny(), "\x00\u202e")
+    assert encode_text(tiny(), "") == () == encode_text(tiny(), "\x00\u202e")
 
 
 def test_two_words_side_by_side_are_not_joined() -> None:
-    assert [piece.continues for piece in tokenize_text(tiny(), "pain.pain hypers")] == [
+    assert [piece.continues for piece in encode_text(tiny(), "pain.pain hypers")] == [
         False,
         False,
         False,
@@ -105,7 +105,7 @@ def test_two_words_side_by_side_are_not_joined() -> None:
 
 def test_half_a_character_is_no_text() -> None:
     with raises_input_error("not-utf8"):
-        tokenize_text(tiny(), "a\ud800b")
+        encode_text(tiny(), "a\ud800b")
     with raises_input_error("not-utf8"):
         count_text("a" * 3000 + "\ud800", Splitter.bert())
 

@@ -55,7 +55,7 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-
 class AdaptedModel(Summarized):
     """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
-    rows: the new embeddings. mode: tokenizer mode, a key of TOKENIZER_MODES. matrix: numbers of
+    embeddings: the new ones. mode: tokenizer mode, a key of TOKENIZER_MODES. matrix_rows: numbers of
     rows of the embedding matrix before and after the change.
     domain: the word vectors that the plan or the new embeddings were computed from, if any;
     trained: how they were made, if they were not given.
@@ -65,9 +65,9 @@ class AdaptedModel(Summarized):
     network: "transformers.PreTrainedModel"
     tokenizer: Tokenizer
     plan: VocabularyPlan
-    rows: NewEmbeddings
+    embeddings: NewEmbeddings
     mode: str
-    matrix: MatrixRows
+    matrix_rows: MatrixRows
     module: ModuleSize | None = None  # size of the extension module of each layer, if any
     # Names of stored tensors that the network's class does not have; copied when saved.
     unused: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class AdaptedModel(Summarized):
             "removed": len(self.plan.removed_tokens),
             "tokens": len(self.plan.tokens),
         }
-        return Summary(f"of {self.base.name}", facts, self.rows.summarize().tables)
+        return Summary(f"of {self.base.name}", facts, self.embeddings.summarize().tables)
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
         """Write an ordinary model folder: weights, config, adapted tokenizer, the original
@@ -94,7 +94,9 @@ class AdaptedModel(Summarized):
 
         # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
         save_network(self.network, self.base, folder, self._rename_id)
-        changed = change_unused_outputs(self.base, self.plan, self.rows, self.matrix, self.unused)
+        changed = change_unused_outputs(
+            self.base, self.plan, self.embeddings, self.matrix_rows, self.unused
+        )
         copy_unused_tensors(self.base.path, folder, self.unused, changed)
         base = self.base
         save_tokenizer(base, base.tokenizer, self.tokenizer, folder)
@@ -107,7 +109,7 @@ class AdaptedModel(Summarized):
         module = None
         if self.module:
             module = self.module.to_dict(count_layers(self.base.config))
-        new_ids = [self.plan.after.ids[token] for token in self.rows.tokens]
+        new_ids = [self.plan.after.ids[token] for token in self.embeddings.tokens]
         record = {
             "vocadapt": __version__,
             "base_model": self.base.hub_name or self.base.name,
@@ -116,10 +118,10 @@ class AdaptedModel(Summarized):
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
-            "matrix": self.matrix.to_dict(),
+            "matrix": self.matrix_rows.to_dict(),
             "dropped_ids": self.dropped_ids,
             "module": module,
-            "provenance": build_provenance_record(self.rows),
+            "provenance": build_provenance_record(self.embeddings),
             "rows": hash_embeddings(get_embeddings(self.network)[new_ids]),
         }
         write_record(folder, record)
@@ -138,7 +140,7 @@ class AdaptedModel(Summarized):
 
     @cached_property
     def _rename_id(self) -> Rename:
-        return make_renaming(self.plan, self.matrix)
+        return make_renaming(self.plan, self.matrix_rows)
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:

@@ -20,12 +20,11 @@ from vocadapt.models.model_files import (
     ADDED_TOKENS,
     CONFIG,
     GENERATION,
-    SETTINGS,
     ModelFiles,
     list_chat_templates,
 )
 from vocadapt.system.files import read_json_object, show_path
-from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER_CONFIG
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 # Keys of an id, of a list of ids, of a list of sequences of ids, or of an object from names to ids.
@@ -166,7 +165,7 @@ def find_named_tokens(
     texts = [
         file.read_text(encoding="utf-8", errors="replace") for file in list_chat_templates(folder)
     ]
-    for file in (SETTINGS, SPECIAL_MAP):
+    for file in (TOKENIZER_CONFIG, SPECIAL_MAP):
         if (folder / file).is_file():
             content = read_json_object(folder / file)
             content.pop(ADDED_TOKENS, None)

@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
-from vocadapt.models.model_files import ADDED_TOKENS, CONFIG, SETTINGS, list_chat_templates
+from vocadapt.models.model_files import ADDED_TOKENS, CONFIG, list_chat_templates
 from vocadapt.models.model_folder import ModelFolder
 from vocadapt.models.network_class import SAFE, convert_library_errors, run_quietly
 from vocadapt.models.saving import write_json
 from vocadapt.system.files import read_json_object, show_path
 from vocadapt.vocabulary.families import family_of
 from vocadapt.vocabulary.families.family import DEFAULT
-from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER
+from vocadapt.vocabulary.families.files.tokenizer_checks import (
+    SPECIAL_MAP,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+)
 from vocadapt.vocabulary.families.files.tokenizer_json import read_flags
 
 if TYPE_CHECKING:
@@ -87,7 +91,7 @@ def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
     """Build the transformers tokenizer of a folder without a tokenizer.json."""
     from transformers import PreTrainedTokenizerFast
 
-    settings = read_settings(model.path, SETTINGS)
+    settings = read_settings(model.path, TOKENIZER_CONFIG)
     options: dict[str, Any] = {
         f"{role}_token": model.vocabulary.roles[role] for role in model.vocabulary.role_ids
     }
@@ -109,7 +113,7 @@ def save_tokenizer(
     """
     # 1. What transformers writes has the special tokens that its class adds.
     settings.save_pretrained(folder, save_jinja_files=False)
-    content = read_json_object(folder / SETTINGS)
+    content = read_json_object(folder / TOKENIZER_CONFIG)
     is_exact = family_of(tokenizer).name != DEFAULT
     if is_exact:
         content |= {name: getattr(settings, name) for name in ATTRIBUTES}
@@ -122,7 +126,7 @@ def save_tokenizer(
     after = tokenizer.get_vocab(with_added_tokens=True)
     stored = {
         name: keep_tokens(value, model.vocabulary, after)
-        for name, value in read_settings(model.path, SETTINGS).items()
+        for name, value in read_settings(model.path, TOKENIZER_CONFIG).items()
     }
     if ADDED_TOKENS in stored:
         stored[ADDED_TOKENS] = _list_added_tokens(tokenizer)
@@ -130,7 +134,7 @@ def save_tokenizer(
         stored.pop(name, None)
     for name in ("auto_map", "chat_template"):  # unless the model has its template there
         content.pop(name, None)
-    write_json(folder / SETTINGS, content | stored)
+    write_json(folder / TOKENIZER_CONFIG, content | stored)
     special = read_settings(model.path, SPECIAL_MAP)
     if special:
         write_json(folder / SPECIAL_MAP, keep_tokens(special, model.vocabulary, after))
@@ -141,7 +145,7 @@ def save_tokenizer(
 
     # 4. Some types of models are loaded with their own class nevertheless.
     if is_exact and (folder / CONFIG).is_file() and not _loads_exactly(folder, tokenizer):
-        write_json(folder / SETTINGS, content | stored | {"auto_map": NO_OTHER_CLASS})
+        write_json(folder / TOKENIZER_CONFIG, content | stored | {"auto_map": NO_OTHER_CLASS})
 
 
 def write_tokenizer_file(model: ModelFolder, tokenizer: Tokenizer, file: Path) -> None:

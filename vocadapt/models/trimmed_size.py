@@ -8,7 +8,7 @@ def measure_trimmed_size(adapted: AdaptedModel) -> dict[str, int]:
     """Return the number of parameters of a network before and after a trim, and the number of
     parameters and bytes saved. Tied matrices count once.
     """
-    rows = adapted.matrix
+    rows = adapted.matrix_rows
     parameters = saved = saved_bytes = 0
     for value in adapted.network.parameters():
         parameters += value.numel()

@@ -1,7 +1,7 @@
 """Tokenizer lens: compare how models tokenize a text, and list the words that they tokenize
 differently.
 
-`tokenize_text` runs the tokenizer on a text. All statistics are computed from distinct pre-tokens
+`encode_text` runs the tokenizer on a text. All statistics are computed from distinct pre-tokens
 and
 their counts instead: each one is tokenized only once. In WordPiece, a pre-token is a word. For a
 plain model both give the same tokens. They differ if an exact-word tokenizer departs from its rule
@@ -81,7 +81,7 @@ class Tokenization:
         )
 
 
-def tokenize_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
+def encode_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
     """Tokenize a text without adding special tokens.
 
     Raises InputError for a lone surrogate, which valid UTF-8 cannot contain.

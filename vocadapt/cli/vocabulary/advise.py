@@ -39,9 +39,9 @@ from vocadapt.vocabulary.lens import (
     build_figures_table,
     count_for_each_splitter,
     count_text,
+    encode_text,
     find_finest_splitter,
     list_changes,
-    tokenize_text,
 )
 
 
@@ -154,7 +154,7 @@ def _tokenize_text(
     """Tokenize a text by each model; also return the tokens of each model as text."""
     tokenizations, shown = dict[str, Tokenization](), list[str]()
     for name, model in models.items():
-        found = Tokenization.of(tokenize_text(model.fast_tokenizer, text))
+        found = Tokenization.of(encode_text(model.fast_tokenizer, text))
         casing = "uncased" if model.splitter.lowercase else "cased"
         size = len(found.tokens)
         shown.append(f"{name} ({casing}, {size} tokens)\n  {' '.join(found.tokens)}")

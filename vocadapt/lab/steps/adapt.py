@@ -284,14 +284,14 @@ def _measure_result(
 ) -> Numbers:
     """Return the figures of an adapted model for its manifest."""
     numbers: Numbers = {"preset": format_recipe_name(recipe), **vars(adapted.plan.summary())}
-    if adapted.matrix.free > 0:  # a padded matrix: new tokens take rows without a token first
-        numbers["filled_rows"] = adapted.matrix.filled
+    if adapted.matrix_rows.free > 0:  # a padded matrix: new tokens take rows without a token first
+        numbers["filled_rows"] = adapted.matrix_rows.filled
     if adapted.dropped_ids:
         numbers["dropped_ids"] = adapted.dropped_ids
     if adapted.module is not None:
         numbers["module"] = adapted.module.to_dict(count_layers(context.inputs.model))
-    if adapted.rows.fallbacks:
-        numbers["rows_made_otherwise"] = adapted.rows.fallbacks
+    if adapted.embeddings.fallbacks:
+        numbers["rows_made_otherwise"] = adapted.embeddings.fallbacks
     if adapted.trained is not None:
         numbers["workers"] = recipe.vectors.threads
         numbers["trainer"] = adapted.trained.settings.trainer

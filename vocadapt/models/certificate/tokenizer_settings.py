@@ -7,13 +7,13 @@ from typing import Any
 from vocadapt.models.certificate.reload_process import RELOADED
 from vocadapt.models.edit import Edit
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.model_files import ADDED_TOKENS, SETTINGS, list_chat_templates
+from vocadapt.models.model_files import ADDED_TOKENS, list_chat_templates
 from vocadapt.models.transformers_tokenizer import (
     CLASS_ENTRIES,
     keep_tokens,
     read_settings,
 )
-from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER_CONFIG
 from vocadapt.vocabulary.families.files.tokenizer_json import EXACT_WORD, read_flags
 
 
@@ -37,7 +37,7 @@ def _list_entries(model: LanguageModel) -> dict[str, Any]:
     """
     # 1. The files. The class and the ids of added tokens may change.
     entries: dict[str, Any] = {}
-    for name in (SETTINGS, SPECIAL_MAP):
+    for name in (TOKENIZER_CONFIG, SPECIAL_MAP):
         for key, value in read_settings(model.path, name).items():
             if key not in (*CLASS_ENTRIES, ADDED_TOKENS):
                 entries[f"{key} in {name}"] = value

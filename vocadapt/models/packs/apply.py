@@ -124,7 +124,7 @@ def apply_pack(model: LanguageModel, pack: VocabularyPack, folder: Path) -> Matr
     adapted.save(folder)
 
     # 3. Keep what restores the base.
-    rows = adapted.matrix
+    rows = adapted.matrix_rows
     if rows.filled:
         tensors = _read_token_tensors(model, Loaded(model.network, adapted.unused))
         _write_free_rows(tensors, rows, folder / BASE / FREE_ROWS)

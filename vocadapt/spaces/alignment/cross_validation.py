@@ -40,7 +40,7 @@ from vocadapt.spaces.alignment.evaluation import (
     StackedScores,
 )
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
-from vocadapt.spaces.neighbors.search import compute_hubness, iterate_blocks
+from vocadapt.spaces.neighbors.search import compute_neighbor_cosines, iterate_blocks
 from vocadapt.spaces.space import (
     BoolArray,
     EmbeddingSpace,
@@ -247,7 +247,7 @@ def evaluate_split(
     progress(0.2, "comparing with every wordpiece")
     mapped = normalize_rows(alignment.map_source(source.matrix[anchors.source_rows]))
     pieces = normalize_rows(alignment.prepare_target(target.matrix))
-    hubness = compute_hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))
+    hubness = compute_neighbor_cosines(pieces, mapped, progress=part(progress, 0.2, 0.9))
 
     # 3. Compare each held-out word with its own wordpiece, with another anchor's, and with all.
     own = anchors.target_rows[test]

@@ -14,7 +14,7 @@ import numpy as np
 from vocadapt.spaces.neighbors.search import (
     HUB_K,
     NeighborList,
-    compute_hubness,
+    compute_neighbor_cosines,
     list_neighbors,
     select_top_k,
 )
@@ -35,7 +35,7 @@ class CslsSearch:
     def least_hubness(self) -> Matrix:
         """Lower bound of the hubness of each candidate (candidates,) float32."""
         step = max(1, len(self.others) // SAMPLE)
-        return compute_hubness(self.candidates.unit, self.others[::step]) - MARGIN
+        return compute_neighbor_cosines(self.candidates.unit, self.others[::step]) - MARGIN
 
     def list_neighbors(self, vector: Matrix, k: int, metric: str = "cosine") -> NeighborList:
         """Return the k best candidates for a vector (dim,); raises InputError unless by cosine."""
@@ -54,7 +54,7 @@ class CslsSearch:
         )
 
     def _measure_hubness(self, rows: IntArray) -> Matrix:
-        return compute_hubness(self.candidates.unit[rows], self.others)
+        return compute_neighbor_cosines(self.candidates.unit[rows], self.others)
 
 
 def _select_largest(values: Matrix, n: int) -> IntArray:

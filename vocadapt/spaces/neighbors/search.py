@@ -53,7 +53,7 @@ def find_nearest(
     """Return the k nearest rows of `space` for each query; exact, with bounded memory.
 
     queries: (n, dim) float32. leave_out: (n,) int64, a row of the space to exclude for each query,
-    −1 for none. hubness: (words,) float32, the hubness of the space's rows (`compute_hubness`); if
+    −1 for none. hubness: (words,) float32, the hubness of the space's rows (`compute_neighbor_cosines`); if
     given, the metric is CSLS instead of the cosine. Ties are ordered by row; among ties at the k-th
     place any may be returned. Raises InputError for an unknown metric, k < 1 or unequal dimensions.
     """
@@ -112,7 +112,7 @@ def list_neighbors(
     return list(zip(names, map(float, found.scores[0]), strict=True))
 
 
-def compute_hubness(
+def compute_neighbor_cosines(
     rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent
 ) -> Matrix:
     """Return the hubness of each row (n,) float32: its mean cosine to its k nearest `others`.

@@ -33,7 +33,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     compute_saved_fraction,
     has_letter,
     measure_gain,
-    tokenize_text,
+    tokenize_pretokens,
 )
 from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.planning import split_addable_words
@@ -148,10 +148,10 @@ def advise(
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
-    text, entities = tokenize_text(vocabulary, counts.counts), None
+    text, entities = tokenize_pretokens(vocabulary, counts.counts), None
     if task is not None:
         spelled = {vocabulary.spell(word): count for word, count in task.items()}
-        entities = tokenize_text(vocabulary, spelled)
+        entities = tokenize_pretokens(vocabulary, spelled)
     size = size or ModelSize()
     figures = _measure(counts, text, entities, vocabulary, splitter, size, min_count)
     reasons = apply_rules(figures)
@@ -252,8 +252,8 @@ def _measure(
     if counts.held_out:
         groups = group_word_forms(vocabulary, splitter, counts.in_sample)
         candidates = {group.word: group for group in groups if group.count >= min_count}
-        measured = tokenize_text(vocabulary, counts.held_out)
-        in_sample = tokenize_text(vocabulary, counts.in_sample)
+        measured = tokenize_pretokens(vocabulary, counts.held_out)
+        in_sample = tokenize_pretokens(vocabulary, counts.in_sample)
     addable, _ = split_addable_words(vocabulary, splitter, candidates)
     words = [candidates[word] for word in addable if candidates[word].stands_alone]
     gains: list[Gain] = []

@@ -8,7 +8,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.system.files import read_json_object
-from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, SPECIAL_MAP
+from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER_CONFIG
 from vocadapt.vocabulary.vocabulary import ROLES
 
 # Keys of tokenizer_config.json by role, the first one first.
@@ -27,7 +27,7 @@ CONFIG_IDS = {
 NAMES = {"mask": ("<mask>", "[MASK]"), "pad": ("<pad>", "[PAD]")}
 
 # tokenizer_config.json and special_tokens_map.json name special tokens by role.
-DECLARING_FILES = (CONFIG, SPECIAL_MAP)
+DECLARING_FILES = (TOKENIZER_CONFIG, SPECIAL_MAP)
 MODEL_CONFIG = "config.json"
 RoleTokens = Iterator[tuple[str, str]]  # pairs of role and token
 
@@ -38,7 +38,7 @@ def read_roles(path: Path, tokenizer: Tokenizer) -> dict[str, str]:
         return {}
     files = {name: path / name for name in (*DECLARING_FILES, MODEL_CONFIG)}
     content = {name: read_json_object(file) for name, file in files.items() if file.is_file()}
-    declared = {**content.get(SPECIAL_MAP, {}), **content.get(CONFIG, {})}
+    declared = {**content.get(SPECIAL_MAP, {}), **content.get(TOKENIZER_CONFIG, {})}
     return find_roles(tokenizer, declared, content.get(MODEL_CONFIG, {}))
 
 

@@ -32,7 +32,11 @@ from vocadapt.spaces.space import TokenKinds
 from vocadapt.system.files import read_json_object
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
-from vocadapt.vocabulary.families.files.tokenizer_checks import CONFIG, Json, check_wordpiece_model
+from vocadapt.vocabulary.families.files.tokenizer_checks import (
+    TOKENIZER_CONFIG,
+    Json,
+    check_wordpiece_model,
+)
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     EXACT_WORD,
     fill_id_gaps,
@@ -359,7 +363,7 @@ class WordPieceFamily(TokenizerFamily):
         return (
             f"No file states the casing of {VOCAB_FILE}. It is read as cased: {cased:,} of its"
             f" {len(tokens):,} tokens are never produced. transformers reads it as uncased:"
-            f" {uncased:,} are never produced. Give the casing, or set do_lower_case in {CONFIG}."
+            f" {uncased:,} are never produced. Give the casing, or set do_lower_case in {TOKENIZER_CONFIG}."
         )
 
     def _count_unreachable(self, tokenizer: Tokenizer) -> int:
@@ -508,7 +512,7 @@ def build_tokenizer(
 
 def _read_flags(folder: Path) -> dict[str, bool]:
     """Read the settings of BERT's normalizer from tokenizer_config.json, by its names for them."""
-    path = folder / CONFIG
+    path = folder / TOKENIZER_CONFIG
     stored = read_json_object(path) if path.exists() else {}
     return {
         name: stored[key]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.growth.growth import MeasuredText
-from vocadapt.vocabulary.growth.word_tokenizations import compute_saved_fraction, tokenize_text
+from vocadapt.vocabulary.growth.word_tokenizations import compute_saved_fraction, tokenize_pretokens
 from vocadapt.vocabulary.plan.forms import group_word_forms
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
 from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
@@ -106,8 +106,8 @@ def measure_savings(
     groups = group_word_forms(base, splitter, counts)
     words = [group for group in groups if base.fold_word(group.word) in candidates][: len(main)]
     # 2. What they save in both parts.
-    in_sample_text = tokenize_text(base, counts)
-    measured = tokenize_text(base, held_out) if held_out else in_sample_text
+    in_sample_text = tokenize_pretokens(base, counts)
+    measured = tokenize_pretokens(base, held_out) if held_out else in_sample_text
     before = measured.statistics.tokens
     after = round((1 - compute_saved_fraction(words, measured)) * before)
     in_sample = -compute_saved_fraction(words, in_sample_text)

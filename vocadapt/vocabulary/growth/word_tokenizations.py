@@ -217,7 +217,7 @@ class TokenizedText:
     statistics: TokenizationStatistics
 
 
-def tokenize_text(vocabulary: Vocabulary, counts: Mapping[str, int]) -> TokenizedText:
+def tokenize_pretokens(vocabulary: Vocabulary, counts: Mapping[str, int]) -> TokenizedText:
     """Tokenize the pre-tokens of a text, and measure their tokenization."""
     pieces = tokenize_words(vocabulary, counts)
     return TokenizedText(counts, pieces, measure_tokenization(vocabulary, counts, pieces))

@@ -21,7 +21,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment.choose import FOLDS, hash_word
 from vocadapt.spaces.alignment.cross_validation import rank_own_pieces
 from vocadapt.spaces.alignment.evaluation import ReweightedScores, StackedScores
-from vocadapt.spaces.neighbors.search import compute_hubness
+from vocadapt.spaces.neighbors.search import compute_neighbor_cosines
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, IntArray, normalize_rows
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.materials import Joiner, has_vector
@@ -134,7 +134,7 @@ def cross_validate_stacked(
         stacked = fit_stacked(model, domain, own.select(known), form_of_known, settings)
         predicted = normalize_rows(stacked.predict(form_of_judged, domain.matrix[rows], counts))
         pieces = normalize_rows(unit - stacked.form.mean)
-        hubness = compute_hubness(pieces, predicted)
+        hubness = compute_neighbor_cosines(pieces, predicted)
         test = folds_of_judged == number
         found = rank_own_pieces(predicted[test], pieces, hubness, judged.rows[test], judged.rows)
         ranks[test] = found[RANKING]

@@ -29,7 +29,7 @@ from vocadapt.vocabulary.plan.augmentation import (
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
-from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_text
+from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_counts
 from vocadapt.vocabulary.vocabulary import (
     ERASED,
     NEVER_ONE_WORD,
@@ -365,12 +365,12 @@ def _plan_trim(
     if not counts and not token_counts:
         raise InputError("A trim needs the words of a text.", "Give a text.", code="no-text")
     how = (settings.cover, settings.keep, settings.characters == "all")
-    text = tokenize_text(vocabulary, counts, token_counts)
+    text = tokenize_counts(vocabulary, counts, token_counts)
     order, figures = select_trim(vocabulary, text, *how)
     if sources.held_out or sources.held_out_token_counts:
         with suppress(InputError):  # the model knows no word of one of the two parts
-            held_out = tokenize_text(vocabulary, sources.held_out, sources.held_out_token_counts)
-            text = tokenize_text(vocabulary, sources.counts or {}, sources.token_counts)
+            held_out = tokenize_counts(vocabulary, sources.held_out, sources.held_out_token_counts)
+            text = tokenize_counts(vocabulary, sources.counts or {}, sources.token_counts)
             _, found = select_trim(vocabulary, text, *how, measured=held_out)
             figures = replace(figures, held_out=found)
     return VocabularyPlan(vocabulary, (), settings=settings, order=order, trim=figures)

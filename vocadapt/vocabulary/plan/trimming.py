@@ -71,7 +71,7 @@ class TextTokens:
         return round(float(self.occurrences[is_kept].sum())) + self.unknown
 
 
-def tokenize_text(
+def tokenize_counts(
     vocabulary: Vocabulary, counts: Mapping[str, int], token_counts: Mapping[str, int]
 ) -> TextTokens:
     """Tokenize each distinct pre-token of a text once.

@@ -103,7 +103,7 @@ def compute_isotropy(selected: SelectedSpace) -> Isotropy:
     show_spinner="Computing hubness: each token against every other …",
     hash_funcs=STAMPS,
 )
-def compute_hubness(selected: SelectedSpace) -> Hubness | None:
+def measure_hubness_of(selected: SelectedSpace) -> Hubness | None:
     """Return the hubness of a space; None if it has too few tokens. Takes seconds."""
     return measure_hubness(selected.space)
 

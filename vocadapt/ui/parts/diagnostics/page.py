@@ -320,7 +320,7 @@ def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
         with column:
             st.markdown(f"**{plain(names[place])}**")
             if selected.stamp in requested:
-                _draw_hubness(cached.compute_hubness(selected), f"{HUB}_{place}")
+                _draw_hubness(cached.measure_hubness_of(selected), f"{HUB}_{place}")
                 continue
             about = format_forecast(forecast_at_default_rate(measure_hubness_work(selected.space)))
             st.button(

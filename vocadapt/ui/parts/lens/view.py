@@ -37,7 +37,7 @@ from vocadapt.vocabulary.lens import (
     TokenizationFigures,
     WordTokenizer,
     count_text,
-    tokenize_text,
+    encode_text,
 )
 
 KEY = "lens_text"  # key of the text input and query parameter
@@ -360,7 +360,7 @@ def _format_tokenizations_tsv(models: Sequence[ModelEntry], text: str) -> str:
     rows: list[tuple[object, ...]] = [
         (entry.label, piece.token, piece.id, piece.start, piece.end)
         for entry in models
-        for piece in tokenize_text(entry.model.fast_tokenizer, text)
+        for piece in encode_text(entry.model.fast_tokenizer, text)
     ]
     return tsv(("model", "token", "id", "start", "end"), rows)
 
@@ -377,7 +377,7 @@ def build_chips(
     ids: whether each token shows its id.
     """
     chips = []
-    for token in tokenize_text(tokenizer, text):
+    for token in encode_text(tokenizer, text):
         kind = ""
         if token.token == vocabulary.unknown:
             kind = "unknown"

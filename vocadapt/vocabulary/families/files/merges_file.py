@@ -18,11 +18,11 @@ from vocadapt.errors import InputError
 from vocadapt.system.files import check_line_count, read_json_object, read_whole, show_path
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
     ADDED,
-    CONFIG,
     CONVERT,
     REMEDY,
     SPECIAL_MAP,
     TOKEN_FLAGS,
+    TOKENIZER_CONFIG,
     Json,
     UnfitError,
     check_merges,
@@ -106,7 +106,7 @@ def _find_files(folder: Path) -> tuple[Path, Path] | None:
 def _read_settings(folder: Path) -> dict[str, Any]:
     """Return the settings of all files of a folder; tokenizer_config.json takes precedence."""
     settings: dict[str, Any] = {}
-    for name in ("config.json", SPECIAL_MAP, CONFIG):
+    for name in ("config.json", SPECIAL_MAP, TOKENIZER_CONFIG):
         if (folder / name).is_file():
             settings |= read_json_object(folder / name)
     added = folder / ADDED

@@ -25,9 +25,9 @@ from vocadapt.system.files import read_json_object, read_whole, show_path
 from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.families.files.metaspace import MARK
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
-    CONFIG,
     CONVERT,
     MAX_TOKENS,
+    TOKENIZER_CONFIG,
     UnfitError,
     check_tokenizer,
     check_unigram_model,
@@ -139,7 +139,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
             code="unknown-model-type",
         )
     # 2. Build its tokenizer as a tokenizer.json, which is checked and tested as one.
-    settings = _read_config(folder, CONFIG)
+    settings = _read_config(folder, TOKENIZER_CONFIG)
     kind = str(config["model_type"])
     content = {
         "version": "1.0",

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.settings import Bounds
 from vocadapt.system.files import read_json_object, show_path
 
-TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
+TOKENIZER, TOKENIZER_CONFIG, SPECIAL_MAP, ADDED = (
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -85,7 +85,7 @@ def check_tokenizer_files(
     """
     checks: dict[str, Callable[[Json], None]] = {
         TOKENIZER: lambda content: check_tokenizer(content, check_model),
-        CONFIG: _check_config,
+        TOKENIZER_CONFIG: _check_config,
         SPECIAL_MAP: _check_special,
         ADDED: _check_added,
     }
