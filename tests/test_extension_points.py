@@ -366,11 +366,11 @@ def check_form_of_step(text: Path, folder: Path) -> None:
     assert "Count letters" in page.selectbox(key="jobs_step").options
     page.selectbox(key="jobs_step").set_value("Count letters").run()
     page.multiselect(key="jobs_letters_text").set_value(["short"])
-    page.number_input(key="jobs_letters_top").set_value(1)
-    orders = page.selectbox(key="jobs_letters_order").options
+    page.number_input(key="top_jobs_letters").set_value(1)
+    orders = page.selectbox(key="order_jobs_letters").options
     assert orders == ["count: most frequent", "name: alphabetical"]
     assert page.selectbox(key="jobs_letters_model").value is None
-    page.checkbox(key="jobs_letters_lower").set_value(True)
+    page.checkbox(key="lower_jobs_letters").set_value(True)
     page.button(key="jobs_letters_start").click().run()
     assert not page.exception, [one.message for one in page.exception]
     job = queue.list_jobs(workspace)[0]
@@ -430,7 +430,7 @@ def check_menus(workspace: Path) -> None:
     page = draw_part("initializers", workspace)
     assert "constant" in options(page, "initializers_methods")
     page.multiselect(key="initializers_compared").set_value(["constant"]).run()
-    assert page.number_input(key="initializers_constant_value").value == 0.5
+    assert page.number_input(key="value_initializers_constant").value == 0.5
     page = draw_part("alignment", workspace)
     assert any("Zero" in name for menu in page.selectbox for name in menu.options)
     page = draw_part("errors", workspace)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.rates import read_workspace_rates
 from vocadapt.system import footprint

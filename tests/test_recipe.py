@@ -88,7 +88,7 @@ def test_bad_recipes(tmp_path: Path, text: str, code: str, value: str) -> None:
 def test_missing_recipe_and_unknown_preset(tmp_path: Path) -> None:
     with raises_input_error("not-a-file"):
         read_recipe(tmp_path)
-    with raises_input_error("no-such-file"):
+    with raises_input_error("missing-file"):
         read_recipe(tmp_path / "absent.toml")
     with raises_input_error("unknown-preset", "green-bert"):
         get_preset("green-brt")

@@ -12,7 +12,7 @@ from tests.material.commands import run_line
 from tests.material.exbert import made
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.analysis.figures.training import plot_gates
 from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
 from vocadapt.cli import main

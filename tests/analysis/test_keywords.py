@@ -6,7 +6,7 @@ from html import escape
 
 import pytest
 
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.analysis.errors.keywords import (
     KeywordSettings,
     find_each_in_examples,

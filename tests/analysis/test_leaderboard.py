@@ -7,7 +7,7 @@ import pytest
 
 from tests.material.byte_level import build_tiny
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.analysis.leaderboard import leaderboard
 from vocadapt.analysis.leaderboard.judges import (
     TrueEmbeddings,
@@ -293,5 +293,5 @@ def test_settings_are_checked():
         LeaderboardSettings(held_out=-1)
     with raises_input_error("nothing-to-initialize"):
         compare_initializers(replace(MATERIALS, plan=VocabularyPlan(BASE, ())))
-    with raises_input_error("no-common-tokens"):
+    with raises_input_error("no-common-token"):
         compare_initializers(replace(MATERIALS, target=SPACE.take(range(len(WORDS), len(SPACE)))))

@@ -1,7 +1,7 @@
 """The ledger of paired predictions: outcomes, false alarms, kinds and titles, counted by hand."""
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.analysis.errors.ledger import (
     ADDED,
     KEPT,

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
 from tests.material.runs import write_run, write_runs
+from tests.material.stated_numbers import find_numbers
 from vocadapt.__main__ import main
 from vocadapt.analysis.comparison import BASELINE, COLLAPSED, OTHER_EXAMPLES, UNTESTED
 from vocadapt.analysis.errors.confusion import Case, build_confusion_matrix

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.analysis.errors.votes import find_vote
 from vocadapt.training.examples.examples import Answer, Question, Sentence, Text
 from vocadapt.training.finetune.outputs import Outputs

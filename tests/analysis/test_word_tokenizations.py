@@ -4,7 +4,7 @@ import pytest
 
 from tests.material.finetuning import tiny_adapted
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.analysis.errors.entry_lines import build_card
 from vocadapt.analysis.errors.keywords import find_in_examples
@@ -104,7 +104,7 @@ def test_words_in_the_context_of_examples():
     assert len(one.hits) == 3
     assert one.hits == tuple(sorted(one.hits, key=lambda hit: hit.line))
     assert find_in_examples(TRAIN, "heart", Splitter.bert(), "train").total == 0
-    with raises_input_error("several-words"):
+    with raises_input_error("not-one-word"):
         find_in_examples(TRAIN, "two words", Splitter.bert(), "train")
 
 

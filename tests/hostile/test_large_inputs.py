@@ -8,7 +8,7 @@ import pytest
 
 from tests.material.commands import run_line
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.analysis.errors.confusion import build_confusion_matrix
 from vocadapt.training.examples import context_windows
 from vocadapt.training.examples.context_windows import find_best_spans, find_word_bounds

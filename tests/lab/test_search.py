@@ -143,13 +143,13 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
     [
         ({"batch_sise": [1]}, "unknown-name", ("batch_sise", "batch_size")),
         ({"seed": [1], "batch_size": [1]}, "unknown-name", ("seed", "seeds")),
-        ({"batch_size": [0]}, "", ("batch_size", "65,536", "got 0")),
+        ({"batch_size": [0]}, "out-of-range", ("batch_size", "65,536", "got 0")),
         ({"batch_size": ["8"]}, "wrong-type", ("int", "'8'")),
         ({"batch_size": [True]}, "wrong-type", ("int", "True")),
         ({"batch_size": [8, 8]}, "repeated", ("batch_size",)),
         ({"batch_size": []}, "not-an-axis", ("batch_size",)),
         ({"batch_size": 8}, "not-an-axis", ("batch_size", "8")),
-        ({"learning_rate": [float("nan")]}, "", ("learning_rate",)),
+        ({"learning_rate": [float("nan")]}, "out-of-range", ("learning_rate",)),
         ({"learning_rate": {"low": 1e-3, "high": 1e-5}}, "bad-range", ("low", "high")),
         ({"learning_rate": {"low": 1e-3}}, "bad-range", ("high",)),
         ({"learning_rate": {"low": 0.1, "high": 1.0, "lg": True}}, "unknown-name", ("lg", "log")),
@@ -158,9 +158,9 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
         ({"freeze": ["some"]}, "", ("freeze", "some")),
         ({"with_dev": [True]}, "not-searched", ("with_dev",)),
         ({"seeds": [1, 2]}, "nothing-to-search", ()),
-        ({"seeds": [-1], "batch_size": [1]}, "", ("seeds", "-1")),
+        ({"seeds": [-1], "batch_size": [1]}, "out-of-range", ("seeds", "-1")),
         ({"seeds": {"low": 1, "high": 2}, "batch_size": [1]}, "not-a-list", ("seeds",)),
-        ({"batch_size": [10**400]}, "", ("batch_size",)),
+        ({"batch_size": [10**400]}, "out-of-range", ("batch_size",)),
     ],
 )
 def test_a_bad_space_is_reported(table, code, values):

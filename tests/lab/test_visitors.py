@@ -338,7 +338,7 @@ def test_turns_do_not_depend_on_the_clock(lab, monkeypatch):
     for ticket in tickets:
         ticket.touch()
     with hold_lock(tickets[0]), hold_lock(tickets[1]):
-        assert shared_queue._find_next(queue) == tickets[1]
+        assert [one.file for one in shared_queue._list_tickets(queue)] == tickets[::-1]
 
 
 def test_a_killed_job_does_not_keep_the_others_waiting(lab, monkeypatch):

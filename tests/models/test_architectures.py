@@ -23,8 +23,8 @@ from tests.material.architectures import (
 from tests.material.changed_architectures import add_words, plan_words, remove_tokens
 from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
 from tests.material.sentencepiece_bpe import build
+from tests.material.stated_numbers import find_numbers
 from vocadapt.errors import InputError
 from vocadapt.models.abilities import (
     ABILITIES,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.material.adapted import adapted_folder
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from tests.material.warm_process import WarmProcess
 from vocadapt.models.adapted_model import add_footprint, add_to_record

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tests.material.adapted import ROWS, adapted_folder, change, untie
 from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import open_model
 

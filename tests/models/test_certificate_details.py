@@ -12,7 +12,7 @@ import torch
 
 from tests.material.adapted import adapted_folder, moved, planned
 from tests.material.files import edit_json
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan

@@ -13,7 +13,7 @@ from tests.material.architectures import build_tiny_model
 from tests.material.changed_architectures import add_words
 from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.models.certificate.certificate import Certificate, Check, certify
 from vocadapt.models.edit import Edit
 from vocadapt.models.language_model import open_model

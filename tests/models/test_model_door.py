@@ -593,7 +593,7 @@ def test_what_the_library_panics_with_is_an_input_error() -> None:
     made.normalizer = normalizers.Replace(Regex(REGEX), "x")
     text = "a" * 50 + "!"
     for work in (lambda: encode(made, text), lambda: encode_batch(made, ["a", text])):
-        with raises_input_error("tokenizer-failed"):
+        with raises_input_error("tokenizer-failure"):
             work()
 
 

@@ -8,8 +8,8 @@ from safetensors.torch import load_file, save_file
 
 from tests.material.architectures import build_tiny_model
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
 from tests.material.packs import adapt_words
+from tests.material.stated_numbers import find_numbers
 from vocadapt.models.certificate.certificate import Edit, certify, run_check
 from vocadapt.models.heads import SEQUENCE, load_with_new_head
 from vocadapt.models.language_model import open_model

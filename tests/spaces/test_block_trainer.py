@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
 from tests.material.sentences import chain, near_hits, two_topics, words_file
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
 from tests.material.spaces import AFTER, BEFORE, angles
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
 from vocadapt.spaces.neighbors.change import (
     NOT_IN_BASELINE,

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
 from tests.material.sentences import two_topics, words_file
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
 from vocadapt.lab.steps.vectors import VectorsStep, check_cluster_settings
 from vocadapt.progress import silent

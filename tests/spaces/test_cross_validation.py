@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
 from vocadapt.spaces.alignment.alignment import AlignmentSettings, AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.spaces.projection.layout_file import MAX_BYTES, match_layout, read_layout
 from vocadapt.spaces.space import EmbeddingSpace
 

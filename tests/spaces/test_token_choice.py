@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import InputError
 from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.spaces.projection.token_choice import TokenChoice, choose_tokens, sample_by_origin

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled, InputError
 from vocadapt.spaces.io import row_files, storage, tensors
 from vocadapt.spaces.io.case_folding import COLLISIONS, describe_capitals, fold_case

@@ -14,7 +14,7 @@ import pytest
 from tests.material.cases import check_each
 from tests.material.commands import run_line
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.tasks import fetch_benchmark, find_task
 from vocadapt.lab.workspace.manifest import Manifest

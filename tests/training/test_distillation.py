@@ -13,7 +13,7 @@ import torch
 from tests.material.commands import run_line
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import QUICK
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initializers
 from vocadapt.cli import main

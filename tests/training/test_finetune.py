@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
 from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.heads import initialize_biases, load_with_new_head
 from vocadapt.models.language_model import open_model

@@ -13,8 +13,8 @@ from tests.material.adapted import adapted_folder
 from tests.material.commands import run_line
 from tests.material.finetuning import tiny_adapted
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
 from tests.material.questions import LONG, questions, squad
+from tests.material.stated_numbers import find_numbers
 from tests.material.tiny_bert import build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.models.heads import QUESTION

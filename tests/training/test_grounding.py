@@ -8,7 +8,7 @@ import pytest
 
 from tests.material.architectures import build_tiny_model
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.text.glossary import read_glossary

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
 from tests.material.pretraining import SMALL, write_meals
+from tests.material.stated_numbers import find_numbers
 from vocadapt.errors import Canceled, InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent

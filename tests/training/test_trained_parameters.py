@@ -14,7 +14,7 @@ import transformers
 from tests.material.finetuning import ner_task, tiny_adapted, write_conll
 from tests.material.finetuning import sentences as tagged
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.cli import main
 from vocadapt.errors import Canceled
 from vocadapt.models.certificate.certificate import Edit, run_check

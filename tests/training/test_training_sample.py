@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.material.numbers import find_numbers
+from tests.material.stated_numbers import find_numbers
 from vocadapt.training.examples.examples import Question, Sentence, Split, Text, sample_split
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.training_sample import sample_training_split

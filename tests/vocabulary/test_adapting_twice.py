@@ -8,7 +8,7 @@ import pytest
 
 from tests.material.adapted import adapted_folder
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model

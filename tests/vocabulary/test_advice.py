@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.lab.demo import HEADLINE
 from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.presets import PRESETS

@@ -23,7 +23,7 @@ from tests.material.byte_level import (
     split_as,
 )
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.vocabulary.families import (
     FAMILIES,
     Vocabulary,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from tests.material.tiny_bert import TINY_TOKENS, build_tiny_bert
 from vocadapt.cli.run import run
 from vocadapt.models.certificate.certificate import Edit, run_check

@@ -9,8 +9,8 @@ from tokenizers import AddedToken, Tokenizer, models
 
 from tests.material.byte_level import build_tiny
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
 from tests.material.sentencepiece_bpe import WHOLE_TEXT, M, build, tokens_of
+from tests.material.stated_numbers import list_numbers
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.vocabulary.families import family_of, vocabulary_of
 from vocadapt.vocabulary.plan.exact_words import check_exact_words, count_lines_with_other_tokens

@@ -8,7 +8,7 @@ import pytest
 
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.vocabulary.growth.growth import RARE, measure_extension_curve

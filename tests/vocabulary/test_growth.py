@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
 from tests.material.reductions import COUNTS, OWN
+from tests.material.stated_numbers import list_numbers
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer

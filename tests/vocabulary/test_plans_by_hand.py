@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from tests.material.built_tokenizers import build_bytes, build_unigram
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter

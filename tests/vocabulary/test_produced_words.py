@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.material.architectures import build_tiny_model
-from tests.material.numbers import list_numbers
 from tests.material.packs import adapt_words
+from tests.material.stated_numbers import list_numbers
 from tests.material.tiny_bert import TINY_TOKENS, build_tiny_bert
 from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.language_model import open_model

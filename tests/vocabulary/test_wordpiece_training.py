@@ -14,7 +14,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from tests.material.input_errors import raises_input_error
-from tests.material.numbers import list_numbers
+from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
 from vocadapt.training.masked.from_scratch import count_words_in_file
 from vocadapt.vocabulary.families.files.vocab_file import SPECIAL_TOKENS

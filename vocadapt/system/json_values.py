@@ -41,6 +41,12 @@ def plain(value: Any) -> Any:
     return value
 
 
+def list_changed_values(value: Any) -> dict[str, Any]:
+    """List the values of a dataclass that differ from their defaults, by name in JSON."""
+    changed = [one for one in fields(value) if getattr(value, one.name) != one.default]
+    return {get_json_name(one): plain(getattr(value, one.name)) for one in changed}
+
+
 def list_known_fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that are not None, as JSON values."""
     return {name: one for name, one in plain(value).items() if one is not None}
@@ -80,7 +86,7 @@ def build_value(kind: Any, value: Any) -> Any:
     )
 
 
-@lru_cache
+@lru_cache(maxsize=256)
 def _list_fields(kind: type) -> dict[str, tuple[str, Any]]:
     """Return the name in JSON and the type of each field of a dataclass."""
     hints = get_type_hints(kind, include_extras=True)

@@ -23,7 +23,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.system.files import open_file
-from vocadapt.system.json_values import build_value, json_name, plain
+from vocadapt.system.json_values import build_value, json_name, list_changed_values
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.display import shorten_text
@@ -121,8 +121,9 @@ class WordCounts(Summarized):
             "lines_read": self.lines_read,
             "distinct": self.distinct,
             "held_out_lines": self.held_out_lines,
-            **plain(self.identical),
-            **plain(self.notes),
+            "identical_lines": self.identical.copies,
+            **list_changed_values(self.identical),
+            **list_changed_values(self.notes),
         }
         with _open_new_file(path) as file:
             cells = (f"{name}\t{json.dumps(total)}" for name, total in totals.items())
