@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vocadapt.progress import percent
 from vocadapt.report.table import Finding
 from vocadapt.training.masked.validation import LossChange
 from vocadapt.training.trained_parameters import describe_old_embeddings
@@ -56,7 +57,7 @@ class TrainingReport:
         if self.loss_change is not None:
             findings.append(self.loss_change.describe(self.held_out_words))
         if self.stored_as is not None:
-            lost = f"rounding undid {self.updates_lost_to_rounding:.1%} of the weight updates"
+            lost = f"rounding undid {percent(self.updates_lost_to_rounding)} of the weight updates"
             sentence = (
                 f"Stored in {self.stored_as}: {lost}. The losses are those of the stored weights."
             )
