@@ -74,7 +74,11 @@ def _count(options: Options) -> Answer[CountAnswer]:
         seconds=time.perf_counter() - start,
         peak_mb=measure_peak_megabytes(),
     )
-    facts = {name: value for name, value in plain(answer).items() if value}
+    found = plain(answer)
+    if counts.identical.compared == 1:  # all lines were compared
+        del found["identical_lines_compared"]
+    first = {name: found[name] for name in ("words", "distinct", "lines")}
+    facts = first | {name: value for name, value in found.items() if value}
     if most := counts.identical.most_frequent:
         facts["most_frequent_line"] = f"{most.count:,} times: {escape_invisible(most.text)}"
     return Answer(answer, format_facts(facts))
