@@ -57,8 +57,12 @@ class Parser(argparse.ArgumentParser):
                 return error
             # A switch is the way out, not what is wrong.
             if action.dest == "overwrite":
-                return InputError(error.problem, f"{error.remedy.rstrip('.')} ({flag}).")
-            return InputError(f"{error.problem.rstrip('.')} ({flag}).", error.remedy)
+                return InputError(
+                    error.problem, f"{error.remedy.rstrip('.')} ({flag}).", code=error.code
+                )
+            return InputError(
+                f"{error.problem.rstrip('.')} ({flag}).", error.remedy, code=error.code
+            )
         return error
 
     def error(self, message: str) -> NoReturn:

@@ -401,9 +401,13 @@ def _suggest_model_folder(error: InputError, options: Namespace) -> InputError:
         return error
     if has_name:
         return InputError(
-            error.problem, f"There is a model of this name: give its folder, {folder}."
+            error.problem,
+            f"There is a model of this name: give its folder, {folder}.",
+            code=error.code,
         )
-    return InputError(error.problem, f"{error.remedy} The model of the demo: {folder}.")
+    return InputError(
+        error.problem, f"{error.remedy} The model of the demo: {folder}.", code=error.code
+    )
 
 
 @contextmanager

@@ -79,15 +79,14 @@ def load_with_new_head(
     return network  # type: ignore[no-any-return]
 
 
-def is_in_body(network: "transformers.PreTrainedModel", name: str) -> bool:
-    """Return whether a parameter belongs to the body of a network, not to its head.
+def get_body_prefix(network: "transformers.PreTrainedModel") -> str:
+    """Return how the names of the body's parameters begin; "" for a network without a head."""
+    return "" if network.base_model is network else f"{network.base_model_prefix}."
 
-    A pooler belongs to the head. A network without a head is all body.
-    """
-    prefix = ""
-    if network.base_model is not network:
-        prefix = f"{network.base_model_prefix}."
-    return name.startswith(prefix) and ".pooler." not in f".{name}"
+
+def is_in_body(network: "transformers.PreTrainedModel", name: str) -> bool:
+    """Return whether a parameter belongs to the body of a network; a pooler belongs to its head."""
+    return name.startswith(get_body_prefix(network)) and ".pooler." not in f".{name}"
 
 
 def initialize_biases(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
@@ -133,11 +132,11 @@ def _draw_weights(network: Any, seed: int, missing: set[str], keep: bool) -> Non
     """
     import torch
 
+    prefix = get_body_prefix(network)
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, value in sorted(network.named_parameters()):
-            stored = keep or is_in_body(network, name) or ".pooler." in f".{name}"
-            if stored and name not in missing:
+            if (keep or name.startswith(prefix)) and name not in missing:
                 continue
             if value.dim() > 1:
                 value.normal_(0.0, network.config.initializer_range)

@@ -163,7 +163,7 @@ def _read_line(
     try:
         cell = table.find_cell(row, column)
     except InputError as error:
-        raise InputError(f"{line}: {error.problem}", error.remedy) from None
+        raise InputError(f"{line}: {error.problem}", error.remedy, code=error.code) from None
     value: Value = text
     if cell.facts.unit != TEXT:
         value = _read_number(text, line)

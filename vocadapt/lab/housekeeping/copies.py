@@ -227,4 +227,6 @@ def _name_members(draft: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(error.problem.replace(f"{draft}/", ""), error.remedy) from error
+        raise InputError(
+            error.problem.replace(f"{draft}/", ""), error.remedy, code=error.code
+        ) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.progress import Progress, part, silent
 from vocadapt.report.formats import format_name, format_precise
@@ -147,10 +147,7 @@ def select_tokens(opened: OpenedSpace, tokens: str = "all") -> EmbeddingSpace:
 
     Raises InputError if no token is left.
     """
-    if tokens not in TOKENS:
-        raise InputError(
-            f"Unknown choice of tokens {tokens!r}.", f"Choose one of: {', '.join(TOKENS)}."
-        )
+    check_choice("choice of tokens", tokens, TOKENS)
     space = opened.space
     if tokens == "all" or opened.model is None:
         return space

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.extensions import register
 from vocadapt.lab.inputs.opened import OpenedInputs
 from vocadapt.lab.steps.guards import Guard
@@ -154,8 +154,7 @@ def register_step(step: Step) -> None:
 
 def find_step(name: str) -> Step:
     """Return the step of a name; raises InputError if it is unknown."""
-    if name not in STEPS:
-        raise InputError(f"Unknown step {name!r}.", f"Choose one of: {', '.join(STEPS)}.")
+    check_choice("step", name, STEPS)
     return STEPS[name]
 
 
@@ -184,10 +183,8 @@ class Spec:
             self, "inputs", {role: _as_paths(value) for role, value in self.inputs.items() if value}
         )
         _check_roles(step, self.inputs)
-        if self.casing and self.casing not in CASINGS:
-            raise InputError(
-                f"Unknown casing {self.casing!r}.", f"Choose one of: {', '.join(CASINGS)}."
-            )
+        if self.casing:
+            check_choice("casing", self.casing, CASINGS)
         if self.casing and "model" not in self.inputs:
             raise InputError(
                 "A casing applies only to a bare vocab.txt, and none was given.",

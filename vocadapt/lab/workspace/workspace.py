@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import (
     ARTIFACTS,
@@ -120,10 +120,7 @@ class Workspace:
 
     def folder(self, kind: str, name: str) -> Path:
         """Return the folder of an artifact, existing or not; raises InputError for an invalid name."""
-        if kind not in list_kinds():
-            raise InputError(
-                f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(list_kinds())}."
-            )
+        check_choice("kind", kind, list_kinds())
         folder = self.root / kind / check_name(name)
         if not folder.resolve().is_relative_to(self.root):
             raise InputError(f"{kind}/{name} leads out of the workspace.", "Remove the link.")
@@ -158,8 +155,7 @@ class Workspace:
 
     def _read_artifacts(self, kind: str) -> tuple[list[Artifact], dict[str, str]]:
         """Return the artifacts of a kind, newest first, and why each hidden one cannot be read."""
-        if kind not in ARTIFACTS:
-            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTIFACTS)}.")
+        check_choice("kind", kind, ARTIFACTS)
         names: list[str] = []
         with suppress(OSError):  # the folder does not exist yet
             names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix, normalize_rows
 
@@ -200,8 +200,7 @@ def _compute_scores(left: Matrix, right: Matrix, rows: IntArray, metric: str) ->
 def _check(
     queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubness: Matrix | None
 ) -> None:
-    if metric not in METRICS:
-        raise InputError(f"Unknown metric {metric!r}.", f"Choose one of: {', '.join(METRICS)}.")
+    check_choice("metric", metric, METRICS)
     if hubness is not None and metric != "cosine":
         raise InputError(
             "CSLS is defined for cosines only.",

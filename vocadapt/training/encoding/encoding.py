@@ -25,9 +25,9 @@ LONG_WORDS = "words longer than the window, truncated"
 NO_WORDPIECES = "words without a wordpiece, encoded as unknown"
 IN_SEVERAL_PARTS = "texts longer than the window, divided into parts whose logits are averaged"
 TRUNCATED = "pairs of texts longer than the window, truncated"
-CUT = "texts longer than the window, truncated"
+LONG_TEXTS = "texts longer than the window, truncated"
 # The notes that count examples; the others count words.
-COUNTED_IN_EXAMPLES = (DIVIDED, IN_SEVERAL_PARTS, TRUNCATED, CUT)
+COUNTED_IN_EXAMPLES = (DIVIDED, IN_SEVERAL_PARTS, TRUNCATED, LONG_TEXTS)
 NO_BASE = "tokenizers not used: the model lacks embeddings for tokens of its original vocabulary"
 
 
@@ -201,7 +201,7 @@ def encode_apart(
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     room, notes = settings.length - ENDS, Counter[str]()
     for number, text in enumerate(texts):
-        notes[CUT] += any(
+        notes[LONG_TEXTS] += any(
             len(own[part]) > room for own in known.values() for part in (text.text, text.pair)
         )
         for name, tokenizer in tokenizers.items():

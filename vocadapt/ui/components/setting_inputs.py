@@ -254,7 +254,7 @@ def add_label(error: InputError) -> InputError:
     label = st.session_state.get(LABELS, {}).get(error.setting, "")
     if not label or label in str(error):
         return error
-    return InputError(f"{error.problem.rstrip('.')} ({label}).", error.remedy)
+    return InputError(f"{error.problem.rstrip('.')} ({label}).", error.remedy, code=error.code)
 
 
 def describe(declared: Setting) -> str:

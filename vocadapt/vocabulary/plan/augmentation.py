@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.extensions import register
 from vocadapt.spaces.space import Matrix
 from vocadapt.text.splitter import Splitter
@@ -145,12 +145,7 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
     Raises InputError for an unknown heuristic, a negative size, and a missing input.
     """
     # 1. The heuristic, with all that it needs.
-    if heuristic not in AUGMENTATIONS:
-        raise InputError(
-            f"Unknown augmentation {heuristic!r}.",
-            f"Choose one of: {', '.join(AUGMENTATIONS)}.",
-            code="unknown-choice",
-        )
+    check_choice("augmentation", heuristic, AUGMENTATIONS)
     if size < 0:
         raise InputError(
             f"The number of tokens to add is {size}.",

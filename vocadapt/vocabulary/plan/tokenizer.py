@@ -13,7 +13,7 @@ from itertools import islice
 
 from tokenizers import Tokenizer
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
@@ -62,12 +62,7 @@ def adapt_tokenizer(
     Raises InputError for an unknown mode, and for one that does not fit the plan: only
     `replacement` can remove or move tokens, and `exact-word` can only add whole words.
     """
-    if mode not in TOKENIZER_MODES:
-        raise InputError(
-            f"Unknown tokenizer mode {mode!r}.",
-            f"Choose one of: {', '.join(TOKENIZER_MODES)}.",
-            code="unknown-choice",
-        )
+    check_choice("tokenizer mode", mode, TOKENIZER_MODES)
     if plan.order is not None and not TOKENIZER_MODES[mode].rearranges:
         raise InputError(
             f"This plan removes or moves tokens, which {mode} cannot do.",

@@ -193,7 +193,7 @@ def _build_model(
         seen = stamps.find_all(spec, made)
     except InputError as error:
         raise InputError(
-            f"Variant {variant.name}: {error.problem}", error.remedy, error.setting
+            f"Variant {variant.name}: {error.problem}", error.remedy, error.setting, error.code
         ) from error
     name = names.find((variant.name, corpus), compute_digest(spec, seen, study.threads))
     outside = {role: stamp for role, stamp in seen.items() if role not in made}
@@ -280,6 +280,7 @@ def _build_training(
             f"Variant {variant.name}, task {task.name}: {error.problem}",
             error.remedy,
             error.setting,
+            error.code,
         ) from error
 
 

@@ -11,7 +11,7 @@ from vocadapt.analysis.results.setting_differences import (
     keep_differences,
 )
 from vocadapt.analysis.results.study_report import StudyReport, Unfinished, render_study_page
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.lab.experiments.studies.cell_step import CellStep
 from vocadapt.lab.experiments.studies.grid import Grid
 from vocadapt.lab.experiments.studies.labelled_settings import (
@@ -76,8 +76,7 @@ def write_report(
 
     Raises InputError for an unknown format, if the file exists, and if no cell is finished.
     """
-    if form not in ENDINGS:
-        raise InputError(f"Unknown format {form!r}.", f"Choose one of: {', '.join(ENDINGS)}.")
+    check_choice("format", form, ENDINGS)
     check_free_file(file, overwrite)
     whole = sum(cell.step.is_whole(root) for cell in grid.cells)
     if not whole and form != "html":

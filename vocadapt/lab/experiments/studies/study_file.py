@@ -171,7 +171,9 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
             **numbers,
         )
     except InputError as error:
-        raise InputError(f"{reader.where}: {error.problem}", error.remedy) from error
+        raise InputError(
+            f"{reader.where}: {error.problem}", error.remedy, code=error.code
+        ) from error
 
 
 def _read_seeds(reader: TableReader, table: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -306,7 +308,9 @@ def _choose_corpora(
     try:
         needs = choose_recipe(given).needs
     except InputError as error:
-        raise InputError(f"{reader.where}: {where}: {error.problem}", error.remedy) from error
+        raise InputError(
+            f"{reader.where}: {where}: {error.problem}", error.remedy, code=error.code
+        ) from error
     wanted = needs & {"text", "counts"}
     if "vectors" not in given:
         wanted |= needs & {"vectors"}
