@@ -6,7 +6,6 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -286,16 +285,9 @@ def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained)
     assert shown == {name: getattr(quick, name) for name in shown}
 
 
-def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, monkeypatch):
-    started = []
-
-    def start(workspace, spec, name, once):
-        started.append(spec)
-        return SimpleNamespace(id=name)
-
-    monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
+def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, started):
     fill_in(open_page, pretrained).button(key="start_pretraining").click().run()
-    (spec,) = started
+    ((spec, _),) = started
     further = spec.settings.pretraining
     assert further.training.epochs == 30 and further.stage == "extension"
 

@@ -373,9 +373,7 @@ def test_cells_without_training_are_computed_on_click(open_page, own):
     assert set(domains["Note"]) == {""}
 
 
-def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
-    started = []
-    monkeypatch.setattr("vocadapt.ui.jobs.panel.launch", lambda *given: started.append(given))
+def test_trainings_start_as_a_study(open_page, own, tmp_path, started):
     folder = tmp_path / "data" / "NCBI-disease"
     folder.mkdir(parents=True)
     for split in ("train", "devel", "test"):
@@ -386,7 +384,7 @@ def test_trainings_start_as_a_study(open_page, own, tmp_path, monkeypatch):
     assert "**6** trainings left" in read_page(app)
     app.button(key="published_start").click().run()
     assert not app.exception and not app.error, [one.value for one in app.text]
-    ((_, spec, name, *_),) = started
+    ((spec, name),) = started
     study = read_study(own.folder("studies", name) / FILE)
     assert spec.step == "study"
     assert [one.name for one in study.variants] == [

@@ -306,15 +306,8 @@ def test_the_last_run_stands_on_fine_tune_at_once(open_page, runs):
 
 
 def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
-    open_page, tasked, tiny_bert, monkeypatch
+    open_page, tasked, tiny_bert, started
 ):
-    started = []
-
-    def start(workspace, spec, name, once):
-        started.append((spec, name))
-        return SimpleNamespace(id=name)
-
-    monkeypatch.setattr("vocadapt.ui.jobs.panel.queue.start", start)
     app = open_page("finetune", tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error

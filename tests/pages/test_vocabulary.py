@@ -6,6 +6,7 @@ import json
 import shutil
 
 import numpy as np
+import pytest
 
 from tests.material.apps import list_button_keys, list_texts, read_metrics, read_page
 from tests.material.tiny_bert import TINY_TOKENS
@@ -18,8 +19,14 @@ from vocadapt.ui.text.number_formats import count
 VOCABULARY = "vocabulary"
 
 
-def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tiny_bert):
-    app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)))
+@pytest.fixture
+def shown(tiny_bert):
+    """The tiny model as an address names it."""
+    return shown_model(str(tiny_bert))
+
+
+def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, shown):
+    app = open_page(VOCABULARY, seeded, vocabulary_models=shown)
     assert not app.exception and not app.error
     slider = app.slider(key="vocabulary_keep")
     slider.set_value(95).run()
@@ -34,8 +41,8 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
     assert not app.exception and "±" in read_metrics(app)["Text growth"]
 
 
-def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page, seeded, tiny_bert):
-    app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)))
+def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page, seeded, shown):
+    app = open_page(VOCABULARY, seeded, vocabulary_models=shown)
     menu = app.selectbox(key="vocabulary_heuristic")
     assert menu.value == "freq"
     assert menu.options == [
@@ -51,13 +58,8 @@ def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page,
     )
 
 
-def test_a_trim_is_one_of_the_choices(open_page, seeded, tiny_bert, started):
-    app = open_page(
-        VOCABULARY,
-        seeded,
-        vocabulary_models=shown_model(str(tiny_bert)),
-        vocabulary_heuristic="trim",
-    )
+def test_a_trim_is_one_of_the_choices(open_page, seeded, shown, started):
+    app = open_page(VOCABULARY, seeded, vocabulary_models=shown, vocabulary_heuristic="trim")
     assert not app.exception and not app.error
     assert 0 < int(read_metrics(app)["Tokens removed"]) < len(TINY_TOKENS)
     app.button(key="vocabulary_make").click().run()
@@ -80,13 +82,11 @@ def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_be
     assert drawn
 
 
-def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
-    open_page, seeded, tiny_bert, started
-):
+def test_a_button_makes_the_model_of_the_reduction_that_is_shown(open_page, seeded, shown, started):
     app = open_page(
         VOCABULARY,
         seeded,
-        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_models=shown,
         vocabulary_keep="95",
         vocabulary_heuristic="last",
     )
@@ -107,11 +107,11 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(
     assert "vocabulary_make" not in list_button_keys(app)
 
 
-def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
+def test_the_whole_vocabulary_grows_nothing(open_page, seeded, shown):
     app = open_page(
         VOCABULARY,
         seeded,
-        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_models=shown,
         vocabulary_keep="100",
         vocabulary_heuristic="cost",
     )
@@ -153,7 +153,7 @@ def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
     assert "count" in list_button_keys(app)
 
 
-def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert, tmp_path):
+def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, shown, tmp_path):
     """A row a text, a column a model; a text that was not counted in a model's words is said."""
     root = tmp_path / "grid"
     shutil.copytree(seeded.root, root)
@@ -161,7 +161,7 @@ def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert
     app = open_page(
         VOCABULARY,
         root,
-        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_models=shown,
         vocabulary_corpus="trials",
         vocabulary_texts="again",
         vocabulary_compare="true",

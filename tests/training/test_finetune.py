@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.material.architectures import build_tiny_model
 from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
 from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
@@ -278,7 +279,7 @@ def test_output_biases_start_at_the_label_frequencies(tiny_bert):
     assert not network.bert.pooler.dense.bias.any()
 
 
-def test_a_head_of_another_task_is_replaced(make_bert):
+def test_a_head_of_another_task_is_replaced(make_bert, tmp_path):
     network = load_with_new_head(
         open_model(make_bert(head="BertForTokenClassification")), "token", ("O", "B", "I"), 1
     )
@@ -286,6 +287,11 @@ def test_a_head_of_another_task_is_replaced(make_bert):
     same = open_model(make_bert("same", head="BertForTokenClassification", num_labels=3))
     fresh = load_with_new_head(same, "token", ("O", "B", "I"), 1)
     assert torch.equal(fresh.classifier.weight, network.classifier.weight)
+    # DeBERTa's stored pooler is no part of its body: it is replaced with the head.
+    folder = build_tiny_model("deberta-v2", tmp_path, network="DebertaV2ForSequenceClassification")
+    first = load_with_new_head(open_model(folder), "sequence", ("a", "b"), 1)
+    second = load_with_new_head(open_model(folder), "sequence", ("a", "b"), 2)
+    assert not torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)
 
 
 def test_a_network_without_segments_is_trained_too(tiny_bert, tmp_path):
