@@ -1,6 +1,7 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
@@ -44,16 +45,16 @@ def draw(page: st.Page) -> None:
     preload.report_page_drawn()
 
 
-def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
+def draw_page(name: str) -> None:
     """Draw a page: its title, its parts as tabs if there are several, and where to continue.
 
-    parts: name of a part -> the function that draws it. Only the open tab is drawn.
+    Only the open tab is drawn.
     """
     page = next(one for one in PAGES if one.name == name)
     if len(page.parts) == 1:
         part = page.parts[0]
         st.title(part.title)
-        _draw_part(part, parts[part.name])
+        _draw_part(part)
         return
     st.title(page.title)
     labels = [part.title for part in page.parts]
@@ -62,19 +63,19 @@ def draw_page(name: str, parts: Mapping[str, DrawPart]) -> None:
     for part, tab in zip(page.parts, tabs, strict=True):
         if tab.open:
             with tab:
-                _draw_part(part, parts[part.name])
+                _draw_part(part)
 
 
 def draw_extension(page: Page) -> Callable[[], None]:
     """Return the function that draws a page of an extension."""
 
     def draw() -> None:
-        draw_page(page.name, DRAWN)
+        draw_page(page.name)
 
     return draw
 
 
-def _draw_part(part: Part, draw: DrawPart) -> None:
+def _draw_part(part: Part) -> None:
     """Draw a part: one sentence, its terms, the newest job of its steps, its view, and, unless a
     lesson is open, a link to the next part.
     """
@@ -92,10 +93,19 @@ def _draw_part(part: Part, draw: DrawPart) -> None:
         panel.draw_job_panel(workspace, part)
     following = None
     with mistakes.show_errors():
-        following = draw(workspace)
+        following = _find_draw(part)(workspace)
     # While a lesson is open, its bar says where to continue: another link would lead out of it.
     if bar.find_step() is None:
         _draw_next(workspace, following or choose_following(workspace, part))
+
+
+def _find_draw(part: Part) -> DrawPart:
+    """Return what draws a part. Its module is imported only when the part is opened."""
+    if part.name in DRAWN:
+        return DRAWN[part.name]
+    module = part.module or f"{part.name}.page"
+    draw: DrawPart = import_module(f"vocadapt.ui.parts.{module}").draw
+    return draw
 
 
 def choose_following(workspace: Workspace, part: Part) -> NextPart | None:

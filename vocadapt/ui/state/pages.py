@@ -44,6 +44,8 @@ class Part:
     steps: names of the steps whose jobs it shows, at its top unless shows_running is off: then it
     shows living ones itself, or not at all. following: where to continue; the first one that the
     workspace is ready for is offered. sources: works that it cites, as author and year.
+    module: module of `ui/parts` whose function `draw` draws it; "": the module `page` of the folder
+    with its name.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Part:
     following: tuple[NextPart, ...] = ()
     sources: tuple[str, ...] = ()
     shows_running: bool = True
+    module: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ LESSONS = Page(
                 " this workspace."
             ),
             ("workspace",),
+            module="lessons.teacher",
         ),
     ),
 )
@@ -368,8 +372,8 @@ ADAPT = Page(
             "Initializers",
             (
                 "Where should a :green[**new word**] start among the model's embeddings? Compare"
-                " the"
-                " ways to initialize it, on one word and on words whose true embedding is known."
+                " the ways to initialize it, on one word and on words whose true embedding is"
+                " known."
             ),
             (
                 "added token",
@@ -420,6 +424,7 @@ TRY_IT = Page(
                 "wordpiece",
             ),
             following=(NextPart("projection", "See where the new words are among the old ones."),),
+            module="try_it.page",
         ),
     ),
 )
