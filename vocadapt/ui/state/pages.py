@@ -84,12 +84,9 @@ class Page:
         return f"{self.name}_tab"
 
 
-HOME = Page(
-    "home",
-    "Home",
-    "",
-    "home",
-    (
+PARTS = {
+    part.name: part
+    for part in (
         Part(
             "home",
             "vocadapt",
@@ -99,77 +96,43 @@ HOME = Page(
             ("corpus", "vectors", "import-vectors", "alignment", "adapt", "finetune"),
             shows_running=False,
         ),
-    ),
-)
-LESSONS = Page(
-    "lessons",
-    "Lessons",
-    "",
-    "school",
-    (
         Part(
             "lessons",
             "Lessons",
-            (
-                "Eight lessons of a few minutes each. Each asks a question, lets you guess, and"
-                " shows the answer on the pages of this lab."
-            ),
+            "Eight lessons of a few minutes each. Each asks a question, lets you guess, and"
+            " shows the answer on the pages of this lab.",
             ("adapted tokenization", "alignment", "base tokenization", "projection", "wordpiece"),
             following=(NextPart("lens", "See how a model splits a text of your own."),),
         ),
         Part(
             "teacher",
             "Teacher",
-            (
-                "A one-hour plan, the answers, questions to ask, and the progress of the class in"
-                " this workspace."
-            ),
+            "A one-hour plan, the answers, questions to ask, and the progress of the class in"
+            " this workspace.",
             ("workspace",),
             module="lessons.teacher",
         ),
-    ),
-)
-JOBS = Page(
-    "jobs",
-    "Jobs",
-    "",
-    "pending_actions",
-    (
         Part(
             "jobs",
             "Jobs",
-            (
-                "Long steps run in the background and continue when you leave the page. Check their"
-                " progress, cancel or resume them here."
-            ),
+            "Long steps run in the background and continue when you leave the page. Check their"
+            " progress, cancel or resume them here.",
             ("artifact", "job", "step", "vocabulary pack", "workspace"),
             following=(NextPart("home", "See what comes next."),),
         ),
         Part(
             "storage",
             "Workspace",
-            (
-                "The contents of this workspace: rename, annotate or delete items, and copy the"
-                " workspace or share it as one file."
-            ),
+            "The contents of this workspace: rename, annotate or delete items, and copy the"
+            " workspace or share it as one file.",
             ("artifact", "workspace"),
             following=(NextPart("home", "See what comes next."),),
         ),
-    ),
-)
-LENS = Page(
-    "lens",
-    "Tokenizer lens",
-    "Understand",
-    "center_focus_strong",
-    (
         Part(
             "lens",
             "Lens",
-            (
-                "A model reads :blue[**wordpieces**], not words. See how each model splits a text,"
-                " and which words a new vocabulary keeps whole."
-            ),
+            "A model reads :blue[**wordpieces**], not words. See how each model splits a text,"
+            " and which words a new vocabulary keeps whole.",
             (
                 "added token",
                 "fertility",
@@ -178,10 +141,7 @@ LENS = Page(
                 "tokenizer family",
                 "wordpiece",
             ),
-            (
-                "corpus",
-                "word-counts",
-            ),
+            ("corpus", "word-counts"),
             (
                 NextPart(
                     "advise",
@@ -194,10 +154,8 @@ LENS = Page(
         Part(
             "vocabulary",
             "Vocabulary size",
-            (
-                "Remove :blue[**wordpieces**] from a vocabulary, see how many more tokens your text"
-                " then has, and compare vocabularies."
-            ),
+            "Remove :blue[**wordpieces**] from a vocabulary, see how many more tokens your text"
+            " then has, and compare vocabularies.",
             (
                 "fertility",
                 "heuristic",
@@ -208,34 +166,16 @@ LENS = Page(
                 "wordpiece",
             ),
             ("corpus", "word-counts", "adapt"),
-            (
-                NextPart(
-                    "adapt",
-                    "Make a model with a smaller or larger vocabulary.",
-                ),
-            ),
+            (NextPart("adapt", "Make a model with a smaller or larger vocabulary."),),
             sources=("Fast 2023",),
         ),
-    ),
-)
-TEXT = Page(
-    "text",
-    "Your text",
-    "Understand",
-    "article",
-    (
         Part(
             "text",
             "Text",
-            (
-                "Import a text from your field and see which of its words the model splits into the"
-                " most wordpieces."
-            ),
+            "Import a text from your field and see which of its words the model splits into the"
+            " most wordpieces.",
             ("fertility", "tokenization", "wordpiece"),
-            (
-                "corpus",
-                "word-counts",
-            ),
+            ("corpus", "word-counts"),
             (
                 NextPart(
                     "advise",
@@ -248,10 +188,8 @@ TEXT = Page(
         Part(
             "advise",
             "Advice",
-            (
-                "Should you add :green[**new words**] for this text, and how many? The answer needs"
-                " word counts only: nothing is trained."
-            ),
+            "Should you add :green[**new words**] for this text, and how many? The answer needs"
+            " word counts only: nothing is trained.",
             (
                 "added token",
                 "continued pretraining",
@@ -267,21 +205,11 @@ TEXT = Page(
             (NextPart("vectors", "Train vectors of the words of this text.", needs="corpora"),),
             sources=("Poerner et al. 2020",),
         ),
-    ),
-)
-VECTORS = Page(
-    "vectors",
-    "Word vectors",
-    "Build",
-    "scatter_plot",
-    (
         Part(
             "vectors",
             "Vectors",
-            (
-                "A word vector places a word near words that occur in the same contexts. Train the"
-                " vectors of the :orange[**words of your field**], or import existing ones."
-            ),
+            "A word vector places a word near words that occur in the same contexts. Train the"
+            " vectors of the :orange[**words of your field**], or import existing ones.",
             ("artifact", "counted vectors", "space", "word vectors"),
             ("vectors", "import-vectors", "contextual"),
             (
@@ -298,10 +226,8 @@ VECTORS = Page(
         Part(
             "alignment",
             "Alignment",
-            (
-                "An alignment maps your :orange[**words**] to the model's :blue[**wordpieces**]."
-                " See the nearest neighbors on both sides, and how often they are right."
-            ),
+            "An alignment maps your :orange[**words**] to the model's :blue[**wordpieces**]."
+            " See the nearest neighbors on both sides, and how often they are right.",
             (
                 "alignment",
                 "anchor",
@@ -324,21 +250,11 @@ VECTORS = Page(
             ),
             sources=("Poerner et al. 2020",),
         ),
-    ),
-)
-ADAPT = Page(
-    "adapt",
-    "Adapt",
-    "Build",
-    "library_add",
-    (
         Part(
             "adapt",
             "Model",
-            (
-                "Make a model with :green[**new words**] in its vocabulary. A certificate lists the"
-                " checks that everything else is unchanged."
-            ),
+            "Make a model with :green[**new words**] in its vocabulary. A certificate lists the"
+            " checks that everything else is unchanged.",
             (
                 "added token",
                 "certificate",
@@ -370,11 +286,9 @@ ADAPT = Page(
         Part(
             "initializers",
             "Initializers",
-            (
-                "Where should a :green[**new word**] start among the model's embeddings? Compare"
-                " the ways to initialize it, on one word and on words whose true embedding is"
-                " known."
-            ),
+            "Where should a :green[**new word**] start among the model's embeddings? Compare"
+            " the"
+            " ways to initialize it, on one word and on words whose true embedding is known.",
             (
                 "added token",
                 "chance",
@@ -400,21 +314,11 @@ ADAPT = Page(
                 "Poerner et al. 2020",
             ),
         ),
-    ),
-)
-TRY_IT = Page(
-    "try_it",
-    "Try it",
-    "Look",
-    "edit_note",
-    (
         Part(
             "try",
             "Try it",
-            (
-                "Type a sentence and see what a model predicts: with its original"
-                " :blue[**wordpieces**], and with the :green[**new words**]."
-            ),
+            "Type a sentence and see what a model predicts: with its original"
+            " :blue[**wordpieces**], and with the :green[**new words**].",
             (
                 "adapted tokenization",
                 "added token",
@@ -426,22 +330,12 @@ TRY_IT = Page(
             following=(NextPart("projection", "See where the new words are among the old ones."),),
             module="try_it.page",
         ),
-    ),
-)
-PROJECTION = Page(
-    "projection",
-    "Projection",
-    "Look",
-    "map",
-    (
         Part(
             "projection",
             "Projection",
-            (
-                "Every point is a token; similar tokens are close together, as far as two"
-                " dimensions"
-                " allow. **Neighbors are computed in the original space**, not in the picture."
-            ),
+            "Every point is a token; similar tokens are close together, as far as two"
+            " dimensions"
+            " allow. **Neighbors are computed in the original space**, not in the picture.",
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
             ("projection", "import-layout"),
             (NextPart("change", "See which words have different neighbors."),),
@@ -452,21 +346,11 @@ PROJECTION = Page(
                 "van der Maaten and Hinton 2008",
             ),
         ),
-    ),
-)
-COMPARE = Page(
-    "compare",
-    "Compare spaces",
-    "Look",
-    "compare_arrows",
-    (
         Part(
             "change",
             "Neighborhood change",
-            (
-                "Which words have :violet[**different neighbors**] than before? Compare two spaces,"
-                " for example a model before and after adapting it."
-            ),
+            "Which words have :violet[**different neighbors**] than before? Compare two spaces,"
+            " for example a model before and after adapting it.",
             ("bootstrap", "contextual vector", "noise baseline", "space", "word vectors"),
             ("change", "vectors", "contextual"),
             (NextPart("finetune", "Find out whether the change helps on a task."),),
@@ -474,35 +358,18 @@ COMPARE = Page(
         Part(
             "diagnostics",
             "Diagnostics",
-            (
-                "The shape of an embedding space in figures: how similar two random tokens are, how"
-                " long their vectors are, and how similar related words are."
-            ),
+            "The shape of an embedding space in figures: how similar two random tokens are, how"
+            " long their vectors are, and how similar related words are.",
             ("embedding", "hubness", "isotropy", "space", "word vectors", "wordpiece"),
             (),
-            (
-                NextPart(
-                    "finetune",
-                    "Find out on a task which model is better.",
-                ),
-            ),
+            (NextPart("finetune", "Find out on a task which model is better."),),
             sources=("Fast 2023", "Mu and Viswanath 2018", "Rudman et al. 2022"),
         ),
-    ),
-)
-TRAIN = Page(
-    "train",
-    "Train",
-    "Train",
-    "play_circle",
-    (
         Part(
             "finetune",
             "Fine-tune",
-            (
-                "Train models on a task with :blue[**base tokenization**], :green[**adapted"
-                " tokenization**] or both, and any number of seeds."
-            ),
+            "Train models on a task with :blue[**base tokenization**], :green[**adapted"
+            " tokenization**] or both, and any number of seeds.",
             (
                 "adapted tokenization",
                 "base tokenization",
@@ -522,10 +389,8 @@ TRAIN = Page(
         Part(
             "results",
             "Results",
-            (
-                "Is one model better than another, or do only the seeds differ? Mean and spread"
-                " over seeds, and a paired test against a baseline."
-            ),
+            "Is one model better than another, or do only the seeds differ? Mean and spread"
+            " over seeds, and a paired test against a baseline.",
             (
                 "adapted tokenization",
                 "base tokenization",
@@ -544,10 +409,8 @@ TRAIN = Page(
         Part(
             "pretraining",
             "Pretraining",
-            (
-                "Let the model read your text before it is fine-tuned. Progress is measured by the"
-                " masked-token loss on held-out lines."
-            ),
+            "Let the model read your text before it is fine-tuned. Progress is measured by the"
+            " masked-token loss on held-out lines.",
             (
                 "continued pretraining",
                 "exBERT",
@@ -563,21 +426,11 @@ TRAIN = Page(
             (NextPart("finetune", "Fine-tune the pretrained model on a task."),),
             shows_running=False,
         ),
-    ),
-)
-ERRORS = Page(
-    "errors",
-    "Error analysis",
-    "Train",
-    "troubleshoot",
-    (
         Part(
             "errors",
             "Error analysis",
-            (
-                "Compare two runs on the same examples: where they disagree, and how the affected"
-                " words are split."
-            ),
+            "Compare two runs on the same examples: where they disagree, and how the affected"
+            " words are split.",
             (
                 "adapted tokenization",
                 "base tokenization",
@@ -589,40 +442,15 @@ ERRORS = Page(
                 "unit",
             ),
             ("finetune",),
-            (
-                NextPart(
-                    "try",
-                    "Edit one of these sentences and predict it again.",
-                    needs="runs",
-                ),
-            ),
+            (NextPart("try", "Edit one of these sentences and predict it again.", needs="runs"),),
         ),
-    ),
-)
-STUDIES = Page(
-    "studies",
-    "Studies",
-    "Train",
-    "grid_on",
-    (
         Part(
             "studies",
             "Studies",
-            (
-                "A study fine-tunes several variants of a model on several tasks with several"
-                " seeds,"
-                " and compares them in one table. Each cell of its grid is a run with one seed."
-            ),
-            (
-                "cell",
-                "collapsed",
-                "permutation test",
-                "preset",
-                "run",
-                "study",
-                "task",
-                "variant",
-            ),
+            "A study fine-tunes several variants of a model on several tasks with several"
+            " seeds,"
+            " and compares them in one table. Each cell of its grid is a run with one seed.",
+            ("cell", "collapsed", "permutation test", "preset", "run", "study", "task", "variant"),
             ("study",),
             (NextPart("published", "Compare with published tables.", needs="studies"),),
             shows_running=False,
@@ -630,65 +458,62 @@ STUDIES = Page(
         Part(
             "search",
             "Search",
-            (
-                "A search tries settings of fine-tuning, such as the learning rate, and finds those"
-                " with the best score on the dev split, averaged over seeds."
-            ),
-            (
-                "collapsed",
-                "run",
-                "task",
-                "trial",
-            ),
+            "A search tries settings of fine-tuning, such as the learning rate, and finds those"
+            " with the best score on the dev split, averaged over seeds.",
+            ("collapsed", "run", "task", "trial"),
             ("search", "seeds"),
             (NextPart("finetune", "Train a model once, with settings of your choice."),),
             sources=("Fast 2023", "Hutter et al. 2014"),
             shows_running=False,
         ),
-    ),
-)
-PUBLISHED = Page(
-    "published",
-    "Published results",
-    "Train",
-    "menu_book",
-    (
         Part(
             "published",
             "Published results",
-            (
-                "Tables of the publications that this lab follows, beside our own scores. A"
-                " difference is shown only where data, split, scorer and base model are the same."
-            ),
+            "Tables of the publications that this lab follows, beside our own scores. A"
+            " difference is shown only where data, split, scorer and base model are the same.",
             ("benchmark card", "collapsed", "scorer"),
             (),
             (NextPart("studies", "Define a study to compute such scores."),),
-            sources=(
-                "Fast 2023",
-                "Poerner et al. 2020",
-                "Strubell et al. 2019",
-                "Tai et al. 2020",
-            ),
+            sources=("Fast 2023", "Poerner et al. 2020", "Strubell et al. 2019", "Tai et al. 2020"),
         ),
-    ),
-)
+    )
+}
 PAGES = [
-    HOME,
-    LESSONS,
-    JOBS,
-    LENS,
-    TEXT,
-    VECTORS,
-    ADAPT,
-    TRY_IT,
-    PROJECTION,
-    COMPARE,
-    TRAIN,
-    ERRORS,
-    STUDIES,
-    PUBLISHED,
+    Page("home", "Home", "", "home", (PARTS["home"],)),
+    Page("lessons", "Lessons", "", "school", (PARTS["lessons"], PARTS["teacher"])),
+    Page("jobs", "Jobs", "", "pending_actions", (PARTS["jobs"], PARTS["storage"])),
+    Page(
+        "lens",
+        "Tokenizer lens",
+        "Understand",
+        "center_focus_strong",
+        (PARTS["lens"], PARTS["vocabulary"]),
+    ),
+    Page("text", "Your text", "Understand", "article", (PARTS["text"], PARTS["advise"])),
+    Page(
+        "vectors", "Word vectors", "Build", "scatter_plot", (PARTS["vectors"], PARTS["alignment"])
+    ),
+    Page("adapt", "Adapt", "Build", "library_add", (PARTS["adapt"], PARTS["initializers"])),
+    Page("try_it", "Try it", "Look", "edit_note", (PARTS["try"],)),
+    Page("projection", "Projection", "Look", "map", (PARTS["projection"],)),
+    Page(
+        "compare",
+        "Compare spaces",
+        "Look",
+        "compare_arrows",
+        (PARTS["change"], PARTS["diagnostics"]),
+    ),
+    Page(
+        "train",
+        "Train",
+        "Train",
+        "play_circle",
+        (PARTS["finetune"], PARTS["results"], PARTS["pretraining"]),
+    ),
+    Page("errors", "Error analysis", "Train", "troubleshoot", (PARTS["errors"],)),
+    Page("studies", "Studies", "Train", "grid_on", (PARTS["studies"], PARTS["search"])),
+    Page("published", "Published results", "Train", "menu_book", (PARTS["published"],)),
 ]
-PARTS = {part.name: part for page in PAGES for part in page.parts}
 PAGE_OF_PART = {part.name: page for page in PAGES for part in page.parts}
 DRAWN: dict[str, DrawPart] = {}  # part of an extension → what draws it
 # Page of an extension → its entry in the navigation, which has no file; set by app.py.
