@@ -6,13 +6,12 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.forecasts import learn_rate
-from vocadapt.lab.steps.guards import Change, Guard
+from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Workspace
@@ -22,6 +21,7 @@ from vocadapt.training.tasks.task import list_task_files
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.setting_inputs import can_change, change_inputs, format_change
 from vocadapt.ui.state import paths
+from vocadapt.ui.state.cache import cached
 from vocadapt.ui.text.markup import format_sentence
 from vocadapt.ui.text.number_formats import count, duration, format_forecast, group_digits
 
@@ -42,8 +42,15 @@ def draw_guards(workspace: Workspace, *specs: Spec) -> bool:
             st.warning(sentence, icon=":material/warning:")
         elif guard.code != MINUTES:
             draw_note(sentence)
-        if guard.change:
-            draw_change(specs[0].settings, guard.change, "Use", f"guard_{place}_{guard.code}")
+        settings = specs[0].settings
+        if guard.change and can_change(settings, guard.change):
+            st.button(
+                f"Use {format_change(settings, guard.change)}",
+                icon=":material/build:",
+                key=f"guard_{place}_{guard.code}",
+                on_click=change_inputs,
+                args=(settings, guard.change),
+            )
     return any(guard.code == MINUTES and guard.serious for guard in guards.values())
 
 
@@ -72,42 +79,29 @@ def forecast_job(workspace: Workspace, spec: Spec) -> Forecast | None:
 
     Raises InputError if an input cannot be read, or is a path that pages may not open.
     """
-    spec = replace(spec, offline=True)
-    paths.check_inputs(spec)
-    work = _measure_work(spec.to_json(), _stamp_inputs(spec), str(workspace.root), spec)
+    work = _measure_work(workspace, spec)
     if work is None:
         return None
-    return learn_rate(spec.plan(workspace.root)).forecast(work)
+    return learn_rate(replace(spec, offline=True).plan(workspace.root)).forecast(work)
 
 
 def find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
-    """Return the guards of a step, cached until its settings or inputs change.
-
-    Nothing is downloaded, because a link may name any model; and a path that pages may not open is
-    not read.
-    """
+    """Return the guards of a step; () if an input cannot be read: the form or the job reports it."""
     if spec.declaration.guards is None:
         return ()
-    spec = replace(spec, offline=True)
     try:
-        paths.check_inputs(spec)
-        return _find_guards(spec.to_json(), _stamp_inputs(spec), str(workspace.root), spec)
-    except InputError:  # an input cannot be read: the form or the job reports it
+        return _find_guards(workspace, spec)
+    except InputError:
         return ()
 
 
-def draw_change(settings: Any, change: Change, label: str, key: str) -> None:
-    """Draw the button that applies a change to the inputs of the form; nothing if the form has no
-    input for one of the settings.
+def _find_key(workspace: Workspace, spec: Spec) -> tuple[str, str, str]:
+    """Return a cache key that changes with the settings or inputs of a step.
+
+    Raises InputError for a path that pages may not open, before it is read.
     """
-    if can_change(settings, change):
-        st.button(
-            f"{label} {format_change(settings, change)}",
-            icon=":material/build:",
-            key=key,
-            on_click=change_inputs,
-            args=(settings, change),
-        )
+    paths.check_inputs(spec)
+    return spec.to_json(), _stamp_inputs(spec), str(workspace.root)
 
 
 def _stamp_inputs(spec: Spec) -> str:
@@ -124,11 +118,12 @@ def _stamp_inputs(spec: Spec) -> str:
     return " ".join([compute_seen_stamp(files), *names])
 
 
-@st.cache_data(max_entries=64, show_spinner="Estimating the time …")
-def _measure_work(described: str, stamp: str, root: str, _spec: Spec) -> Work | None:
-    return _spec.plan(Path(root)).measure_work()
+# Offline: a link may name any model.
+@cached(_find_key, 64, "Estimating the time …")
+def _measure_work(workspace: Workspace, spec: Spec) -> Work | None:
+    return replace(spec, offline=True).plan(workspace.root).measure_work()
 
 
-@st.cache_data(max_entries=64, show_spinner="Checking model and data …")
-def _find_guards(described: str, stamp: str, root: str, _spec: Spec) -> tuple[Guard, ...]:
-    return _spec.find_guards(Path(root))
+@cached(_find_key, 64, "Checking model and data …")
+def _find_guards(workspace: Workspace, spec: Spec) -> tuple[Guard, ...]:
+    return replace(spec, offline=True).find_guards(workspace.root)

@@ -6,7 +6,6 @@ rerun the page, which shows its result (`jobs.results`).
 """
 
 import time
-from collections.abc import Collection, Mapping
 
 import streamlit as st
 
@@ -41,40 +40,21 @@ def draw_sidebar_jobs(workspace: Workspace) -> None:
     st.fragment(_draw_sidebar_jobs, run_every=panel.UPDATE_SECONDS if alive else None)(workspace)
 
 
-def sort_by_urgency(
-    found: Collection[queue.Job], statuses: Mapping[str, Status]
-) -> list[queue.Job]:
-    """Sort jobs: the running one, then waiting ones in queue order, then ended ones, newest first."""
-    # Ids begin with the start time, so their order is that of the queue.
-    order = {"running": 0, "waiting": 1}
-    ended = sorted(
-        (job for job in found if not statuses[job.id].alive), key=lambda job: job.id, reverse=True
-    )
-    alive = sorted(
-        (job for job in found if statuses[job.id].alive),
-        key=lambda job: (order[statuses[job.id].state], job.id),
-    )
-    return [*alive, *ended]
-
-
-def build_strip(
-    job: queue.Job, status: Status, seconds_left: float | None, waiting: Collection[str] = ()
-) -> markup.Strip:
-    """Build the strip of a job: step, name, progress and time.
-
-    waiting: steps and names of the waiting jobs.
-    """
-    done = min(max(status.fraction or 0.0, 0.0), 1.0)
+def describe_progress(status: Status, seconds_left: float | None, n_waiting: int) -> str:
+    """Describe the progress of a job and its time, and the number of waiting jobs."""
     progress = "waiting"
     if status.state != "waiting":
         time = f"{duration(status.seconds)} so far"
         if seconds_left is not None:
             time = f"about {duration(seconds_left)} left"
-        progress = f"{100 * done:.0f} % · {time}"
-    if waiting:
-        progress += f" · {count(len(waiting))} waiting"
-    name = panel.find_job_name(job)
-    return markup.Strip(job.spec.declaration.about, name, progress, done, tuple(waiting))
+        progress = f"{100 * _find_fraction(status):.0f} % · {time}"
+    if n_waiting:
+        progress += f" · {count(n_waiting)} waiting"
+    return progress
+
+
+def _find_fraction(status: Status) -> float:
+    return min(max(status.fraction or 0.0, 0.0), 1.0)
 
 
 def _find_alive(workspace: Workspace) -> frozenset[str]:
@@ -88,19 +68,24 @@ def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
     """
     found = queue.list_living_jobs(workspace)
     statuses = {job.id: job.status() for job in found}
-    alive = [job for job in sort_by_urgency(found, statuses) if statuses[job.id].alive]
+    alive = panel.sort_living(found, statuses)
     # If a job has ended, rerun the page, which selects its result.
     if was_alive - {job.id for job in alive}:
         st.rerun()
     with st.container(key=STRIP_KEY, horizontal=True, vertical_alignment="center"):
         if not alive:
-            markup.draw_strip(None)
+            markup.draw_empty_strip()
             return
         first, *others = alive
-        left = estimate_seconds_left(first, statuses[first.id])
-        names = panel.find_job_names(others)
-        waiting = [f"{job.spec.declaration.about}: {names[job.id]}" for job in others]
-        markup.draw_strip(build_strip(first, statuses[first.id], left, waiting))
+        status = statuses[first.id]
+        names = panel.find_job_names(alive)
+        markup.draw_strip(
+            first.spec.declaration.about,
+            names[first.id],
+            describe_progress(status, estimate_seconds_left(first, status), len(others)),
+            _find_fraction(status),
+            [f"{job.spec.declaration.about}: {names[job.id]}" for job in others],
+        )
         page, parameters = find_link("jobs", **{panel.JOB: first.id}, **address.here())
         st.page_link(page, label="Details", query_params=parameters, width="content")
 
@@ -108,37 +93,26 @@ def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
 def _draw_sidebar_jobs(workspace: Workspace) -> None:
     found = queue.list_jobs(workspace, panel.MAX_JOBS)
     statuses = {job.id: job.status() for job in found}
-    ordered = sort_by_urgency(found, statuses)
-    alive = [job for job in ordered if statuses[job.id].alive]
-    ended = [job for job in ordered if _has_just_ended(statuses[job.id])][:MAX_ENDED]
+    alive = panel.sort_living(found, statuses)
+    ended = [job for job in found if _has_just_ended(statuses[job.id])][:MAX_ENDED]
     names = panel.find_job_names([*alive, *ended])
     for job in alive:
-        _draw_alive_job(job, statuses[job.id], names[job.id])
+        status = statuses[job.id]
+        with st.container(border=True, gap="xsmall"):
+            st.markdown(f"{panel.ICONS[status.state]} {panel.format_title(job, names[job.id])}")
+            if status.state == "running":
+                panel.draw_progress(status)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                panel.draw_cancel_button(job, "stop", "content")
+                panel.draw_link(job, "Details")
     for job in ended:
-        _draw_ended_job(job, statuses[job.id], names[job.id])
+        status = statuses[job.id]
+        label = f"{status.title} · {plain(shorten_name(names[job.id]))}"
+        if status.state == "done" and job.finished:
+            results.draw_result_link(job, label, panel.find_icon(status))
+        else:
+            panel.draw_link(job, label, panel.find_icon(status))
 
 
 def _has_just_ended(status: Status) -> bool:
     return not status.alive and time.time() - status.updated < LISTED_SECONDS
-
-
-def _draw_alive_job(job: queue.Job, status: Status, name: str) -> None:
-    """Draw a job with its Cancel button; a running one with its progress."""
-    with st.container(border=True, gap="xsmall"):
-        icon = panel.ICONS[status.state]
-        st.markdown(f"{icon} {panel.format_title(job, name)}")
-        if status.state == "running":
-            panel.draw_progress(status)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            panel.draw_cancel_button(job, "stop", "content")
-            panel.draw_link(job, "Details")
-
-
-def _draw_ended_job(job: queue.Job, status: Status, name: str) -> None:
-    """Draw a link: to the result of a job that is done, else to the job."""
-    label = f"{status.title} · {plain(shorten_name(name))}"
-    icon = panel.find_icon(status)
-    if status.state == "done" and job.finished:
-        results.draw_result_link(job, label, icon)
-    else:
-        panel.draw_link(job, label, icon)

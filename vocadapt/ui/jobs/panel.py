@@ -7,7 +7,7 @@ would do the same again, and `pickers.draw_empty_state` is silent. On other page
 header and in the sidebar (`jobs.overview`).
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
 import streamlit as st
@@ -19,19 +19,17 @@ from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.shared_queue import count_jobs_before
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.components import intake, mistakes
 from vocadapt.ui.state import address, paths
-from vocadapt.ui.state.names import NAMED_BY_INPUTS, display_name, list_display_names, shorten_name
+from vocadapt.ui.state.names import display_name, list_display_names
 from vocadapt.ui.state.pages import Part, find_link
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, duration
+from vocadapt.ui.text.number_formats import count_noun, duration
 
 UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
-MAX_QUEUED = 3  # jobs of the queue that are named
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
 WATCHED = "watched_jobs"  # session key: id of a job -> part whose form started it, "" if none
 JOB = "jobs_job"  # query parameter: the job that the page shows
@@ -146,21 +144,13 @@ def draw_running(
     """
     alive = [job for job in queue.list_living_jobs(workspace) if job.spec.step in steps]
     if alive:
-        # Oldest first, as in the queue.
-        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive[::-1], key, draw, height)
+        st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive, key, draw, height)
 
 
 def describe_queue(workspace: Workspace) -> str:
-    """Describe the jobs that would run before a new one; "" if there are none."""
+    """Describe how many jobs would run before a new one; "" if there are none."""
     alive = queue.list_living_jobs(workspace)
-    if not alive:
-        return ""
-    # Oldest first, as in the queue.
-    first = alive[::-1][:MAX_QUEUED]
-    names = ", ".join(map(plain, find_job_names(first).values()))
-    if len(alive) > MAX_QUEUED:
-        names += f" and {count(len(alive) - MAX_QUEUED)} more"
-    return f"A new job would wait for {count(len(alive))} job{'s' * (len(alive) > 1)} ({names})."
+    return f"A new job would wait for {count_noun(len(alive), 'job')}." if alive else ""
 
 
 def format_title(job: queue.Job, name: str = "") -> str:
@@ -172,36 +162,29 @@ def format_title(job: queue.Job, name: str = "") -> str:
 
 def find_job_name(job: queue.Job) -> str:
     """Return the display name of a job: its own, or else that of its result."""
-    return find_name(job.workspace, find_id(job)) or find_target_name(job)
-
-
-def find_target_name(job: queue.Job) -> str:
-    """Return the display name of the result of a job, or the name that it will have."""
-    return display_name(job.workspace, job.spec.kind, job.target.name)
+    return find_job_names([job])[job.id]
 
 
 def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
-    """Return the display names of jobs, as `find_job_name` does, by the ids of the jobs, with the
-    kind of the result where two of other kinds look alike; the artifacts of a kind are listed once.
+    """Return the display names of jobs by the ids of the jobs, each its own, or else that of its
+    result; the artifacts of a kind are listed once.
     """
-    jobs = list(jobs)
     listed: dict[str, dict[str, str]] = {}
     found = {}
     for job in jobs:
         kind, name = job.spec.kind, job.target.name
-        if kind in NAMED_BY_INPUTS and kind not in listed:
+        if kind not in listed:
             listed[kind] = list_display_names(job.workspace, kind)
         own = find_name(job.workspace, find_id(job))
-        found[job.id] = own or listed.get(kind, {}).get(name, name)
-    # A long name is shortened in the sidebar.
-    short = {id: shorten_name(name) for id, name in found.items()}
-    kinds: dict[str, set[str]] = {}
-    for job in jobs:
-        kinds.setdefault(short[job.id], set()).add(job.spec.kind)
-    for job in jobs:
-        if len(kinds[short[job.id]]) > 1:
-            found[job.id] += f" ({ARTIFACTS.get(job.spec.kind, job.spec.kind)})"
+        found[job.id] = own or listed[kind].get(name, name)
     return found
+
+
+def sort_living(jobs: Iterable[queue.Job], statuses: Mapping[str, Status]) -> list[queue.Job]:
+    """Return the jobs that live: the running one, then the waiting ones in the order of the queue."""
+    living = [job for job in jobs if statuses[job.id].alive]
+    # Ids begin with the start time, so their order is that of the queue.
+    return sorted(living, key=lambda job: (statuses[job.id].state != "running", job.id))
 
 
 def describe_pace(job: queue.Job, status: Status) -> str:
@@ -212,7 +195,7 @@ def describe_pace(job: queue.Job, status: Status) -> str:
             return f"waiting for {format_title(before)}"
         others = count_jobs_before(job.folder)
         if others:
-            return f"waiting for {count(others)} job{'s' * (others > 1)} of other visitors"
+            return f"waiting for {count_noun(others, 'job')} of other visitors"
         return "about to start"
     time = duration(status.seconds)
     left = estimate_seconds_left(job, status)
@@ -304,13 +287,10 @@ def _draw_queue(
     statuses = {job.id: job.status() for job in alive}
     if not all(status.alive for status in statuses.values()):
         st.rerun()
-    # The running job comes first; the sort is stable, so the others keep the order of the queue.
-    first, *others = sorted(alive, key=lambda job: statuses[job.id].state != "running")
+    first, *others = sort_living(alive, statuses)
     names = find_job_names(others)
     # A waiting job has no curves yet: no room is kept for them.
-    room = height
-    if statuses[first.id].state == "waiting":
-        room = "content"
+    room = height if statuses[first.id].state == "running" else "content"
     with st.container(border=True, key=key):
         with st.container(height=room, border=False):
             draw(first, statuses[first.id])

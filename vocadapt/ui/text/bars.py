@@ -9,15 +9,6 @@ from dataclasses import dataclass
 
 from vocadapt.ui.text.number_formats import count, fraction
 
-# Measure → note below its bars; {} is the score of a full bar.
-NOTES = {
-    "similarity": "Bars: 0 to {}, the highest score shown.",
-    "distance": "Bars: 0 to {}, the largest distance shown. A longer bar is farther away.",
-    "count": "Bars: 0 to {}.",
-    "probability": "Bars: 0 to {}, the highest probability shown.",
-    "column": "Bars: 0 to {}, the highest score shown, in every column.",
-}
-
 
 @dataclass(frozen=True)
 class BarScale:
@@ -41,20 +32,17 @@ def build_scale(
 ) -> BarScale:
     """Build a scale from 0 to the highest positive score, or to 1 if there is none.
 
-    measure: a key of NOTES. Similarities are cosines or CSLS scores: their scale ends at 1, or at
-    the highest score if that exceeds 1. random_cosines: mean cosines of two random tokens, which
-    the bars mark by a tick.
+    measure: "similarity", "distance", "count" or "probability". Similarities are cosines or CSLS
+    scores: their scale ends at 1, or at the highest score if that exceeds 1. random_cosines: mean
+    cosines of two random tokens, which the bars mark by a tick.
     """
-    shown = list(scores)
-    highest = max((score for score in shown if score > 0), default=1.0)
-    if measure == "similarity" and highest <= 1:
-        highest, note = 1.0, "Bars: 0 to 1."
-    elif measure == "count":
-        note = NOTES[measure].format(count(round(highest)))
-    else:
-        note = NOTES[measure].format(fraction(highest))
-    if measure == "similarity" and any(score < 0 for score in shown):
-        note += " A score below 0 has no bar."
+    highest = max((score for score in scores if score > 0), default=1.0)
+    if measure == "similarity":
+        highest = max(highest, 1.0)
+    end = count(round(highest)) if measure == "count" else fraction(highest)
+    note = f"Bars: 0 to {end}."
+    if measure == "distance":
+        note += " A longer bar is farther away."
     if levels := sorted({fraction(cosine) for cosine in random_cosines}):
         note += f" Tick: mean cosine of two random tokens ({' or '.join(levels)})."
     return BarScale(highest, note)

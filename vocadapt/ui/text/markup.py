@@ -12,6 +12,7 @@ from vocadapt.analysis.errors import html as error_html
 from vocadapt.analysis.errors.entry_lines import EntryCard
 from vocadapt.report.table import Table
 from vocadapt.text.display import escape_invisible as escape_invisible  # re-exported
+from vocadapt.text.keyword_in_context import Hit
 from vocadapt.ui.text.bars import BarScale, build_scale
 from vocadapt.ui.text.markup_style import FILL, HEAT_OPACITY, INK, STYLE
 from vocadapt.ui.text.number_formats import count, fraction, group_digits
@@ -38,7 +39,6 @@ class Card:
     shared: Collection[str] = field(default_factory=frozenset)
     empty: str = ""
     measure: str = "similarity"
-    note_is_long: bool = False  # the note is a sentence: shown in full, on several lines
     words: Collection[str] = field(default_factory=frozenset)  # words of the note, drawn as links
     random_cosine: float | None = None  # mean cosine of two random tokens: a tick on every bar
 
@@ -106,13 +106,11 @@ def draw_score_table(
     """
     # 1. One scale for all bars of the table.
     barred = [i for i, name in enumerate(columns) if name in bars]
-    scale = build_scale("column", (line.values[i] for line in lines for i in barred))
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
+    scale = build_scale("score", (line.values[i] for line in lines for i in barred))
     # 2. The values of each column, best first: equal values share a rank.
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
-    body = "".join(_render_score_line(line, ranked, barred, scale) for line in lines)
-    table = f'<table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    _write(f'<div class="va-wide">{table}</div>')
+    rows = [_render_score_line(line, ranked, barred, scale) for line in lines]
+    _write_table("va-table", columns, rows, "scores", "Scores")
     _write_scale(scale.note if barred and lines else "")
 
 
@@ -143,16 +141,13 @@ def draw_heat_map(
     rows: name, note and cells of each. links: draws cells that select something as links. show:
     formats the numbers.
     """
-    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
-    body = "".join(
+    drawn = [
         f'<tr><th scope="row">{_escape(name)}<small>{html.escape(note)}</small></th>'
         f"{''.join(_render_heat_cell(cell, links, show) for cell in cells)}</tr>"
         for name, note, cells in rows
-    )
-    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
-    named = f'data-testid="heat-map" aria-label="{html.escape(label)}"'
+    ]
     many = " va-many" if len(columns) > MAX_UPRIGHT_COLUMNS else ""
-    _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
+    _write_table(f"va-heat{many}", columns, drawn, "heat-map", label)
 
 
 @dataclass(frozen=True)
@@ -191,18 +186,12 @@ def draw_seed_grid(
     rows: name and cells of each. label: describes the grid for screen readers. field: the input
     that receives a click on a mark.
     """
-    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     body = []
     for name, row in rows:
         cells = ("".join(mark.render(field) for mark in marks) for marks in row)
         drawn = "".join(f'<td><div class="va-seeds">{cell}</div></td>' for cell in cells)
         body.append(f'<tr><th scope="row">{_escape(name)}</th>{drawn}</tr>')
-    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    named = f'data-testid="study-grid" aria-label="{_escape(label)}"'
-    _write(
-        '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-study"'
-        f" {named}>{table}</table></div>"
-    )
+    _write_table("va-table va-study", columns, body, "study-grid", label, is_tall=True)
 
 
 def draw_seed_legend(entries: Sequence[tuple[SeedMark, str]]) -> None:
@@ -246,17 +235,11 @@ def draw_published_table(
 
     rows: name and cells of each. label: describes the table for screen readers.
     """
-    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     body = []
     for name, marks in rows:
         cells = "".join(mark.render() if mark else "<td></td>" for mark in marks)
         body.append(f'<tr><th scope="row">{_escape(name)}</th>{cells}</tr>')
-    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    named = f'data-testid="published-table" aria-label="{_escape(label)}"'
-    _write(
-        f'<div class="va-wide" tabindex="0"><table class="va-table va-published" {named}>{table}'
-        "</table></div>"
-    )
+    _write_table("va-table va-published", columns, body, "published-table", label)
 
 
 def draw_word_links(words: Sequence[str], links: Links) -> None:
@@ -265,22 +248,23 @@ def draw_word_links(words: Sequence[str], links: Links) -> None:
     _write(f'<div class="va-chip-row" data-testid="word-links">{body}</div>')
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a concordance: the text left of the word, the word, the text right of it, and its
-    place in the files.
+def draw_concordance(hits: Sequence[Hit], unit: str = "line") -> None:
+    """Draw occurrences of a word aligned on it; each part keeps its own writing direction.
+
+    unit: what the numbers of the places count, "line" or "example".
     """
-
-    left: str
-    match: str
-    right: str
-    place: str
-
-
-def draw_concordance(lines: Sequence[Line]) -> None:
-    """Draw lines of text aligned on their words; each part keeps its own writing direction."""
-    widest = html.escape(escape_invisible(max((line.match for line in lines), key=len, default="")))
-    body = "".join(_render_concordance_line(line, widest) for line in lines)
+    # Each line has the widest word as invisible text: so all middle columns have the same width.
+    widest = _escape(max((hit.match for hit in hits), key=len, default=""))
+    body = ""
+    for hit in hits:
+        place = _escape(f"{hit.file.name}, {unit} {count(hit.line)}")
+        body += (
+            f'<div class="va-line" title="{place}">'
+            f'<span class="va-left"><bdi>{_escape(hit.left)}</bdi></span>'
+            f'<span class="va-match"><bdi>{_escape(hit.match)}</bdi>'
+            f'<span class="va-sizer" aria-hidden="true">{widest}</span></span>'
+            f'<span class="va-right"><bdi>{_escape(hit.right)}</bdi></span></div>'
+        )
     _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
 
 
@@ -331,7 +315,6 @@ def draw_word_table(columns: Sequence[str], rows: Sequence[WordRow], links: Link
 
     columns: names of the columns: word, figures, tokens.
     """
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
     body = []
     for row in rows:
         figures = "".join(f'<td class="va-figure">{html.escape(one)}</td>' for one in row.figures)
@@ -340,11 +323,7 @@ def draw_word_table(columns: Sequence[str], rows: Sequence[WordRow], links: Link
             f"<tr><td>{links.render(row.word, '')}</td>{figures}"
             f'<td><span class="va-word">{chips}</span></td></tr>'
         )
-    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    _write(
-        '<div class="va-wide va-tall" tabindex="0"><table class="va-table va-word-table"'
-        f' data-testid="words">{table}</table></div>'
-    )
+    _write_table("va-table va-word-table", columns, body, "words", "Words", True, has_names=False)
 
 
 def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
@@ -407,38 +386,24 @@ def draw_marked_texts(lines: Sequence[MarkedText]) -> None:
     )
 
 
-@dataclass(frozen=True)
-class Strip:
-    """The job strip: step, name of the result, progress as text, fraction done from 0 to 1, and the
-    waiting jobs.
+def draw_strip(
+    about: str, name: str, progress: str, done: float, waiting: Sequence[str] = ()
+) -> None:
+    """Draw the job strip: step, name of the result, progress as text, fraction done from 0 to 1;
+    the waiting jobs are its tooltip.
     """
-
-    about: str
-    name: str
-    progress: str
-    done: float
-    waiting: tuple[str, ...] = ()
-
-
-def draw_strip(shown: Strip | None) -> None:
-    """Draw the job strip; None draws an empty one of the same size."""
-    if shown is None:
-        _write("")
-        return
-    full = _escape(shown.name)
-    name = f"<b>{html.escape(shown.about)}</b> · {full}"
-    waiting = _escape(" · ".join(shown.waiting))
+    full = _escape(name)
     _write(
-        f'<div class="va-strip" data-testid="job-strip" role="status"><span title="{full}">{name}'
-        f'</span><span class="va-far" title="{waiting}">{html.escape(shown.progress)}</span><i><u'
-        f' style="width:{100 * shown.done:.0f}%"></u></i></div>'
+        '<div class="va-strip" data-testid="job-strip" role="status">'
+        f'<span title="{full}"><b>{html.escape(about)}</b> · {full}</span>'
+        f'<span class="va-far" title="{_escape(" · ".join(waiting))}">{html.escape(progress)}</span>'
+        f'<i><u style="width:{100 * done:.0f}%"></u></i></div>'
     )
 
 
-def token(text: str, style: str = "") -> str:
-    """Return the HTML of a token in monospace; the title has all of it if the browser truncates it."""
-    shown = _escape(text)
-    return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
+def draw_empty_strip() -> None:
+    """Draw an empty job strip, which keeps its room in the page."""
+    _write("")
 
 
 def plain(text: str) -> str:
@@ -499,8 +464,7 @@ def _escape(text: str) -> str:
 
 def _render_running_text(text: str) -> str:
     """Return the HTML of running text: line breaks become spaces, invisible characters are shown."""
-    one_line = text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
-    return _escape(one_line)
+    return _escape(re.sub(r"\r\n|[\n\t]", " ", text))
 
 
 def _render_chip(chip: Chip) -> str:
@@ -518,58 +482,34 @@ def _render_chip(chip: Chip) -> str:
 
 def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
     rows = []
+    tick = None if card.random_cosine is None else scale.width(card.random_cosine)
     for text, score in card.rows:
         style = "va-shared" if text in card.shared else ""
-        name = token(text, style)
+        shown = _escape(text)
+        name = f'<span class="va-token {style}" title="{shown}">{shown}</span>'
         if links is not None:
             name = links.render(text, style)
         number = fraction(score) if score < 10 else f"{score:.1f}"
         if card.measure == "count":
             number = count(round(score))
-        tick = None if card.random_cosine is None else scale.width(card.random_cosine)
         bar = _render_bar(scale.width(score), card.kind, tick)
         rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
-    style, text = "va-note", _escape(card.note)
-    if card.note_is_long:
-        style += " va-long"
-    shown = text
+    note = _escape(card.note)
     if links is not None and card.words:
-        shown = _render_note(card.note, card.words, links)
-    note = f'<div class="{style}" title="{text}">{shown}</div>'
+        # Parts of the note between blanks that are words are links.
+        note = " ".join(
+            links.render(part, "") if part in card.words else _escape(part)
+            for part in card.note.split(" ")
+        )
+    note = f'<div class="va-note">{note}</div>'
     return f'<div class="va-card">{head}{note}{"".join(rows) or html.escape(card.empty)}</div>'
-
-
-def _render_note(note: str, words: Collection[str], links: Links) -> str:
-    """Return the HTML of a note; those of its parts between blanks that are words are links."""
-    return " ".join(
-        links.render(part, "") if part in words else _escape(part) for part in note.split(" ")
-    )
 
 
 def _write_scale(note: str) -> None:
     """Write the sentence about the scale below the bars."""
     if note:
         _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
-
-
-def _render_concordance_line(line: Line, widest: str) -> str:
-    """Return the HTML of a line.
-
-    It contains the widest word as invisible text, which gives all middle columns the same width.
-    """
-    left, match, right, place = (
-        _escape(part) for part in (line.left, line.match, line.right, line.place)
-    )
-    middle = (
-        f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer"'
-        f' aria-hidden="true">{widest}</span></span>'
-    )
-    return (
-        f'<div class="va-line" title="{place}"><span'
-        f' class="va-left"><bdi>{left}</bdi></span>{middle}<span'
-        f' class="va-right"><bdi>{right}</bdi></span></div>'
-    )
 
 
 def _render_heat_cell(
@@ -617,6 +557,30 @@ def _render_score_line(
             f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
         )
     return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
+
+
+def _write_table(
+    style: str,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    test_id: str,
+    label: str,
+    is_tall: bool = False,
+    has_names: bool = True,
+) -> None:
+    """Write a table in a frame that scrolls.
+
+    rows: their HTML. label: describes the table for screen readers. has_names: whether the rows
+    begin with a name, a column without a title.
+    """
+    names = ["", *columns] if has_names else columns
+    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in names)
+    tall = " va-tall" if is_tall else ""
+    _write(
+        f'<div class="va-wide{tall}" tabindex="0">'
+        f'<table class="{style}" data-testid="{test_id}" aria-label="{_escape(label)}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
 
 
 def _write(markup: str) -> None:

@@ -25,8 +25,7 @@ STYLE = """<style>
 .va-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.8rem .95rem;min-width:0}
 .va-title{font-weight:600}
 .va-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin:.1rem 0 .5rem;
- white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
-.va-long{white-space:normal;overflow-wrap:anywhere;min-height:3.6em}
+ overflow-wrap:anywhere;min-height:2.4em}
 .va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55;
  min-height:24px}
 .va-row a.va-link{display:inline-block;min-height:24px;line-height:24px}

@@ -67,7 +67,7 @@ def draw_running_job(job: Job, status: Status) -> None:
         best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
     st.markdown(f"**{newest}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
     # The labels and colors that the runs will have on Results.
-    name = panel.find_target_name(job)
+    name = display_name(job.workspace, job.spec.kind, job.target.name)
     seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
     among = _list_earlier_curves(job)
     height = CURVE_HEIGHT + LEGEND_LINE * len(seeds)
