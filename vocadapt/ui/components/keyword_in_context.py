@@ -1,6 +1,7 @@
 """Keyword in context: the lines of a text that contain a word, aligned on the word."""
 
 from dataclasses import asdict, replace
+from functools import partial
 
 import streamlit as st
 
@@ -13,8 +14,7 @@ from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, me
 from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
 from vocadapt.ui.state import cache
-from vocadapt.ui.text import markup
-from vocadapt.ui.text.markup import format_sentence
+from vocadapt.ui.text.markup import draw_concordance, format_sentence, plain
 from vocadapt.ui.text.number_formats import count, format_forecast
 
 SETTINGS = ContextSettings(limit=12)
@@ -31,74 +31,72 @@ def draw_lines_of_vectors(
     """Draw the lines that contain a word in the training text of word vectors, if the text is
     available and unchanged.
     """
-    text = None
-    if model:
-        text = cache.text_of(vectors, workspace)
+    text = cache.text_of(vectors, workspace) if model else None
     if text is None or model is None:
         draw_note("No lines to show: the training text of these vectors is unknown or has changed.")
         return
-    manifest = vectors.manifest
-    paths = [workspace.root / path for path in manifest.inputs["text"].paths]
-    command = build_context_command(word, paths, manifest.settings["corpus"], model)
-    draw_lines(word, text, model, workspace, command)
+    draw_lines(word, text, model, workspace)
 
 
 def draw_lines(
-    word: str,
-    text: Corpus,
-    model: str,
-    workspace: Workspace,
-    command: str = "",
-    key: str = "context",
+    word: str, text: Corpus, model: str, workspace: Workspace, key: str = "context"
 ) -> None:
     """Draw the lines that contain a word or wordpiece, such as ##chy, with their number and a
     download.
 
     A search of more than MAX_INSTANT_SECONDS starts on a click. If it would take more than
-    MAX_PAGE_SECONDS, a command line is shown instead: `command`, or one built from the text's
-    files.
+    MAX_PAGE_SECONDS, a command line is shown instead.
     """
     forecast = forecast_at_default_rate(measure_search(text))
-    requested = (word, model, text)
-    # 1. A long search: show its command.
     if forecast.seconds > MAX_PAGE_SECONDS:
         st.markdown(
             f"Searching this text takes about {format_forecast(forecast)}: too long for a page. In"
             " a terminal:"
         )
-        draw_command(
-            command or build_context_command(word, text.files, asdict(text.settings), model)
-        )
+        draw_command(build_context_command(word, text.files, asdict(text.settings), model))
         return
-    # 2. A search of some seconds: wait for a click, once per word and text.
-    is_slow = forecast.seconds > MAX_INSTANT_SECONDS
-    if is_slow and st.session_state.get(f"{key}_requested") != requested:
-        if not st.button(
-            f"Show lines: about {format_forecast(forecast)}",
-            key=f"{key}_show",
-            icon=":material/manage_search:",
-        ):
+    # A slow search waits for a click, once per word and text.
+    requested = (word, model, text)
+    if (
+        forecast.seconds > MAX_INSTANT_SECONDS
+        and st.session_state.get(f"{key}_requested") != requested
+    ):
+        label, icon = f"Show lines: about {format_forecast(forecast)}", ":material/manage_search:"
+        if not st.button(label, key=f"{key}_show", icon=icon):
             return
         st.session_state[f"{key}_requested"] = requested
-    # 3. Search, and draw the lines with their download.
+    search = partial(cache.context_of, text, word, cache.model_of(model), root=workspace.root)
     try:
-        found = cache.context_of(text, word, cache.model_of(model), SETTINGS, workspace.root)
+        found = search(SETTINGS)
     except InputError as error:
         st.text(f"In the text: {mistakes.format_in_one_line(error)}")
         return
-    _draw(found)
+    if not found.total:
+        st.markdown(f"**{plain(found.word[:MAX_SHOWN_LENGTH])}** does not occur in the text.")
+        return
+    draw_found(found, SETTINGS, "the text")
+    most = replace(SETTINGS, limit=MAX_SAVED_LINES, width=SAVED_WIDTH)
+    st.download_button(
+        f"Up to {count(MAX_SAVED_LINES)} lines",
+        lambda: format_table(search(most), most),
+        "in-context.tsv",
+        on_click="ignore",
+        icon=":material/download:",
+        key=f"{key}_get",
+    )
+
+
+def draw_found(
+    found: KeywordContext, settings: ContextSettings, where: str, unit: str = "line"
+) -> None:
+    """Draw the lines with a word, and how many of all they are.
+
+    where: what was searched. unit: what the numbers of the places count, "line" or "example".
+    """
+    about = format_sentence(found.describe(settings))
+    st.markdown(f"**{plain(found.word[:MAX_SHOWN_LENGTH])}** in {where} :small[:gray[{about}]]")
     if found.hits:
-        most = replace(SETTINGS, limit=MAX_SAVED_LINES, width=SAVED_WIDTH)
-        st.download_button(
-            f"Up to {count(MAX_SAVED_LINES)} lines",
-            lambda: format_table(
-                cache.context_of(text, word, cache.model_of(model), most, workspace.root), most
-            ),
-            "in-context.tsv",
-            on_click="ignore",
-            icon=":material/download:",
-            key=f"{key}_get",
-        )
+        draw_concordance(found.hits, unit)
 
 
 def format_table(found: KeywordContext, settings: ContextSettings) -> str:
@@ -107,19 +105,3 @@ def format_table(found: KeywordContext, settings: ContextSettings) -> str:
         (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
     ]
     return tsv((f"# {found.word}: {found.describe(settings)}",), []) + tsv(COLUMNS, rows)
-
-
-def _draw(found: KeywordContext) -> None:
-    """Draw the lines and their number."""
-    word = markup.plain(found.word[:MAX_SHOWN_LENGTH])
-    if not found.total:
-        st.markdown(f"**{word}** does not occur in the text.")
-        return
-    st.markdown(
-        f"**{word}** in the text :small[:gray[{format_sentence(found.describe(SETTINGS))}]]"
-    )
-    lines = []
-    for hit in found.hits:
-        place = f"{hit.file.name}, line {count(hit.line)}"
-        lines.append(markup.Line(hit.left, hit.match, hit.right, place))
-    markup.draw_concordance(lines)

@@ -266,7 +266,6 @@ def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings)
             both,
             empty,
             settings.score_kind,
-            note_is_long=True,
             random_cosine=random_cosines[key],
         )
         for title, note, kind, key, empty in plans
@@ -286,7 +285,6 @@ def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSett
             "source",
             across,
             measure=settings.score_kind,
-            note_is_long=True,
             random_cosine=find_random_cosines(spaces, settings)["to_pieces"],
         ),
     ]
@@ -300,7 +298,6 @@ def build_formula_card(formula: Formula, space: EmbeddingSpace, k: int) -> Card:
         f"cosine to the sum of the unit vectors, among {n} words: its own words are left out",
         "domain",
         find_formula_neighbors(formula, space, k),
-        note_is_long=True,
         random_cosine=cache.random_cosine_of(space),
     )
 

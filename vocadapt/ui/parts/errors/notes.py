@@ -19,7 +19,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.table import Column, Table
 from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, measure_search
+from vocadapt.text.keyword_in_context import ContextSettings, measure_search
 from vocadapt.ui.components import keyword_in_context, mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.parts.errors.filters import read_slice
@@ -256,7 +256,7 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
         for name, examples in sources.items():
             if examples is not None:
                 found = find_in_examples(examples, word, splitter, name, LINES)
-                _draw_concordance(f"{name} examples", found)
+                keyword_in_context.draw_found(found, LINES, f"the {name} examples", "example")
     except InputError as error:
         st.text(mistakes.format_in_one_line(error))
         return
@@ -266,17 +266,6 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
         keyword_in_context.draw_lines(word, text, str(run.folder), workspace, key="error_context")
     else:
         draw_note("No lines from the corpus: the text of the new words is unknown or has changed.")
-
-
-def _draw_concordance(where: str, found: KeywordContext) -> None:
-    about = markup.format_sentence(found.describe(LINES))
-    st.markdown(f"**{plain(found.word[:60])}** in the {where} :small[:gray[{about}]]")
-    if found.hits:
-        lines = []
-        for hit in found.hits:
-            place = f"{hit.file}, example {count(hit.line)}"
-            lines.append(markup.Line(hit.left, hit.match, hit.right, place))
-        markup.draw_concordance(lines)
 
 
 def _save_note(workspace: Workspace, id: str, about: str) -> None:

@@ -273,7 +273,6 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
                 provenance,
                 "good",
                 near,
-                note_is_long=True,
                 words=donors,
                 random_cosine=of_model,
             )

@@ -289,7 +289,6 @@ def _draw_cards(
                 common,
                 missing,
                 scores,
-                note_is_long=True,
                 random_cosine=random_cosine,
             )
         )
