@@ -39,9 +39,8 @@ def draw_curves(
     draw_heading("Learning curves")
     # 1. The runs, one per seed, and the smoothing.
     every = label_curves(runs, names)
-    selected = list(label_curves([one for one in runs if one.name in first], names))
+    selected = list(label_curves([one for one in runs if one.name in first], names))[:MAX_CURVES]
     picker, slider = st.columns([2.4, 1], gap="large", vertical_alignment="bottom")
-    selected = selected[:MAX_CURVES]
     chosen = picker.multiselect("Runs", list(every), selected, key="curves", help=explain("Runs"))
     smoothing = slider.slider(
         "Smoothing",
@@ -60,24 +59,19 @@ def draw_curves(
     height = HEIGHT + LEGEND_LINE * len(chosen)
     losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
-    with left:
-        if losses:
-            figure = training.plot_losses(losses, height, among, smoothing)
-            last = {name: points[-1][1] for name, points in losses.items()}
+    if losses:
+        figure = training.plot_losses(losses, height, among, smoothing)
+        last = {name: points[-1][1] for name, points in losses.items()}
+        with left:
             draw_figure(figure, "losses", alt=describe_last("Training loss by step", last))
+    if not dev:
+        right.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
+        return
+    name = format_metric_name(metric)
+    figure = training.plot_dev_scores(dev, name, height, among)
+    alt = describe_last(f"{name} on the dev split by epoch", {run: dev[run][-1] for run in dev})
     with right:
-        if dev:
-            name = format_metric_name(metric)
-            figure = training.plot_dev_scores(dev, name, height, among)
-            last = {name: values[-1] for name, values in dev.items()}
-            alt = describe_last(f"{name} on the dev split by epoch", last)
-            draw_figure(figure, "devs", alt=alt)
-            if len(dev) < len(chosen):
-                draw_note(
-                    f"{count(len(dev))} of {count(len(chosen))} selected runs have a dev score."
-                )
-        else:
-            st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
+        draw_figure(figure, "devs", alt=alt)
 
 
 def label_curves(runs: Sequence[RunSet], names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:

@@ -50,36 +50,7 @@ def choose_files(
     machine = name_machine()
     upload, path = st.tabs(["Upload", f"A path on {machine}"])
     with upload:
-        # Save uploads immediately, so that the session keeps their paths and not their data.
-        turn = st.session_state.setdefault(f"{key}_turn", 0)
-        uploaded = st.file_uploader(
-            "Files",
-            type=list(types),
-            accept_multiple_files=several,
-            key=f"{key}_{turn}",
-            label_visibility="collapsed",
-        )
-        uploads = uploaded if isinstance(uploaded, list) else list(filter(None, [uploaded]))
-        if uploads:
-            mistakes.replace_failure()
-            with mistakes.show_errors():
-                st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
-                st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
-                st.session_state[f"{key}_path"] = ""  # what was given last counts
-                st.rerun()
-        saved = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
-        for file in saved:
-            with st.container(horizontal=True, vertical_alignment="center"):
-                size = megabytes(file.stat().st_size)
-                st.markdown(f":material/check: {plain(file.name)} · {size}", width="content")
-                st.button(
-                    f"Delete {plain(file.name)}",
-                    key=f"{key}_delete_{file.name}",
-                    icon=":material/close:",
-                    type="tertiary",
-                    on_click=_delete_upload,
-                    args=(file,),
-                )
+        saved = _draw_uploads(workspace, key, types, several)
     with path:
         typed = st.text_input(
             "File or folder",
@@ -100,8 +71,44 @@ def choose_files(
     return saved
 
 
+def _draw_uploads(
+    workspace: Workspace, key: str, types: Sequence[str], several: bool
+) -> list[Path]:
+    """Draw the input for uploads and the saved ones, which can be deleted; return their paths."""
+    # Save uploads immediately, so that the session keeps their paths and not their data.
+    turn = st.session_state.setdefault(f"{key}_turn", 0)
+    uploaded = st.file_uploader(
+        "Files",
+        type=list(types),
+        accept_multiple_files=several,
+        key=f"{key}_{turn}",
+        label_visibility="collapsed",
+    )
+    uploads = uploaded if isinstance(uploaded, list) else list(filter(None, [uploaded]))
+    if uploads:
+        mistakes.replace_failure()
+        with mistakes.show_errors():
+            st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
+            st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
+            st.session_state[f"{key}_path"] = ""  # what was given last counts
+            st.rerun()
+    saved: list[Path] = [one for one in st.session_state.get(f"{key}_files", []) if one.is_file()]
+    for file in saved:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            size = megabytes(file.stat().st_size)
+            st.markdown(f":material/check: {plain(file.name)} · {size}", width="content")
+            st.button(
+                f"Delete {plain(file.name)}",
+                key=f"{key}_delete_{file.name}",
+                icon=":material/close:",
+                type="tertiary",
+                on_click=_delete_upload,
+                args=(file,),
+            )
+    return saved
+
+
 def _delete_upload(file: Path) -> None:
-    """Delete an upload that is in no use; its form lists only files that exist."""
     with suppress(OSError):  # such as another session that did the same
         file.unlink(missing_ok=True)
 

@@ -12,10 +12,10 @@ from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, KeywordContext, measure_search
 from vocadapt.ui.components import mistakes
-from vocadapt.ui.components.blocks import draw_command, draw_note, tsv
+from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, tsv
 from vocadapt.ui.state import cache
 from vocadapt.ui.text.markup import draw_concordance, format_sentence, plain
-from vocadapt.ui.text.number_formats import count, format_forecast
+from vocadapt.ui.text.number_formats import format_forecast
 
 SETTINGS = ContextSettings(limit=12)
 MAX_SAVED_LINES, SAVED_WIDTH = 10_000, 200  # of the download
@@ -57,12 +57,10 @@ def draw_lines(
         return
     # A slow search waits for a click, once per word and text.
     requested = (word, model, text)
-    if (
-        forecast.seconds > MAX_INSTANT_SECONDS
-        and st.session_state.get(f"{key}_requested") != requested
-    ):
-        label, icon = f"Show lines: about {format_forecast(forecast)}", ":material/manage_search:"
-        if not st.button(label, key=f"{key}_show", icon=icon):
+    is_slow = forecast.seconds > MAX_INSTANT_SECONDS
+    if is_slow and st.session_state.get(f"{key}_requested") != requested:
+        label = f"Show lines: about {format_forecast(forecast)}"
+        if not st.button(label, key=f"{key}_show", icon=":material/manage_search:"):
             return
         st.session_state[f"{key}_requested"] = requested
     search = partial(cache.context_of, text, word, cache.model_of(model), root=workspace.root)
@@ -76,14 +74,8 @@ def draw_lines(
         return
     draw_found(found, SETTINGS, "the text")
     most = replace(SETTINGS, limit=MAX_SAVED_LINES, width=SAVED_WIDTH)
-    st.download_button(
-        f"Up to {count(MAX_SAVED_LINES)} lines",
-        lambda: format_table(search(most), most),
-        "in-context.tsv",
-        on_click="ignore",
-        icon=":material/download:",
-        key=f"{key}_get",
-    )
+    table = {"in-context.tsv": lambda: format_table(search(most), most)}
+    draw_downloads(table, suffix=f"_{key}")
 
 
 def draw_found(

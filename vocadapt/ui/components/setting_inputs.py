@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.guards import Change, find_setting
@@ -61,9 +60,8 @@ def draw_setting(
         draw = place.toggle if toggle else place.checkbox
         return bool(draw(label, value, **options))
     if declared.is_number and not declared.several:
-        if not bounded:
-            return _draw_any_number(place, declared, label, value, least is not None, options)
-        return _draw_number(place, declared, label, value, least, most, options)
+        limits = (least, most) if bounded else None
+        return _draw_number(place, declared, label, value, limits, options)
     if declared.several:
         return _draw_several(place, declared, label, value, options)
     if not declared.choices:
@@ -158,37 +156,36 @@ def _draw_number(
     declared: Setting,
     label: str,
     value: Any,
-    least: float | None,
-    most: float | None,
+    limits: tuple[float | None, float | None] | None,
     options: dict[str, Any],
 ) -> Any:
-    """Draw the input of an integer or a float; it may be empty if the declaration allows it."""
-    # 1. The declared bounds, or narrower ones if given.
-    bounds, kind = declared.bounds, declared.kind
-    lowest = bounds.lowest if least is None else kind(max(bounds.lowest, least))
-    highest = bounds.highest if most is None else kind(min(bounds.highest, most))
-    # 2. Streamlit rejects an initial value outside the bounds.
-    value = max(lowest, min(value, highest))
+    """Draw the input of an integer or a float; it may be empty, for 0, if the declaration allows it.
+
+    limits: narrower bounds than the declared ones; with a lower one, the input must not be empty.
+    None: no bounds.
+    """
+    kind, bounds, lowest, highest = declared.kind, declared.bounds, None, None
+    is_optional = bool(declared.empty)
+    # 1. The bounds; Streamlit rejects an initial value outside of them.
+    if limits is not None:
+        least, most = limits
+        is_optional = is_optional and least is None
+        lowest = bounds.lowest if least is None else kind(max(bounds.lowest, least))
+        highest = bounds.highest if most is None else kind(min(bounds.highest, most))
+        value = max(lowest, min(value, highest))
+    # 2. Streamlit shows two decimals: a learning rate of 5e-5 would be 0.00.
     step = 1 if kind is int else value / 10 or 0.01
     options.setdefault("step", kind(step))
-    # Streamlit shows two decimals: a learning rate of 5e-5 would be 0.00.
     if kind is float:
         options.setdefault("format", "%g")
-    # 3. The input may be empty if the declaration allows it, unless `least` is given.
-    if declared.empty and least is None:
-        limits = (lowest, highest)
-        return kind(draw_optional_number(label, limits, value, declared.empty, place, **options))
-    return kind(place.number_input(label, lowest, highest, value, **options))
-
-
-def _draw_any_number(
-    place: Any, declared: Setting, label: str, value: Any, required: bool, options: dict[str, Any]
-) -> Any:
-    """Draw the input of a number without bounds; empty is 0 unless it is required."""
-    if declared.empty and not required:
+    # 3. An initial value that can be cleared is set by the session.
+    if is_optional:
+        key = options["key"]
+        if value and key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = value
         options.setdefault("placeholder", declared.empty)
         value = None
-    return declared.kind(place.number_input(label, value=value, **options) or 0)
+    return kind(place.number_input(label, lowest, highest, value, **options) or 0)
 
 
 def _draw_several(
@@ -261,28 +258,3 @@ def describe(declared: Setting) -> str:
     """Return the help text of an input: what the setting is, and what an empty input means."""
     empty = f" Empty: {declared.empty}." if declared.empty and declared.is_number else ""
     return f"{declared.sentence}{empty}"
-
-
-def draw_optional_number(
-    label: str,
-    bounds: tuple[float, float],
-    default: float,
-    empty: str,
-    place: DeltaGenerator | None = None,
-    **options: Any,
-) -> float:
-    """Draw a number input that may be empty; return its value, 0 if empty.
-
-    empty: the placeholder, such as "all". default: the initial value, which can be cleared; if it
-    is not 0, `key` is required.
-    """
-    lowest, highest = bounds
-    key = options.get("key")
-    if default:
-        if key is None:
-            raise ValueError(f"{label}: an optional input with a default needs a key")
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = default
-    draw = (place or st).number_input
-    found = draw(label, lowest, highest, None, placeholder=empty, **options)
-    return found or type(lowest)(0)

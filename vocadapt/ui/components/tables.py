@@ -1,7 +1,7 @@
 """Tables with numbers formatted as everywhere else on the pages: 30 067, .235."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -10,13 +10,11 @@ from vocadapt.report.formats import FORMATS, NONE
 from vocadapt.report.table import Column, Table, read_value
 from vocadapt.text.display import escape_invisible
 from vocadapt.ui.components.glossary import explain
-from vocadapt.ui.text.number_formats import count, fraction, group_digits
+from vocadapt.ui.text.number_formats import count, group_digits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FRACTION, WHOLE = "%.3f", "%.0f"  # column formats, replaced by those of number_formats
-OTHER = "other"  # format of a column that does not show plain numbers, such as a bar
 MAX_STYLED = 10_000  # cells: formatting more would be slow
 Formatter = Callable[[Any], str]
 
@@ -24,10 +22,9 @@ Formatter = Callable[[Any], str]
 def draw_table(data: Any, formatters: Mapping[str, Formatter] | None = None, **options: Any) -> Any:
     """Draw a table without an index column; options and result are those of `st.dataframe`.
 
-    formatters: column → how its numbers are written, of those that this is not left to.
-
-    Numbers are formatted here and sorted as numbers. In a large table whole numbers are grouped as
-    in the language of the browser. The help of a column defines the glossary terms in its name.
+    formatters: column → how its numbers are written. Other columns of whole numbers have grouped
+    digits, unless they have a type in `column_config`. The help of a column defines the glossary
+    terms in its name.
     """
     import pandas as pd
 
@@ -62,7 +59,9 @@ def draw_report(table: Table, key: str | None = None, **options: Any) -> Any:
         if column.is_number and column.label not in own:
             formatters[column.label] = _build_formatter(column)
     config = {
-        column.label: st.column_config.Column(help=column.help or None, alignment=_align(column))
+        column.label: st.column_config.Column(
+            help=column.help or None, alignment="left" if column.is_text else "right"
+        )
         for column in shown
     }
     return draw_table(columns, formatters, key=key, column_config=config | own, **options)
@@ -76,10 +75,6 @@ def _build_formatter(column: Column) -> Formatter:
         return group_digits(write_value(None if value != value else value)) or NONE
 
     return write
-
-
-def _align(column: Column) -> Literal["left", "right"]:
-    return "left" if column.is_text else "right"
 
 
 def draw_row_picker(
@@ -114,22 +109,29 @@ def draw_row_picker(
 
 def _format_numbers(
     frame: "pd.DataFrame", config: Mapping[str, Any], formatters: Mapping[str, Formatter]
-) -> tuple[Any, dict[str, Any]]:
-    """Return a table with formatted numbers, and the configuration of its columns without the
-    formats that this replaces.
+) -> tuple[Any, Mapping[str, Any]]:
+    """Return a table with formatted numbers, and the configuration of its columns.
+
+    A large table is not formatted here: its whole numbers are grouped as in the language of the
+    browser.
     """
-    formats = {name: _find_format(config.get(name)) for name in frame.columns}
-    found: dict[Any, Any] = {
-        name: formatter
-        for name in frame.columns
-        if (formatter := _choose_formatter(frame[name], formats[name], formatters.get(name)))
-    }
+    found: dict[Any, Formatter] = {}
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "iuf":  # whole numbers and floating-point numbers
+            continue
+        if name in formatters:
+            found[name] = formatters[name]
+        elif not (config.get(name) or {}).get("type_config") and _is_whole(frame[name]):
+            found[name] = _format_count
     if frame.size <= MAX_STYLED and frame.columns.is_unique and frame.index.is_unique:
-        changed = {name: _set_format(config.get(name), None) for name in found}
-        return frame.style.format(found), {**config, **_drop_missing(changed)}
-    whole = [name for name, formatter in found.items() if formatter is _format_count]
-    changed = {name: _set_format(config.get(name), "localized") for name in whole}
-    return frame, {**config, **_drop_missing(changed)}
+        return frame.style.format(found), config
+    grouped = {"type_config": {"type": "number", "format": "localized"}}
+    changed = {
+        name: {**(config.get(name) or st.column_config.Column()), **grouped}
+        for name, formatter in found.items()
+        if formatter is _format_count
+    }
+    return frame, {**config, **changed}
 
 
 def _explain_columns(names: Sequence[str], config: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,50 +145,13 @@ def _explain_columns(names: Sequence[str], config: Mapping[str, Any]) -> dict[st
     return found
 
 
-def _choose_formatter(
-    column: Any, declared: str | None, given: Formatter | None = None
-) -> Formatter | None:
-    """Return the formatter of a column of numbers; None for other columns and formats."""
-    if column.dtype.kind not in "iuf":  # whole numbers and floating-point numbers
-        return None
-    if given is not None:
-        return given
-    if declared == FRACTION:
-        return fraction
-    if declared not in (None, WHOLE):
-        return None
+def _is_whole(column: "pd.Series[Any]") -> bool:
+    """Return whether the numbers of a column that are not missing are whole."""
     values = column.to_numpy(dtype=float)
     values = values[np.isfinite(values)]
-    if declared == WHOLE or np.array_equal(values, np.round(values)):
-        return _format_count
-    return None
+    return np.array_equal(values, np.round(values))
 
 
 def _format_count(value: float) -> str:
     """Format a whole number; a dash if it is missing."""
-    if not np.isfinite(value):
-        return "–"
-    return count(round(value))
-
-
-def _find_format(config: Any) -> str | None:
-    """Return the format of a number column."""
-    if not isinstance(config, Mapping):
-        return None
-    declared = config.get("type_config") or {}
-    if declared.get("type", "number") != "number":
-        return OTHER
-    return declared.get("format")
-
-
-def _set_format(config: Any, name: str | None) -> Any:
-    """Return the configuration of a column with another format."""
-    if config is None and name:
-        return st.column_config.NumberColumn(format=name)
-    if not isinstance(config, Mapping) or not config.get("type_config"):
-        return config
-    return {**config, "type_config": {**config["type_config"], "format": name}}
-
-
-def _drop_missing(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one for name, one in config.items() if one is not None}
+    return count(round(value)) if np.isfinite(value) else NONE

@@ -220,31 +220,28 @@ def query_across_spaces(
     return Answer(word, lists, pieces)
 
 
-def find_random_cosine(settings: ListSettings, space: EmbeddingSpace) -> float | None:
-    """Return the mean cosine of two random tokens, None if the scores are no cosines."""
-    if settings.metric != "cosine":
-        return None
-    return cache.random_cosine_of(space)
-
-
-def find_random_cosines(spaces: CrossSpace, settings: ListSettings) -> dict[str, float | None]:
-    """Return the mean cosine of two random tokens for each of the four lists; None for scores that
-    are no cosines.
+def find_random_cosine(
+    settings: ListSettings, space: EmbeddingSpace, other: EmbeddingSpace | None = None
+) -> float | None:
+    """Return the mean cosine of two random tokens of a space, or of one of each of two spaces; None
+    if the scores are no cosines.
     """
-    found = {
-        "within_words": find_random_cosine(settings, spaces.words),
-        "within_pieces": find_random_cosine(settings, spaces.ordinary),
-    }
-    across = None
-    if settings.metric == "cosine" and not settings.csls:
-        across = cache.random_cosine_of(spaces.mapped_words, spaces.prepared_pieces)
-    return {**found, "to_pieces": across, "to_words": across}
+    is_csls = other is not None and settings.csls
+    if settings.metric != "cosine" or is_csls:
+        return None
+    return cache.random_cosine_of(space, other)
 
 
 def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings) -> list[Card]:
     """Build the cards of the four neighbor lists."""
     among = f"among {count(spaces.count_candidates(settings))} {settings.among}"
-    random_cosines = find_random_cosines(spaces, settings)
+    across = find_random_cosine(settings, spaces.mapped_words, spaces.prepared_pieces)
+    random_cosines = {
+        "within_words": find_random_cosine(settings, spaces.words),
+        "within_pieces": find_random_cosine(settings, spaces.ordinary),
+        "to_pieces": across,
+        "to_words": across,
+    }
     both = find_shared_neighbors(answer.lists)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
@@ -285,7 +282,7 @@ def build_formula_cards(formula: Formula, spaces: CrossSpace, settings: ListSett
             "source",
             across,
             measure=settings.score_kind,
-            random_cosine=find_random_cosines(spaces, settings)["to_pieces"],
+            random_cosine=find_random_cosine(settings, spaces.mapped_words, spaces.prepared_pieces),
         ),
     ]
 

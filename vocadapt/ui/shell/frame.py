@@ -19,8 +19,7 @@ from vocadapt.ui.state import address, guard, paths, preload, visitors
 from vocadapt.ui.state.pages import DRAWN, PAGES, DrawPart, NextPart, Page, Part, format_title
 from vocadapt.ui.text.markup import plain
 
-# Session keys: the folders of workspaces that were there, and the name of one that is to be made.
-SEEN, NEW = "seen_workspaces", "new_workspace_name"
+NEW = "new_workspace_name"  # session key: the name of a workspace that is to be made
 
 
 def draw(page: st.Page) -> None:
@@ -181,18 +180,14 @@ def _describe_workspaces(start: Path) -> str:
 
 
 def _warn_if_gone(workspace: Workspace) -> None:
-    """Warn if the folder of a workspace, which was there or which a link names, is not there."""
-    seen: set[str] = st.session_state.setdefault(SEEN, set())
+    """Warn if there is no folder of a workspace, unless nothing was saved yet in a new one."""
     root = workspace.root
-    if root.is_dir():
-        seen.add(str(root))
-        return
     is_new = root.name == st.session_state.get(NEW) or root == address.find_initial_folder()
-    if str(root) in seen or not is_new:
+    if not is_new and not root.is_dir():
         st.warning(
             f"The folder of the workspace {plain(root.name)} is not there: it was renamed or"
-            " removed,"
-            " or nothing was saved in it yet. Select another workspace, or save something here.",
+            " removed, or nothing was saved in it yet. Select another workspace, or save something"
+            " here.",
             icon=":material/folder_off:",
         )
 

@@ -34,7 +34,6 @@ class CacheLimit:
     """Empties the caches of the pages when this process takes more memory than its limit."""
 
     def __init__(self, limit_mb: float) -> None:
-        self._lock = threading.Lock()
         self.set_limit(limit_mb)
 
     def set_limit(self, limit_mb: float) -> None:
@@ -43,15 +42,14 @@ class CacheLimit:
 
     def empty_full_caches(self) -> bool:
         """Empty the caches if this process takes too much memory; return whether it did."""
-        with self._lock:
-            before = read_memory()
-            # A threshold that was raised is lowered when less memory is used.
-            self._threshold = max(self._limit, min(self._threshold, ROOM * before))
-            if before <= self._threshold:
-                return False
-            empty_caches()
-            after = read_memory()
-            self._threshold = max(self._limit, ROOM * after)
+        before = read_memory()
+        # A threshold that was raised is lowered when less memory is used.
+        self._threshold = max(self._limit, min(self._threshold, ROOM * before))
+        if before <= self._threshold:
+            return False
+        empty_caches()
+        after = read_memory()
+        self._threshold = max(self._limit, ROOM * after)
         LOG.info("emptied the caches: %d of %d MB remain", after / 1e6, before / 1e6)
         return True
 

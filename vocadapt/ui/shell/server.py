@@ -30,17 +30,8 @@ from vocadapt.settings import build_settings
 from vocadapt.system.cores import count_cores
 from vocadapt.system.files import check_folder
 from vocadapt.system.shipped_files import find_shipped_files
-from vocadapt.ui.shell import (
-    garbage_collection,
-    memory,
-    upload_limit,
-)
-from vocadapt.ui.state import (
-    accounts,
-    guard,
-    paths,
-    preload,
-)
+from vocadapt.ui.shell import garbage_collection, memory, upload_limit
+from vocadapt.ui.state import accounts, guard, paths, preload
 from vocadapt.ui.state.address import WORKSPACE_VARIABLE
 from vocadapt.ui.state.visitors import SIGN_IN, CookieSetter, check_sign_in, start_removing
 
@@ -53,26 +44,6 @@ EVERY_ADDRESS = ("0.0.0.0", "::")
 # time if nothing else runs. Jobs inherit this environment variable.
 WAIT_POLICY = ("OMP_WAIT_POLICY", "passive")
 
-# Options of the command line → arguments of argparse's `add_argument`.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--workspace": {
-        "default": "workspace",
-        "help": "folder of the project (default: ./workspace)",
-    },
-    "--port": {"type": int, "help": "default: 8501, or the next free one"},
-    "--address": {
-        "default": LOOPBACK,
-        "help": "network address to serve on (default: 127.0.0.1, this machine only)",
-    },
-    "--sharing": {"default": "{}", "help": "settings of Sharing, as JSON"},
-    "--browser": {
-        "action": argparse.BooleanOptionalAction,
-        "default": True,
-        "help": "open a browser window",
-    },
-}
-
-
 ALONE = Sharing()
 
 
@@ -81,14 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m vocadapt.ui.shell.server", description="Start the lab in the browser."
     )
-    for flag, declared in OPTIONS.items():
-        parser.add_argument(flag, **declared)
+    parser.add_argument("--workspace", default="workspace", help="folder of the project")
+    parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
+    parser.add_argument("--address", default=LOOPBACK, help="network address to serve on")
+    parser.add_argument("--sharing", default="{}", help="settings of Sharing, as JSON")
+    parser.add_argument("--no-browser", action="store_true", help="open no browser window")
     options = parser.parse_args(arguments)
     try:
         serve(
             Path(options.workspace),
             options.port,
-            options.browser,
+            not options.no_browser,
             options.address,
             build_settings(Sharing, strict_json.loads(options.sharing, "sharing")),
         )
@@ -107,33 +81,14 @@ def serve(
 ) -> None:
     """Run app.py on one workspace, and return when the server is stopped.
 
-    Raises InputError if app.py is not next to the package, if the port or address cannot be used,
-    if the folder of shared files does not exist, if sign-in is not set up, or if a read-only
-    workspace is empty.
+    Raises InputError if the lab cannot be served as wanted.
     """
     # 1. Check what can fail, before anything is changed.
-    app = ROOT / "app.py"
-    if not app.is_file():
-        raise InputError(
-            f"The pages are not installed: expected {app}.",
-            "Install vocadapt again, or run it from a clone of the repository.",
-        )
-    if port is None:
-        port = _find_free_port(address)
-    elif not _is_free(port, address):
-        raise InputError(
-            f"Port {port} on {address} cannot be used.",
-            "Choose another --port, or omit the option.",
-        )
     opened = Workspace(workspace)
+    app = ROOT / "app.py"
+    _check_can_serve(app, opened, sharing)
+    port = _choose_port(port, address)
     variables = _list_variables(opened, sharing)
-    if sharing.sign_in:
-        check_sign_in()
-    if sharing.read_only and not any(opened.artifacts(kind) for kind in ARTIFACTS):
-        raise InputError(
-            f"{opened.root} is empty: a read-only lab would show nothing.",
-            f"Fill it first, for example: python -m vocadapt demo --out {opened.root}",
-        )
     # 2. Settings that the pages and jobs read from the environment.
     for name in (*limits.VARIABLES, SIGN_IN, accounts.SIGN_OUTS, guard.EMBED_IN, limits.FILES_ROOT):
         os.environ.pop(name, None)
@@ -144,11 +99,10 @@ def serve(
     memory.limit.set_limit(sharing.memory_mb)
     leave_a_core_free()
     _prepare_workspace(opened, sharing)
-    disable_pages_directory()
     # 4. Announce the address, and serve.
-    sys.stdout.write(
-        f"The lab is at {_format_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
-    )
+    host = LOOPBACK if address in EVERY_ADDRESS else address
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    sys.stdout.write(f"The lab is at {url} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()
     if not paths.is_loopback(address):
         sys.stderr.write(paths.build_network_warning(address))
@@ -159,6 +113,21 @@ def serve(
         "server_maxUploadSize": sharing.max_upload_mb,
     }
     _run(app, {**_load_settings(), **place, "server_headless": not browser})
+
+
+def _check_can_serve(app: Path, workspace: Workspace, sharing: Sharing) -> None:
+    if not app.is_file():
+        raise InputError(
+            f"The pages are not installed: expected {app}.",
+            "Install vocadapt again, or run it from a clone of the repository.",
+        )
+    if sharing.sign_in:
+        check_sign_in()
+    if sharing.read_only and not any(workspace.artifacts(kind) for kind in ARTIFACTS):
+        raise InputError(
+            f"{workspace.root} is empty: a read-only lab would show nothing.",
+            f"Fill it first, for example: python -m vocadapt demo --out {workspace.root}",
+        )
 
 
 def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
@@ -236,16 +205,6 @@ def leave_a_core_free() -> None:
     threadpool_limits(max(1, count_cores() - 1), user_api="blas")
 
 
-def _format_url(address: str, port: int | None) -> str:
-    """Return the URL of the lab for a browser on this machine."""
-    host = address
-    if address in EVERY_ADDRESS:
-        host = LOOPBACK
-    if ":" in host:
-        host = f"[{host}]"
-    return f"http://{host}:{port}"
-
-
 def _remove_leftovers(workspace: Workspace) -> None:
     """Delete leftovers of killed processes; warn if the workspace is read-only."""
     try:
@@ -257,22 +216,13 @@ def _remove_leftovers(workspace: Workspace) -> None:
         sys.stderr.write(f"Warning: {error.problem}\n")
 
 
-def disable_pages_directory() -> None:
-    """Turn off Streamlit's pages directory, because `st.navigation` defines the pages.
-
-    Must be called before the first visit. Does nothing if Streamlit has no such flag.
-    """
-    from streamlit.runtime.pages_manager import PagesManager
-
-    if hasattr(PagesManager, "uses_pages_directory"):
-        PagesManager.uses_pages_directory = False
-
-
 def _run(app: Path, flags: dict[str, object]) -> None:
+    from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import bootstrap
 
     from vocadapt.ui.components.mistakes import replace_error_message
 
+    PagesManager.uses_pages_directory = False  # `st.navigation` defines the pages
     replace_error_message()
     garbage_collection.shorten_collections()
     memory.start_checking()
@@ -292,20 +242,24 @@ def _load_settings() -> dict[str, object]:
     return flags
 
 
-def _find_free_port(address: str) -> int:
-    """Return the first free port from FIRST_PORT on."""
-    port = next(
-        (port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None
-    )
-    if port is None:
+def _choose_port(port: int | None, address: str) -> int:
+    """Return the port, or the first free one from FIRST_PORT on; raise InputError if there is none."""
+    wanted = range(FIRST_PORT, FIRST_PORT + 100) if port is None else [port]
+    found = next((one for one in wanted if _is_free(one, address)), None)
+    if found is not None:
+        return found
+    if port is not None:
         raise InputError(
-            f"The address {address} cannot be used on this machine.",
-            "Choose another --address, or omit the option.",
+            f"Port {port} on {address} cannot be used.",
+            "Choose another --port, or omit the option.",
         )
-    return port
+    raise InputError(
+        f"The address {address} cannot be used on this machine.",
+        "Choose another --address, or omit the option.",
+    )
 
 
-def _is_free(port: int, address: str = LOOPBACK) -> bool:
+def _is_free(port: int, address: str) -> bool:
     try:
         # Only binding is a reliable test; the address determines whether it is IPv4 or IPv6.
         family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]

@@ -7,7 +7,6 @@ accepted. The times are in memory, and in files, so that they remain when the se
 """
 
 import hashlib
-import logging
 import os
 import re
 import time
@@ -29,14 +28,8 @@ UNREACHABLE, UNCONFIRMED = "unreachable", "unconfirmed"
 # Codes of OpenID Connect and OAuth 2.0, and two of our own -> what a visitor reads.
 REASONS = {
     "access_denied": "The provider refused the sign-in, or it was canceled there.",
-    "account_selection_required": "No account was selected.",
-    "consent_required": "The provider needs your consent.",
-    "interaction_required": "The provider needs your answer.",
-    "login_required": "You are not signed in at the provider.",
     "server_error": "The provider reports an internal error.",
     "temporarily_unavailable": "The provider is busy or down.",
-    "invalid_request": "The provider rejects the request: the lab is not set up as it expects.",
-    "invalid_scope": "The provider rejects the request: the lab is not set up as it expects.",
     "unauthorized_client": "The provider does not know this lab: its client_id may be wrong.",
     UNREACHABLE: "The provider cannot be reached.",
     UNCONFIRMED: (
@@ -135,19 +128,14 @@ class FailureWatcher:
 
     def __init__(self, app: Application) -> None:
         self.app = app
-        name = "streamlit.web.server.starlette.starlette_auth_routes"
-        log = logging.getLogger(name)
-        if _shorten_traceback not in log.filters:
-            log.addFilter(_shorten_traceback)
 
     async def __call__(self, scope: Scope, receive: Application, send: Application) -> None:
         """Forward a request; replace the answer to a sign-in that failed."""
         path = scope.get("path", "")
-        if scope["type"] != "http" or path not in (CALLBACK, LOGIN):
-            await self.app(scope, receive, send)
-            return
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        if path == CALLBACK and not query.keys() & {"code", "error"}:  # after a sign-out there
+        # After a sign-out at the provider, it calls back without one of these.
+        is_answer = path == CALLBACK and query.keys() & {"code", "error"}
+        if scope["type"] != "http" or not (is_answer or path == LOGIN):
             await self.app(scope, receive, send)
             return
         reason = find_reason(path, query.get("error", [""])[0])
@@ -181,12 +169,3 @@ def has_failed(path: str, start: Scope) -> bool:
         return bool(start["status"] >= 400)
     cookies = (value for name, value in start["headers"] if name.lower() == b"set-cookie")
     return not any(re.match(rb'_streamlit_user="?[^";]', cookie) for cookie in cookies)
-
-
-def _shorten_traceback(record: logging.LogRecord) -> bool:
-    """Replace the traceback of a failed sign-in by its last line; always True, to keep the record."""
-    if record.exc_info and record.exc_info[1]:
-        error = record.exc_info[1]
-        record.msg = f"{record.getMessage()} {type(error).__name__}: {error}"
-        record.args, record.exc_info, record.exc_text = (), None, None
-    return True

@@ -65,9 +65,12 @@ def stamp_files(path: Path) -> str:
 
 def stamp_space(opened: OpenedSpace) -> str:
     """Return a stamp that changes with the files of a space."""
-    is_artifact = os.path.isfile(opened.folder / MANIFEST)
-    stamp = compute_stamp(opened.folder) if is_artifact else stamp_files(opened.folder)
-    return f"{opened.folder} {stamp}"
+    return _stamp_folder(opened.folder)
+
+
+def _stamp_folder(folder: Path) -> str:
+    is_artifact = os.path.isfile(folder / MANIFEST)
+    return f"{folder} {compute_stamp(folder) if is_artifact else stamp_files(folder)}"
 
 
 # How the arguments of cached functions are hashed.
@@ -96,8 +99,7 @@ def model_stamp(name: str) -> str:
 def space_stamp(name: str) -> str:
     """Return a cache key that changes with the files of a space."""
     check_model(name)
-    folder = expand_path(name)
-    return f"{name} {compute_stamp(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
+    return f"{name} {_stamp_folder(expand_path(name))}"
 
 
 def cached(
@@ -155,12 +157,6 @@ def evaluation_of(artifact: Artifact) -> AlignmentEvaluation:
 def comparison_of(artifact: Artifact) -> InitializerComparison:
     """Return the leaderboard of initializers of an artifact."""
     return load_comparison(artifact.folder)
-
-
-@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
-def mean_cosine_of(opened: OpenedSpace) -> float | None:
-    """Return the mean cosine over all pairs of a space's tokens."""
-    return compute_mean_cosine(opened.space)
 
 
 # By the spaces themselves: those that pages search are kept by other caches, and are immutable.
@@ -235,12 +231,11 @@ def context_of(
     return look_up(corpus, word, model.splitter, model.vocabulary, settings, root=root)
 
 
-def find_task_key(path: Path, fold: int = 0, limit: int = 0) -> tuple[str, str, int, int]:
-    """Return a cache key that changes with the files of a task."""
-    return str(path), compute_seen_stamp(list_task_files(path)), fold, limit
-
-
-@cached(find_task_key, 4, "Reading the task …")
+@cached(
+    lambda path, fold=0: (str(path), compute_seen_stamp(list_task_files(path)), fold),
+    4,
+    "Reading the task …",
+)
 def task_of(path: Path, fold: int = 0) -> Task:
     """Return the examples of a task folder or .toml; for a k-fold task, those of one fold.
 

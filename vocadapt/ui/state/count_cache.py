@@ -20,11 +20,7 @@ from vocadapt.recipe import Recipe
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.state.cache import STAMPS, cached, model_of, model_stamp, space_of
-from vocadapt.vocabulary.growth.growth import (
-    ExtensionCurve,
-    Reducer,
-    measure_extension_curve,
-)
+from vocadapt.vocabulary.growth.growth import ExtensionCurve, Reducer, measure_extension_curve
 from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost, measure_savings
 from vocadapt.vocabulary.lens import (
     Change,
@@ -45,6 +41,18 @@ from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed
 MAX_SPLIT_WORDS = 40  # length of the list of words split worst
 
 
+@cached(
+    lambda recipe, model, vectors, target, corpus, root: (
+        recipe,
+        model_of(model),
+        vectors,
+        model_of(target) if target else None,
+        # A text that is used only for training does not change the plan.
+        corpus if "counts" in recipe.needs else None,
+    ),
+    4,
+    "Planning the vocabulary …",
+)
 def plan_of(
     recipe: Recipe,
     model: str,
@@ -57,31 +65,17 @@ def plan_of(
 
     Raises InputError if the plan needs word counts and the words of the text are not counted yet.
     """
-    # A text that is used only for training does not change the plan.
-    corpus = corpus if "counts" in recipe.needs else None
-    counts = words_of(corpus, model_of(model).splitter, root) if corpus else None
-    if corpus and counts is None:
-        raise InputError(
-            f"{corpus.name} has no word counts for {model} yet.",
-            "Choose this text and this model on the page Your text, and count the words.",
-        )
-    target_model = model_of(target) if target else None
-    return _plan(recipe, model_of(model), vectors, target_model, corpus, counts)
-
-
-@st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …", hash_funcs=STAMPS)
-def _plan(
-    recipe: Recipe,
-    model: LanguageModel,
-    vectors: Artifact | None,
-    target: LanguageModel | None,
-    corpus: Artifact | None,
-    _counts: WordCounts | None,
-) -> VocabularyPlan:
-    sources = Sources(target=target)
-    if _counts:
-        sources = replace(sources, counts=_counts.in_sample, held_out=_counts.held_out)
-    return plan_adaptation(recipe, model, sources, space_of(vectors) if vectors else None)
+    opened = model_of(model)
+    sources = Sources(target=model_of(target) if target else None)
+    if corpus and "counts" in recipe.needs:
+        counts = words_of(corpus, opened.splitter, root)
+        if counts is None:
+            raise InputError(
+                f"{corpus.name} has no word counts for {model} yet.",
+                "Choose this text and this model on the page Your text, and count the words.",
+            )
+        sources = replace(sources, counts=counts.in_sample, held_out=counts.held_out)
+    return plan_adaptation(recipe, opened, sources, space_of(vectors) if vectors else None)
 
 
 @cached(

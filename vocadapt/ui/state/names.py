@@ -4,12 +4,11 @@ addresses.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import ADAPTED, ADAPTED_RUNS, BASE_RUNS, CHANGE
-from vocadapt.lab.workspace.manifest import Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, simplify_name
 from vocadapt.models.language_model import HUB_NAME, filter_cached
 from vocadapt.models.model_folder import SNAPSHOT, name_of
@@ -34,6 +33,7 @@ KIND_ICONS = {  # kind of artifact -> its Material symbol; extensions have a com
     "studies": "grid_on",
     "searches": "tune",
 }
+DEMO_NAMES = {name for _, name in (ADAPTED, BASE_RUNS, ADAPTED_RUNS, CHANGE)}
 NAMED_BY_INPUTS = ("models", "runs", "changes")  # kinds whose display names state their inputs
 SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artifact → in labels
 
@@ -61,12 +61,11 @@ def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, 
     models = artifacts
     if kind != "models":
         models = {one.name: one for one in workspace.artifacts("models")}
-    describe = {"models": _describe_model, "runs": _describe_run, "changes": _describe_change}[kind]
     # The newest come first, but the oldest keeps its short name if a newer one has the same.
     found: dict[str, str] = {}
     taken = set[str]()
     for name in reversed(artifacts):
-        shown = describe(artifacts[name], models)
+        shown = _describe(artifacts[name], models)
         if shown in taken:
             shown = f"{shown} ({name})"
         taken.add(shown)
@@ -119,68 +118,60 @@ def display_label(option: str, names: Mapping[str, str]) -> str:
     return f"{names.get(first, first)}{separator}{rest}"
 
 
-def _describe_model(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
-    """Return the display name of a model from its inputs, or its name if the user chose it."""
-    name, inputs = artifact.name, artifact.manifest.inputs
-    if "model" not in inputs:
-        return name
-    # 1. The model that it was made from; the chain ends, because no model is made from itself.
-    base = find_model_stem(inputs["model"].paths[0])
-    shown_base = base
-    if base in models and base != name and name.startswith(f"{base}-"):
-        shown_base = _describe_model(models[base], models)
-    # 2. Continued pretraining: the suggested name ends with the stage.
-    stage = str(artifact.manifest.numbers.get("stage", ""))
-    if stage and _is_suggested(name, f"{base}-{stage}"):
-        return f"{shown_base} · {stage}"
-    # 3. An adaptation: the suggested name ends with where its words come from.
-    origins = (inputs[role] for role in ("vectors", "target", "text") if role in inputs)
-    origin = next((Path(one.paths[0]).stem for one in origins), "")
-    if not origin or not (name == ADAPTED[1] or _is_suggested(name, f"{base}-{origin}")):
-        return name
-    number = name.partition(f"{base}-{origin}")[2]  # "" if there is none
-    return f"{name_adaptation(base, origin, shown_base)}{number.replace('-', ' ')}"
+def _describe(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
+    """Return the display name of an artifact: from its inputs, or its name if the user chose it."""
+    name = artifact.name
+    for suggested, shown in _list_suggestions(artifact, models):
+        # Names of the demo are ours; a suggested name may end with a number.
+        number = re.fullmatch(rf"{re.escape(simplify_name(suggested))}((?:-\d+)?)", name)
+        if number or name in DEMO_NAMES:
+            return shown + (number[1].replace("-", " ") if number else "")
+    return name
+
+
+def _list_suggestions(
+    artifact: Artifact, models: Mapping[str, Artifact]
+) -> Iterator[tuple[str, str]]:
+    """List the names that the pages suggest for an artifact, each with its display name."""
+    inputs, numbers = artifact.manifest.inputs, artifact.manifest.numbers
+    stems = {role: find_model_stem(one.paths[0]) for role, one in inputs.items()}
+    shown = dict(stems)
+    for role in ("model", "before", "after"):
+        name = stems.get(role, "")
+        is_vectors = role in inputs and Path(inputs[role].paths[0]).parent.name == "vectors"
+        # A model is named after one with a shorter name: the chain ends.
+        is_named_after = artifact.kind != "models" or artifact.name.startswith(f"{name}-")
+        if name in models and not is_vectors and is_named_after:
+            shown[role] = _describe(models[name], models)
+    if "before" in stems and "after" in stems:
+        yield f"{stems['before']}-to-{stems['after']}", f"{shown['before']} → {shown['after']}"
+    if "model" not in stems:
+        return
+    task = str(numbers.get("task", "")).rpartition("/")[2]
+    if task:
+        yield f"{task}-{stems['model']}", f"{task} · {shown['model']}"
+    if numbers.get("stage"):
+        yield f"{stems['model']}-{numbers['stage']}", f"{shown['model']} · {numbers['stage']}"
+    # An adaptation is named after where its words come from.
+    origins = (inputs[role].paths[0] for role in ("vectors", "target", "text") if role in inputs)
+    for origin in origins:
+        suggested = f"{stems['model']}-{Path(origin).stem}"
+        yield suggested, name_adaptation(stems["model"], Path(origin).stem, shown["model"])
 
 
 def name_adaptation(base: str, origin: str, shown_base: str = "") -> str:
-    """Return the display name of an adapted model: demo-bert + biomedical.
+    """Return the display name of an adapted model: demo-bert + biomedical for demo-biomedical,
+    without the words with which both names begin.
 
     base, origin: names of the model, and of the word vectors, target or text. shown_base: the
     display name of the model, if it has another one.
     """
-    return f"{shown_base or base} + {_drop_shared_words(origin, base)}"
-
-
-def _describe_run(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
-    """Return the display name of a run: task and model, or its name if the user chose it."""
-    name, inputs = artifact.name, artifact.manifest.inputs
-    task = str(artifact.manifest.numbers.get("task", "")).rpartition("/")[2]
-    if not task or "model" not in inputs:
-        return name
-    wish = f"{task}-{find_model_stem(inputs['model'].paths[0])}"
-    if not _is_suggested(name, wish) and name not in (BASE_RUNS[1], ADAPTED_RUNS[1]):
-        return name
-    return f"{task} · {_describe_input(inputs['model'], models)}{_find_number(name, wish)}"
-
-
-def _describe_change(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
-    """Return the display name of a comparison: both spaces, or its name if the user chose it."""
-    name, inputs = artifact.name, artifact.manifest.inputs
-    if "before" not in inputs or "after" not in inputs:
-        return name
-    spaces = [inputs[role] for role in ("before", "after")]
-    wish = "-to-".join(find_model_stem(one.paths[0]) for one in spaces)
-    if not _is_suggested(name, wish) and name != CHANGE[1]:
-        return name
-    return " → ".join(_describe_input(one, models) for one in spaces) + _find_number(name, wish)
-
-
-def _describe_input(given: Input, models: Mapping[str, Artifact]) -> str:
-    """Return the display name of an input that is a model or word vectors."""
-    name = find_model_stem(given.paths[0])
-    if name in models and Path(given.paths[0]).parent.name != "vectors":
-        return _describe_model(models[name], models)
-    return name
+    words = origin.split("-")
+    for word in base.split("-"):
+        if len(words) == 1 or words[0] != word:
+            break
+        del words[0]
+    return f"{shown_base or base} + {'-'.join(words)}"
 
 
 def find_model_stem(model: str) -> str:
@@ -188,27 +179,6 @@ def find_model_stem(model: str) -> str:
     suggested names of what is made from it contain it.
     """
     return shown_model(model).rpartition("/")[2]
-
-
-def _is_suggested(name: str, wish: str) -> bool:
-    """Return whether a name is a suggested one, possibly with a number."""
-    return bool(re.fullmatch(rf"{re.escape(simplify_name(wish))}(-\d+)?", name))
-
-
-def _find_number(name: str, wish: str) -> str:
-    """Return the number at the end of a suggested name, after a space; "" if there is none."""
-    number = name.removeprefix(simplify_name(wish)) if _is_suggested(name, wish) else ""
-    return number.replace("-", " ")
-
-
-def _drop_shared_words(name: str, other: str) -> str:
-    """Remove the words from the beginning of a name that another one begins with: demo-biomedical
-    becomes biomedical if the other is demo-bert.
-    """
-    words, others = name.split("-"), other.split("-")
-    while len(words) > 1 and others and words[0] == others[0]:
-        words, others = words[1:], others[1:]
-    return "-".join(words)
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:

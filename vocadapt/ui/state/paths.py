@@ -142,21 +142,19 @@ def hide_server_paths(text: str) -> str:
 
 def build_network_warning(address: str) -> str:
     """Build the warning for a lab that is reachable from the network."""
-    use = "use the lab, without a password and unencrypted: read and change the workspace, upload"
-    use += " files and start jobs"
+    use = "use the lab, without a password: read and change the workspace, and start jobs"
     if is_read_only():
-        use = "look at the workspace, unencrypted"
+        use = "look at the workspace"
     elif visitors.is_sign_in_required():
-        use = "see the sign-in page, unencrypted (a proxy adds encryption)"
+        use = "see the sign-in page"
     elif find_visitors() is not None:
-        use = "have a workspace, without a password and unencrypted"
-    root = os.environ.get(FILES_ROOT)
+        use = "have a workspace, without a password"
     files = "no other files of this machine (--files-root names a folder to share)"
-    if root:
+    if root := os.environ.get(FILES_ROOT):
         files = f"files below {root}"
     return (
-        f"Warning: on {address} anybody in the network can {use}. From the browser they can open"
-        f" {files}.\n"
+        f"Warning: on {address} anybody in the network can {use}. The connection is not encrypted."
+        f" From the browser they can open {files}.\n"
     )
 
 

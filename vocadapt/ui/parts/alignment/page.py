@@ -397,10 +397,10 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
             "residual": [1 - anchor.cosine for anchor in ordered],
             "wordpieces nearer than its own": [anchor.rank for anchor in ordered],
         },
+        {"cosine to its wordpiece": fraction, "residual": fraction},
         column_config={
             "word": st.column_config.TextColumn(width="medium"),
-            "cosine to its wordpiece": st.column_config.NumberColumn(format="%.3f"),
-            "residual": st.column_config.NumberColumn(format="%.3f", help="1 − cosine, held out."),
+            "residual": st.column_config.Column(help="1 − cosine, held out."),
         },
         height=300,
         key="anchors",

@@ -98,7 +98,9 @@ def _find_random_cosines(shown: ShownComparison) -> tuple[float | None, float | 
     for role in ("before", "after"):
         random = None
         with suppress(InputError):
-            random = cache.mean_cosine_of(cache.open_named_space(shown.spec.inputs[role][0]))
+            random = cache.random_cosine_of(
+                cache.open_named_space(shown.spec.inputs[role][0]).space
+            )
         found.append(random)
     before, after = found
     return before, after

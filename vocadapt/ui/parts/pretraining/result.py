@@ -225,21 +225,18 @@ def draw_models(made: Sequence[PretrainedModel], names: Mapping[str, str]) -> No
         "before": [row.loss_per_character["before"] for row in reports],
         "after": [row.loss_per_character["after"] for row in reports],
         "wordpieces": [row.tokens for row in reports],
-        "seconds": [row.seconds for row in reports],
-        "per second": [row.tokens_per_second for row in reports],
+        "seconds": [round(row.seconds) for row in reports],
+        "per second": [round(row.tokens_per_second) for row in reports],
         "trained": [row.trainable for row in reports],
         "frozen": [row.frozen for row in reports],
     }
     draw_table(
         columns,
+        {"before": fraction, "after": fraction},
         key="pretrained_table",
         column_config={
-            "model": st.column_config.TextColumn(),
-            "from": st.column_config.TextColumn(),
-            "before": st.column_config.NumberColumn("loss before", format="%.3f"),
-            "after": st.column_config.NumberColumn("loss after", format="%.3f"),
-            "seconds": st.column_config.NumberColumn(format="%.0f"),
-            "per second": st.column_config.NumberColumn(format="%.0f"),
+            "before": st.column_config.Column("loss before"),
+            "after": st.column_config.Column("loss after"),
         },
     )
 
