@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.material.sources import check_files, list_modules, list_strings
@@ -24,13 +23,21 @@ from vocadapt.ui.text import markup, number_formats
 
 
 def form():
+    from dataclasses import dataclass
+
     import streamlit as st
 
-    from vocadapt.ui.components.setting_inputs import draw_optional_number
+    from vocadapt.settings import setting
+    from vocadapt.ui.components.setting_inputs import draw_setting
 
-    st.text(str(draw_optional_number("Cap", (0, 100), 0, "all", key="cap")))
-    st.text(str(draw_optional_number("Chunk", (0, 100), 30, "as many as fit", key="chunk")))
-    st.text(str(draw_optional_number("Rate", (0.0, 1.0), 0.0, "by size")))
+    @dataclass(frozen=True)
+    class Settings:
+        cap: int = setting(0, "cap", empty="all")
+        chunk: int = setting(30, "chunk", empty="as many as fit")
+        rate: float = setting(0.0, "rate", empty="by size")
+
+    for name in ("cap", "chunk", "rate"):
+        st.text(str(draw_setting(st, Settings, name, name)))
 
 
 def test_an_empty_field_is_the_settings_0():
@@ -42,13 +49,6 @@ def test_an_empty_field_is_the_settings_0():
     app.number_input(key="chunk").set_value(None).run()
     assert [text.value for text in app.text] == ["7", "0", "0.0"]
     assert app.number_input(key="chunk").value is None
-
-
-def test_an_optional_field_with_a_usual_value_needs_a_key():
-    from vocadapt.ui.components.setting_inputs import draw_optional_number
-
-    with pytest.raises(ValueError, match="needs a key"):
-        draw_optional_number("Chunk", (0, 100), 30, "all")
 
 
 ZERO = re.compile(
@@ -122,15 +122,15 @@ class Made:
 def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     written = []
     monkeypatch.setattr(markup.st, "html", written.append)
-    now = 1000.0
-    monkeypatch.setattr("time.time", lambda: now)
-    running = Status("running", fraction=0.25, started=now - 20, updated=now)
-    markup.draw_strip(overview.build_strip(Made, running, 60.0, ("one", "<b>two")))
+    monkeypatch.setattr("time.time", lambda: 1000.0)
+    running = Status("running", fraction=0.25, started=980.0, updated=1000.0)
+    progress = overview.describe_progress(running, 60.0, 2)
+    assert progress == "25 % · about 60 s left · 2 waiting"
+    assert overview.describe_progress(Status("waiting"), None, 0) == "waiting"
+    markup.draw_strip("Step", "<b>mine</b>", progress, 0.25, ("one", "<b>two"))
     drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
-    assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
-    assert 'title="one · &lt;b&gt;two"' in drawn
-    assert overview.build_strip(Made, Status("waiting"), None).progress == "waiting"
+    assert progress in drawn and "width:25%" in drawn and 'title="one · &lt;b&gt;two"' in drawn
 
 
 def test_the_names_of_many_jobs_list_the_artifacts_of_a_kind_once(monkeypatch):
@@ -143,7 +143,7 @@ def test_the_names_of_many_jobs_list_the_artifacts_of_a_kind_once(monkeypatch):
 
     def list_names(workspace, kind):
         listed.append(kind)
-        return {"m-1": "bert + words"}
+        return {"m-1": "bert + words"} if kind == "models" else {}
 
     monkeypatch.setattr(panel, "list_display_names", list_names)
     monkeypatch.setattr(panel, "find_id", lambda job: job.id)
@@ -151,10 +151,10 @@ def test_the_names_of_many_jobs_list_the_artifacts_of_a_kind_once(monkeypatch):
     places = (("models", "m-1"), ("models", "m-2"), ("corpora", "m-1"), ("models", "m-1"))
     jobs = [Model(str(number), *place) for number, place in enumerate(places, start=1)]
     assert panel.find_job_names(jobs) == {"1": "bert + words", "2": "m-2", "3": "m-1", "4": "mine"}
-    assert listed == ["models"]
+    assert listed == ["models", "corpora"]
 
 
-def test_the_running_job_stands_before_those_that_wait():
+def test_the_running_job_is_before_those_that_wait():
     class One:
         def __init__(self, id):
             self.id = id
@@ -162,7 +162,7 @@ def test_the_running_job_stands_before_those_that_wait():
     found = [One("5"), One("4"), One("3"), One("2"), One("1")]
     states = {"5": "waiting", "4": "running", "3": "waiting", "2": "done", "1": "failed"}
     stands = {id: Status(state) for id, state in states.items()}
-    assert [job.id for job in overview.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
+    assert [job.id for job in panel.sort_living(found, stands)] == ["4", "3", "5"]
 
 
 def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkeypatch, tmp_path):
@@ -175,7 +175,6 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
 
     links = []
     monkeypatch.setattr(overview.queue, "list_living_jobs", lambda *_: [Running()])
-    monkeypatch.setattr(overview, "sort_by_urgency", lambda found, _: found)
     monkeypatch.setattr(overview, "estimate_seconds_left", lambda job, status: None)
     monkeypatch.setattr(
         overview.st, "page_link", lambda page, **given: links.append(given["query_params"])

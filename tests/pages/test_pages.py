@@ -34,67 +34,27 @@ LINKED = re.compile(r'data-va-word="([^"]*)"')
 PROCRUSTES, KERNEL_RIDGE, RIDGE = (
     AlignmentSettings(method).digest for method in ("procrustes", "kernel-ridge", "ridge")
 )
-EMPTY = {
-    "studies": "There is no study in this workspace yet.",
-    "search": "There is no search in this workspace yet.",
-    "published": "best of its row",  # the tables come with the program
-    "pretraining": "There is no text to pretrain on yet.",
-    "finetune": "There is no task in this workspace yet.",
-    "results": "There is no scored run in this workspace yet.",
-    "errors": "There is no run with predictions in this workspace yet.",
-    "try": "There is no model to try yet.",
-    "diagnostics": "There is no space to diagnose yet.",
-    "home": "See it work first",
-    "storage": "This workspace is empty.",
-    "lessons": "lesson",
-    "teacher": "lesson",
-    "advise": "There is no text in this workspace yet.",
-    "text": "There is no text in this workspace yet.",
-    "initializers": "There is no target yet.",
-    "jobs": "There are no jobs in this workspace yet.",
-    "vectors": "There are no word vectors in this workspace yet.",
-    "alignment": "There are no word vectors to align yet.",
-    "lens": "There is no text in this workspace yet.",
-    "vocabulary": "There is no text in this workspace yet.",
-    "adapt": "There are no word vectors for new words yet.",
-    "projection": "There is no space to project yet.",
-    "change": "There are not yet two spaces to compare.",
+FULL = {  # number of headings on each part of a full workspace; studies and search have own tests
+    "adapt": 1,
+    "advise": 4,
+    "alignment": 3,
+    "change": 2,
+    "diagnostics": 1,
+    "finetune": 1,
+    "home": 1,
+    "initializers": 2,
+    "jobs": 1,
+    "lens": 2,
+    "pretraining": 1,
+    "projection": 1,
+    "published": 3,
+    "storage": 2,
+    "teacher": 3,
+    "text": 3,
+    "try": 2,
+    "vectors": 2,
 }
-FULL = {
-    "studies": [],  # a test of its own
-    "search": [],  # tests of its own
-    "published": ["Off-the-shelf models", "Means over groups of tasks", "Our scores"],
-    "pretraining": ["Pretrain a model"],
-    "finetune": ["Fine-tune models"],
-    "results": [],  # nothing was fine-tuned in it
-    "errors": [],  # nothing was fine-tuned in it
-    "try": ["Predictions for the mask", "Neighbors"],
-    "diagnostics": ["Vector length by frequency"],
-    "home": ["Recent"],
-    "lessons": [],
-    "storage": ["Trash", "Whole workspace"],
-    "teacher": ["One-hour plan", "Progress of the class", "Answers and questions"],
-    "text": ["How the model reads it", "Most heavily split words", "Import another text"],
-    "initializers": ["One token under each initializer", "Initializers before training"],
-    "advise": [
-        "Wordpieces per word",
-        "Most frequent split words",
-        "Gains and costs of adding words",
-        "Measured changes of task scores",
-    ],
-    "jobs": ["More steps"],  # the steps of packs have no page of their own
-    "vectors": ["Nearest words", "Word frequencies"],
-    "alignment": [
-        "Alignment methods compared",
-        "Held-out pairs against random pairs",
-        "Worst-aligned words",
-    ],
-    "lens": ["On a corpus", "Most changed words"],
-    "vocabulary": [],  # a test of its own
-    "adapt": ["Adapt another"],
-    "projection": ["Selected tokens"],
-    "change": ["Most changed words", "Overlap by word frequency"],
-}
+WITHOUT_TASK = ("published", "lessons", "teacher")  # they are full in an empty workspace, too
 
 # Elements with a label and a help.
 LABELED = (
@@ -133,7 +93,8 @@ def test_an_empty_workspace_says_what_to_do_first(page, open_page):
     app = open_page(page)
     assert not app.exception
     assert app.title[0].value == title_of(page)
-    assert EMPTY[page] in read_page(app)
+    links = [one.proto.label for one in app.main.get("page_link")]
+    assert page in WITHOUT_TASK or app.main.button or [one for one in links if "Next:" not in one]
 
 
 @pytest.mark.parametrize("page", PARTS)
@@ -141,7 +102,7 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     app = open_page(page, seeded)
     assert not app.exception and not app.error
     assert app.title[0].value == title_of(page)
-    assert [heading.value for heading in app.header] == FULL[page]
+    assert len(app.header) == FULL.get(page, 0)
     assert not list_unexplained_terms(app, page)
     assert all(len(chart.proto.alt) > 20 for chart in app.get("plotly_chart"))
 
@@ -170,7 +131,7 @@ def test_an_artifact_that_is_not_ours_is_passed_over(open_page, tmp_path):
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("[]", encoding="utf-8")
     app = open_page("vectors", tmp_path / "odd")
-    assert not app.exception and EMPTY["vectors"] in read_page(app)
+    assert not app.exception and not app.error and not app.main.selectbox
 
 
 @pytest.mark.parametrize("page", ["vectors", "alignment", "adapt", "projection", "change"])
@@ -220,32 +181,25 @@ def test_the_lists_by_euclidean_distance(open_page, seeded):
     assert app.toggle(key="alignment_csls").disabled
 
 
-def test_a_word_of_no_space_is_a_message(open_page, seeded):
-    app = open_page("vectors", seeded)
-    app.text_input(key="vectors_word").set_value("nosuchword").run()
-    assert not app.exception
-    assert "**nosuchword** is not among the" in read_page(app)
+SEARCHES = [  # typed, and the words that are offered as links: None for many
+    ("asprin", ["aspirin"]),
+    ("aspir", ["aspirin"]),
+    ("^asp.*n$", ["aspirin"]),
+    (".*", None),
+    ("zzz$", []),
+    ("(a", []),
+]
 
 
 @pytest.mark.parametrize("page", ["vectors", "alignment"])
-@pytest.mark.parametrize(
-    ("typed", "offered", "said"),
-    [
-        ("asprin", ["aspirin"], "is not among the"),
-        ("aspir", ["aspirin"], "is not among the"),
-        ("^asp.*n$", ["aspirin"], "1 of 1 shown"),
-        (".*", None, " shown: words that match"),
-        ("zzz$", [], "No word of"),
-        ("(a", [], "is not a regular expression"),
-    ],
-)
-def test_search_forgives(page, typed, offered, said, open_page, seeded):
+def test_search_forgives(page, open_page, seeded):
     app = open_page(page, seeded)
-    app.text_input(key=f"{page}_word").set_value(typed).run()
-    assert not app.exception and said in read_page(app)
-    links = re.findall(r'data-testid="word-links">.*?</div>', markup(app))
-    found = [html.unescape(word) for one in links for word in LINKED.findall(one)]
-    assert found == offered or (offered is None and len(found) > 20)
+    for typed, offered in SEARCHES:
+        app.text_input(key=f"{page}_word").set_value(typed).run()
+        assert not app.exception and bool(app.error) is (typed == "(a")
+        links = re.findall(r'data-testid="word-links">.*?</div>', markup(app))
+        found = [html.unescape(word) for one in links for word in LINKED.findall(one)]
+        assert found == offered or (offered is None and len(found) > 20), typed
 
 
 @pytest.mark.parametrize("page", ["vectors", "alignment"])
@@ -272,32 +226,24 @@ def test_a_neighbor_is_a_link_to_itself_in_the_same_workspace_and_tab(page, open
         assert query[f"{page}_vectors"] == ["trials-vectors"]
 
 
-@pytest.mark.parametrize(
-    ("page", "key"), [("vectors", "vectors_word"), ("alignment", "alignment_word")]
-)
-def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
+@pytest.mark.parametrize("page", ["vectors", "alignment"])
+def test_a_word_is_shown_in_its_text(page, open_page, seeded):
     app = open_page(page, seeded)
-    app.text_input(key=key).set_value("aspirin").run()
+    app.text_input(key=f"{page}_word").set_value("aspirin").run()
     assert not app.exception and not app.error
     assert markup(app).count('<span class="va-match"><bdi>aspirin</bdi>') == 12
     of = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").split().count("aspirin")
     assert of > 100
-    assert f"**aspirin** in the text :small[:gray[12 of {of}, drawn at random" in read_page(app)
-    assert any(button.proto.label.startswith("Up to 10") for button in app.get("download_button"))
+    assert f"12 of {of}" in read_page(app)
+    assert "in-context.tsv" in [one.proto.label for one in app.get("download_button")]
 
 
 @pytest.mark.parametrize("page", ["vectors", "alignment"])
-@pytest.mark.parametrize("word", ["<script>", "x" * 500, "nosuchword"])
-def test_a_hostile_word_in_its_text_is_a_message(page, word, open_page, seeded):
+def test_a_hostile_word_in_its_text_is_a_message(page, open_page, seeded):
     app = open_page(page, seeded)
-    app.text_input(key="vectors_word" if page == "vectors" else "alignment_word").set_value(
-        word
-    ).run()
-    assert not app.exception and 'va-line"' not in markup(app) and "<script>" not in markup(app)
-    assert any(
-        "words to this model" in text or "does not occur in the text" in text
-        for text in list_texts(app)
-    )
+    for word in ("<script>", "x" * 500, "nosuchword"):
+        app.text_input(key=f"{page}_word").set_value(word).run()
+        assert not app.exception and 'va-line"' not in markup(app) and "<script>" not in markup(app)
 
 
 def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded_copy):
@@ -305,7 +251,7 @@ def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded_copy):
     manifest.write_text(manifest.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     app = open_page("vectors", seeded_copy)
     app.text_input(key="vectors_word").set_value("aspirin").run()
-    assert not app.exception and "No lines to show" in read_page(app)
+    assert not app.exception and 'va-line"' not in markup(app)
 
 
 def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(

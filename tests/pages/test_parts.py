@@ -218,27 +218,8 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
     ]
 
 
-def test_bars_of_distances_are_as_long_as_the_distance():
-    scale = bars.build_scale("distance", [2.0, 4.0])
-    assert [scale.width(score) for score in (2.0, 4.0)] == [
-        50,
-        100,
-    ]
-    assert "A longer bar is farther away" in scale.note
-    assert [bars.build_scale("distance", [0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [
-        0,
-        100,
-    ]
-    assert [bars.build_scale("similarity", [0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [
-        80,
-        40,
-    ]
-    assert bars.build_scale("similarity", []).highest == 1
-
-
 def test_bars_of_cosines_mark_two_random_tokens(monkeypatch):
-    scale = bars.build_scale("similarity", [0.9], [0.38, 0.172, 0.38])
-    assert scale.note.endswith("Tick: mean cosine of two random tokens (.172 or .380).")
+    assert ".172 or .380" in bars.build_scale("similarity", [0.9], [0.38, 0.172, 0.38]).note
     written = []
     monkeypatch.setattr(markup, "_write", written.append)
     cards = [
@@ -274,27 +255,15 @@ def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
     assert len(figures.plot_frequency_ranks([], 0).data[0].x) == 0
 
 
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        (Spec(CorpusStep(), {"text": "t"}), "20 s, about 20 s left"),
-        (
-            Spec(AlignmentStep(), {"vectors": "v", "model": "m"}),
-            "20 s, about 20 s left",
-        ),
-    ],
-)
-def test_the_time_left_is_reported_for_every_step(tmp_path, spec, said):
+@pytest.mark.parametrize("step", [CorpusStep(), AlignmentStep()])
+def test_the_time_left_is_reported_for_every_step(tmp_path, step):
+    spec = Spec(step, {"text": "t", "vectors": "v", "model": "m"})
     strict_json.write(
         tmp_path / "spec.json", {"spec": spec.to_dict(), "target": "x", "overwrite": False}
     )
     now = time.time()
-    assert (
-        panel.describe_pace(
-            Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)
-        )
-        == said
-    )
+    status = Status("running", fraction=0.5, started=now - 20, updated=now)
+    assert panel.describe_pace(Job(tmp_path), status) == "20 s, about 20 s left"
 
 
 @pytest.mark.parametrize(
