@@ -61,13 +61,6 @@ def test_a_failure_of_the_system_can_be_resumed(open_page, failed):
     assert "Resume" in [button.label for button in open_page(TEXT, failed).button]
 
 
-def test_a_new_path_replaces_the_failure(open_page, failed, tmp_path):
-    app = open_page(TEXT, failed)
-    app.text_input(key="text_path").set_value(str(tmp_path / "none.txt")).run()
-    assert not app.exception
-    assert [error.value for error in app.error] == ["This did not work."]  # that of the new path
-
-
 @pytest.mark.parametrize(
     ("cause", "of_system"),
     [

@@ -14,7 +14,6 @@ from vocadapt.ui.text.number_formats import (
     fraction,
     megabytes,
     percent,
-    ratio,
     signed,
 )
 
@@ -102,24 +101,6 @@ def test_times(seconds, text):
 )
 def test_a_chance_level_is_one_in_so_many(value, text):
     assert chance(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.327, "1 of 3"),
-        (0.222, "1 of 5"),
-        (0.426, "2 of 5"),
-        (0.5, "1 of 2"),
-        (0.1, "1 of 10"),
-        (0.012, "1 of 83"),
-        (0.0, "none"),
-        (0.97, "nearly all"),
-        (1.0, "all"),
-    ],
-)
-def test_a_ratio_is_of_small_numbers(value, text):
-    assert ratio(value) == text
 
 
 def unformatted_numbers(source: str) -> list[str]:

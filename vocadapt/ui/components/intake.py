@@ -20,7 +20,7 @@ from vocadapt.lab.jobs.uploads import is_upload, remove_unused_uploads
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
-from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
+from vocadapt.lab.workspace.workspace import UPLOADS, Workspace, simplify_name
 from vocadapt.system.files import MEGABYTE
 from vocadapt.text.corpus import READERS
 from vocadapt.ui.components import mistakes
@@ -61,11 +61,7 @@ def choose_files(
                 f"Reads a file or folder on {machine}. Use it for texts over"
                 f" {count(st.get_option('server.maxUploadSize'))} MB, which cannot be uploaded."
             ),
-            on_change=mistakes.replace_failure,
         ).strip()
-    # The form may be a fragment; the message is outside it.
-    if mistakes.is_failure_replaced():
-        st.rerun()
     if typed:
         return [resolve_allowed_path(typed)]
     return saved
@@ -86,7 +82,6 @@ def _draw_uploads(
     )
     uploads = uploaded if isinstance(uploaded, list) else list(filter(None, [uploaded]))
     if uploads:
-        mistakes.replace_failure()
         with mistakes.show_errors():
             st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
             st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
@@ -206,24 +201,15 @@ def _save(upload: BinaryIO, folder: Path, name: str) -> Path:
 
 
 def make_safe_name(name: str) -> str:
-    """Return a file name that is valid on any system; known endings are kept.
-
-    It consists of ASCII letters, digits, dots, dashes and underscores: `../../x y.txt` ->
-    `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
+    """Return a file name that is valid on any system, of ASCII letters, digits, dashes and
+    underscores; known endings are kept: `../../x y.txt` -> `x-y.txt`.
     """
     # A browser may send a full path, with the separators of any system.
-    last = re.split(r"[/\\]", name)[-1]
-    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")
-    found = ENDINGS.search(cleaned)
-    ending = found[0].lower() if found else ""
-    stem = cleaned[: len(cleaned) - len(ending)].strip(".-_")
-    stem = stem[: MAX_NAME_LENGTH - len(ending)].rstrip(".-")
-    if not stem:
-        return f"upload{ending or '.txt'}"
-    # Windows reserves names such as con, with any ending.
-    if RESERVED.fullmatch(stem + ending):
-        return f"upload-{stem}{ending}"
-    return stem + ending
+    last = re.split(r"[/\\]", name)[-1].rstrip(".")
+    ending = ENDINGS.search(last)
+    if ending is None:
+        return simplify_name(last)
+    return simplify_name(last[: ending.start()]) + ending[0].lower()
 
 
 def clear_uploads(key: str) -> None:

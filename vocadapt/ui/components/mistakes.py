@@ -14,8 +14,6 @@ from vocadapt.ui.state import paths
 from vocadapt.ui.state.address import workspace
 from vocadapt.ui.text.number_formats import group_digits
 
-# Session keys: id of the failed job that the page shows, and of the one that it no longer shows.
-SHOWN_FAILURE, DISMISSED = "shown_failure", "dismissed_job"
 MAX_LINE_LENGTH, MAX_LINES = 600, 20  # characters of a line of a message, lines of a message
 
 
@@ -57,18 +55,6 @@ def draw_unexpected_error() -> None:
             " the page Workspace and create it again. Otherwise this is an error in vocadapt:"
             " please report it with the traceback that the server has printed."
         )
-
-
-def replace_failure() -> None:
-    """Dismiss the failed job that the page shows, because the user gave other input."""
-    if shown := st.session_state.get(SHOWN_FAILURE, ""):
-        st.session_state[DISMISSED] = shown
-
-
-def is_failure_replaced() -> bool:
-    """Return whether the page still shows a failed job that was dismissed."""
-    shown = st.session_state.get(SHOWN_FAILURE, "")
-    return bool(shown) and st.session_state.get(DISMISSED) == shown
 
 
 def format_in_one_line(error: InputError) -> str:

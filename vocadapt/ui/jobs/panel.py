@@ -31,6 +31,7 @@ from vocadapt.ui.text.number_formats import count_noun, duration
 UPDATE_SECONDS = 2.0  # seconds between two updates of a running job
 MAX_JOBS = 12  # number of newest jobs that are read
 FORCE_AFTER = 10.0  # seconds after a request to cancel until a stop by force is offered
+DISMISSED = "dismissed_job"  # session key: id of a failed job that is no longer shown
 WATCHED = "watched_jobs"  # session key: id of a job -> part whose form started it, "" if none
 JOB = "jobs_job"  # query parameter: the job that the page shows
 ICONS = {
@@ -119,14 +120,12 @@ def draw_job_panel(workspace: Workspace, part: Part) -> None:
         draw_running(workspace, steps, "running_jobs", _draw_line, "content")
     jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(jobs, None)
-    st.session_state[mistakes.SHOWN_FAILURE] = ""
-    if job is None or st.session_state.get(mistakes.DISMISSED) == job.id:
+    if job is None or st.session_state.get(DISMISSED) == job.id:
         return
     status = job.status()
     if job.spec.declaration.grows and status.state != "failed":
         return
     if not status.alive and status.state != "done":
-        st.session_state[mistakes.SHOWN_FAILURE] = job.id
         draw_ended_job(workspace, job, status)
 
 
@@ -315,6 +314,6 @@ def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None
             if not job.spec.declaration.grows:
                 draw_resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
-                st.session_state[mistakes.DISMISSED] = job.id
+                st.session_state[DISMISSED] = job.id
                 st.rerun()
             draw_link(job, "Log and settings")

@@ -25,11 +25,6 @@ __all__ = [
 
 # A whole number with commas between groups of three digits.
 GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,]|\.\d)")
-# Simple ratios that a fraction is rounded to: halves, thirds, quarters, fifths, tenths.
-RATIOS = sorted(
-    {(part, whole) for whole in (10, 5, 4, 3, 2) for part in range(1, whole)},
-    key=lambda ratio: ratio[1],
-)
 
 
 def count_noun(value: int, noun: str) -> str:
@@ -52,18 +47,6 @@ def chance(value: float | None) -> str:
 def group_digits(text: str) -> str:
     """Group the digits of the numbers in a message as `count` does: 30,067 becomes 30 067."""
     return GROUPED.sub(lambda number: number[0].replace(",", NARROW), text)
-
-
-def ratio(value: float) -> str:
-    """Format a fraction as a ratio of small numbers: .327 is 1 of 3, .012 is 1 of 83."""
-    if value <= 0:
-        return "none"
-    if value >= 0.95:
-        return "nearly all" if value < 1 else "all"
-    if value < 0.1:
-        return f"1 of {count(round(1 / value))}"
-    part, whole = min(RATIOS, key=lambda pair: abs(pair[0] / pair[1] - value))
-    return f"{part} of {whole}"
 
 
 def format_forecast(forecast: Forecast, with_start_up: bool = True) -> str:

@@ -12,7 +12,7 @@ from vocadapt.spaces.alignment.frequency_bands import FrequencyBand, measure_fre
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.state.cache import evaluation_of
-from vocadapt.ui.text.number_formats import chance, count, fraction, group_digits, ratio
+from vocadapt.ui.text.number_formats import chance, count, group_digits, percent
 
 K = 5
 NEW_WORDS = (
@@ -47,8 +47,8 @@ def draw_accuracy(
     if bands:
         for column, band in zip(st.columns(len(bands)), bands, strict=True):
             value = band.found / band.words
-            column.metric(f"{band.name.capitalize()} words", ratio(value))
-            about = f"{fraction(value)} of {count(band.words)}, {describe_counts(band)}"
+            column.metric(f"{band.name.capitalize()} words", percent(value))
+            about = f"of {count(band.words)}, {describe_counts(band)}"
             draw_note(about, column)
     draw_note(NEW_WORDS)
     if stacked is not None:
@@ -57,15 +57,12 @@ def draw_accuracy(
 
 
 def describe_accuracy(row: EvaluatedAlignment, ranking: Ranking) -> str:
-    """Describe P@5 of a method in a sentence: a ratio, the chance level, and n (Markdown)."""
+    """Describe P@5 of a method in a sentence, with the chance level and n (Markdown)."""
     scores = ranking.choose_scores(row.held_out)
-    rate = ratio(scores.p5)
-    if " of " not in rate:  # none, all
-        rate = f"{rate} of the"
     by = " by CSLS" if ranking.csls else ""
     return (
-        f"The right word is among the {K} nearest{by} for **{rate} held-out words that the model"
-        f" knows** ({fraction(scores.p5)}; chance {chance(scores.chance5)};"
+        f"The right word is among the {K} nearest{by} for **{percent(scores.p5)} of the held-out words"
+        f" that the model knows** (chance {chance(scores.chance5)};"
         f" n = {count(row.anchors)})."
     )
 
