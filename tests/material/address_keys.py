@@ -19,7 +19,6 @@ PICKERS = {  # function → the place of its key among the arguments
     "pick_model": 1,
     "pick_target": 2,
     "pick_space": 2,
-    "pick_run": 2,
     "pick_named": 1,
     "draw_word_input": 0,
     **LINKED,

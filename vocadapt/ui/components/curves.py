@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.analysis.figures import training
+from vocadapt.analysis.figures.training import Curve
 from vocadapt.lab.results.runs import RunSet
 from vocadapt.report.formats import format_fraction, format_metric_name
 from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_note
@@ -15,7 +16,7 @@ from vocadapt.ui.text.number_formats import count
 
 MAX_CURVES = 12  # selected at first
 MAX_DESCRIBED = 6  # runs whose last value is described
-HEIGHT = 280  # pixels, without the legend
+HEIGHT = 240  # pixels, without the legend
 LEGEND_LINE = 19  # pixels of a line of the legend
 SMOOTHING_HELP = (
     "Sets how much each point is averaged with the points before it (exponential moving average)."
@@ -56,22 +57,36 @@ def draw_curves(
     # 2. Losses and dev scores side by side, with the same color for a run in both.
     left, right = st.columns(2, gap="large")
     among = list_curves(runs, runs[0].task, names)
-    height = HEIGHT + LEGEND_LINE * len(chosen)
-    losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
-    dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
-    if losses:
-        figure = training.plot_losses(losses, height, among, smoothing)
-        last = {name: points[-1][1] for name, points in losses.items()}
-        with left:
-            draw_figure(figure, "losses", alt=describe_last("Training loss by step", last))
-    if not dev:
-        right.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
-        return
-    name = format_metric_name(metric)
-    figure = training.plot_dev_scores(dev, name, height, among)
-    alt = describe_last(f"{name} on the dev split by epoch", {run: dev[run][-1] for run in dev})
+    with left:
+        losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
+        draw_losses(losses, "losses", among, smoothing)
     with right:
-        draw_figure(figure, "devs", alt=alt)
+        dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
+        draw_dev_scores(dev, format_metric_name(metric), "devs", among)
+
+
+def draw_losses(
+    curves: Mapping[str, Curve], key: str, among: Sequence[str], smoothing: float = 0.0
+) -> None:
+    """Draw loss curves by label; nothing if there are none. among, smoothing: of `plot_losses`."""
+    if curves:
+        height = HEIGHT + LEGEND_LINE * len(curves)
+        figure = training.plot_losses(curves, height, among, smoothing)
+        last = {name: points[-1][1] for name, points in curves.items()}
+        draw_figure(figure, key, _describe_last("Training loss by step", last))
+
+
+def draw_dev_scores(
+    scores: Mapping[str, Sequence[float]], metric: str, key: str, among: Sequence[str]
+) -> None:
+    """Draw the dev scores by epoch, by label, or say that there are none. among: of `plot_losses`."""
+    if not scores:
+        st.markdown(":gray[No dev scores: no dev split, or trained on it.]")
+        return
+    height = HEIGHT + LEGEND_LINE * len(scores)
+    figure = training.plot_dev_scores(scores, metric, height, among)
+    last = {name: values[-1] for name, values in scores.items()}
+    draw_figure(figure, key, _describe_last(f"{metric} on the dev split by epoch", last))
 
 
 def label_curves(runs: Sequence[RunSet], names: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
@@ -102,7 +117,7 @@ def list_curves(runs: Sequence[RunSet], task: str, names: Mapping[str, str]) -> 
     return list(label_curves(own, names))
 
 
-def describe_last(what: str, last: Mapping[str, float]) -> str:
+def _describe_last(what: str, last: Mapping[str, float]) -> str:
     """Describe curves by their last values, for those who cannot see the figure."""
     values = [f"{name} {format_fraction(value)}" for name, value in last.items()]
     text = f"{what}. Last value: {', '.join(values[:MAX_DESCRIBED])}"

@@ -52,10 +52,6 @@ NONE = "none"  # the option of a picker that selects nothing
 TYPE = "Another: type a path or name …"  # the last option of a picker
 PATH_HELP = "Opens a folder or file by its path, or a model by its name on the Hugging Face hub."
 T = TypeVar("T")
-RUN_HELP = (
-    "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
-    " combined."
-)
 TARGET_HELP = (
     "Selects the model whose vocabulary is adopted: a folder, a hub name that was used here"
     " before, or a bare vocab.txt."
@@ -236,11 +232,7 @@ def _open_choice(
     return address.Choice(allowed, first, display_name=display_name, typed=True)
 
 
-def pick_model(
-    workspace: Workspace,
-    key: str,
-    default: str | None = None,
-) -> str:
+def pick_model(workspace: Workspace, key: str, default: str | None = None) -> str:
     """Show a picker of models that also accepts a folder or hub name; return the folder or hub
     name.
 
@@ -270,24 +262,16 @@ def pick_target(workspace: Workspace, model: str, key: str) -> str:
     )
 
 
-def pick_space(
-    workspace: Workspace,
-    label: str,
-    key: str,
-    default: int = 0,
-) -> str:
+def pick_space(workspace: Workspace, label: str, key: str, first: str) -> str:
     """Show a picker of word vectors and models; return the folder or hub name, "" if none is
     selected.
 
     The address contains the display name, which stays valid in a copy of the workspace.
     """
-    known = spaces_of(workspace)
-    names = list(known)
-    first = names[min(default, len(names) - 1)] if names else ""
     return pick_or_type(
         workspace,
         label,
-        known,
+        spaces_of(workspace),
         key,
         first,
         "Model or word vectors",
@@ -312,28 +296,6 @@ class ChosenRun:
     def describe(self, name: str) -> str:
         """Return the name or display name of its set of runs with its seed and tokenization."""
         return " · ".join(filter(None, (name, self.run.called, self.tokenization)))
-
-
-def pick_run(
-    workspace: Workspace,
-    label: str,
-    key: str,
-    task: str = "",
-    by_tokenization: bool = False,
-    first: str = "",
-) -> ChosenRun | None:
-    """Show a picker of runs, newest first; return None if there are none.
-
-    `by_tokenization`: one entry per tokenization, the main one first. first: name of the run that
-    is selected at first; "": the newest. The address contains the name of the folder, the menu the
-    display name.
-    """
-    offered = {one.name: one for one in list_runs_to_pick(workspace, task, by_tokenization)}
-    labels = label_runs(workspace, offered)
-    default = list(offered).index(first) if first in offered else 0
-    return pick_named(
-        label, key, offered, default, "There is no run yet", help=RUN_HELP, labels=labels
-    )
 
 
 def find_run_of_side(

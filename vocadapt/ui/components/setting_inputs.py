@@ -42,13 +42,11 @@ def draw_setting(
 ) -> Any:
     """Draw the input of a setting and return its value.
 
-    place: a container, or `st` itself. settings: the class, or an instance with the initial values.
-    least, most: narrower bounds of a number; with `least`, the input must not be empty. toggle:
-    draw a toggle instead of a checkbox. buttons: draw the choices side by side instead of as a
-    menu. bounded: False accepts any number, which the settings then check: the browser does not
-    send a number outside of the bounds of its input, so the page could not report it. choices:
-    choices to offer, empty for all; the initial value is one of them. options: other arguments of
-    the widget.
+    settings: the class, or an instance with the initial values. least, most: narrower bounds of a
+    number; with `least`, the input must not be empty. bounded: False accepts any number, which the
+    settings then check: the browser sends no number outside of the bounds of its input. toggle: a
+    toggle instead of a checkbox. buttons: choices side by side instead of a menu. choices: those to
+    offer, empty for all. options: other arguments of the widget.
     """
     declared = get_settings(settings)[name]
     value = getattr(settings, name)

@@ -93,7 +93,6 @@ def serve(
     for name in (*limits.VARIABLES, SIGN_IN, accounts.SIGN_OUTS, guard.EMBED_IN, limits.FILES_ROOT):
         os.environ.pop(name, None)
     os.environ.update(variables)
-    os.environ[WORKSPACE_VARIABLE] = str(opened.root)
     os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
     memory.limit.set_limit(sharing.memory_mb)
@@ -106,13 +105,14 @@ def serve(
     sys.stdout.flush()
     if not paths.is_loopback(address):
         sys.stderr.write(paths.build_network_warning(address))
-    place: dict[str, object] = {
+    own: dict[str, object] = {
         "server_address": address,
         "server_allowedHosts": list_allowed_hosts(address, sharing.host_name),
         "server_port": port,
         "server_maxUploadSize": sharing.max_upload_mb,
+        "server_headless": not browser,
     }
-    _run(app, {**_load_settings(), **place, "server_headless": not browser})
+    _run(app, _load_settings() | own)
 
 
 def _check_can_serve(app: Path, workspace: Workspace, sharing: Sharing) -> None:
@@ -132,7 +132,7 @@ def _check_can_serve(app: Path, workspace: Workspace, sharing: Sharing) -> None:
 
 def _list_variables(workspace: Workspace, sharing: Sharing) -> dict[str, str]:
     """Return the environment variables by which pages and jobs know how the lab is shared."""
-    found = {}
+    found = {WORKSPACE_VARIABLE: str(workspace.root)}
     if sharing.files_root:
         found[limits.FILES_ROOT] = str(check_folder(sharing.files_root).resolve())
     if sharing.embed_in:

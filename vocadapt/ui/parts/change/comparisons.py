@@ -109,8 +109,8 @@ def choose_new(workspace: Workspace) -> Spec | None:
     """Draw the pickers of two spaces and the settings; return the spec, None without two spaces."""
     first, second = suggest_pair(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        before = _pick_space(workspace, "Before", "change_before", first)
-        after = _pick_space(workspace, "After", "change_after", second)
+        before = pickers.pick_space(workspace, "Before", "change_before", first)
+        after = pickers.pick_space(workspace, "After", "change_after", second)
         with st.popover("Set up", icon=":material/tune:"):
             settings, among = _choose_settings()
     if not (before and after):
@@ -277,19 +277,6 @@ def compare_cached(
         counted = counts[0].space
     spaces = Compared(before, after, tuple(one.space for one in noise), counted)
     return compare_spaces(spaces, settings)
-
-
-def _pick_space(workspace: Workspace, label: str, key: str, first: str) -> str:
-    return pickers.pick_or_type(
-        workspace,
-        label,
-        spaces_of(workspace),
-        key,
-        first,
-        "Model or word vectors",
-        pickers.SPACE_HELP,
-        ("vectors", "models"),
-    )
 
 
 def _choose_settings() -> tuple[ChangeSettings, str]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.analysis.figures import training
 from vocadapt.analysis.results.fair_pairs import FairPair
 from vocadapt.lab.experiments.search.saved import read_spec
 from vocadapt.lab.jobs.job import Job
@@ -23,14 +22,13 @@ from vocadapt.report.formats import format_metric_name
 from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import (
     draw_artifact_details,
-    draw_figure,
     draw_link,
     draw_metric,
     draw_note,
 )
 from vocadapt.ui.components.curves import (
-    LEGEND_LINE,
-    describe_last,
+    draw_dev_scores,
+    draw_losses,
     label_curve,
     label_curves,
     list_curves,
@@ -44,7 +42,6 @@ from vocadapt.ui.text.number_formats import count, fraction
 
 MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
 LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
-CURVE_HEIGHT = 240  # pixels of a figure of curves, without the legend
 REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 
@@ -70,23 +67,20 @@ def draw_running_job(job: Job, status: Status) -> None:
     name = display_name(job.workspace, job.spec.kind, job.target.name)
     seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
     among = _list_earlier_curves(job)
-    height = CURVE_HEIGHT + LEGEND_LINE * len(seeds)
     loss, dev = st.columns(2, gap="large")
     curves = {
         name: one.curve[: max(2, len(one.curve) // REDRAW_EVERY * REDRAW_EVERY)]
         for name, one in seeds.items()
     }
-    if any(len(curve) > 1 for curve in curves.values()):
-        with loss:
-            last = {name: curve[-1][1] for name, curve in curves.items() if curve}
-            alt = describe_last("Training loss by step", last)
-            draw_figure(training.plot_losses(curves, height, among), f"loss_{job.id}", alt)
-    scores = {name: one.dev for name, one in seeds.items() if one.dev}
-    if scores:
-        with dev:
-            drawn = training.plot_dev_scores(scores, "score", height, among)
-            last = {name: values[-1] for name, values in scores.items()}
-            draw_figure(drawn, f"dev_{job.id}", describe_last("Score on the dev split", last))
+    with loss:
+        if any(len(curve) > 1 for curve in curves.values()):
+            draw_losses(
+                {label: curve for label, curve in curves.items() if curve}, f"loss_{job.id}", among
+            )
+    with dev:
+        scores = {label: one.dev for label, one in seeds.items() if one.dev}
+        if scores:
+            draw_dev_scores(scores, "Score", f"dev_{job.id}", among)
 
 
 def _list_earlier_curves(job: Job) -> list[str]:
@@ -227,19 +221,12 @@ def draw_runs(
             )
     with dev:
         records = label_curves([runs], {runs.name: name})
-        height = CURVE_HEIGHT + LEGEND_LINE * len(records)
         scores = {label: one["dev"] for label, one in records.items() if one.get("dev")}
         curves = {label: one["curve"] for label, one in records.items() if one.get("curve")}
         if scores:
-            metric = format_metric_name(runs.metric)
-            figure = training.plot_dev_scores(scores, metric, height, among)
-            last = {name: values[-1] for name, values in scores.items()}
-            alt = describe_last(f"{metric} on the dev split", last)
-            draw_figure(figure, "last_curve", alt=alt)
-        elif curves:
-            last = {name: points[-1][1] for name, points in curves.items()}
-            alt = describe_last("Training loss by step", last)
-            draw_figure(training.plot_losses(curves, height, among), "last_curve", alt=alt)
+            draw_dev_scores(scores, format_metric_name(runs.metric), "last_curve", among)
+        else:
+            draw_losses(curves, "last_curve", among)
     if runs.artifact:
         draw_artifact_details(runs.artifact)
 

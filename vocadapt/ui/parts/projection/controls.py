@@ -86,25 +86,21 @@ def pick_first_space(workspace: Workspace) -> tuple[str, str]:
     else the newest model.
     """
     known = spaces_of(workspace)
-    labels = list(known)
     newest = _find_newest_spaces(workspace, known)
     # The second space has a default only if the user or the address selected no space.
     requested = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
-    default, default_other = _find_default_model(workspace, known), NONE
-    if newest:
-        default = labels.index(newest[0])
+    first, default_other = newest[0] if newest else _find_default_model(workspace, known), NONE
     if len(newest) > 1 and not requested:
         default_other = newest[1]
-    return pickers.pick_space(workspace, "Space", "projection_space", default), default_other
+    return pickers.pick_space(workspace, "Space", "projection_space", first), default_other
 
 
-def _find_default_model(workspace: Workspace, known: Mapping[str, str]) -> int:
-    """Return the place of the newest adapted model among the spaces, else of the newest model."""
+def _find_default_model(workspace: Workspace, known: Mapping[str, str]) -> str:
+    """Return the newest adapted model among the spaces, else the newest model, else the first one."""
     adapted = {model.folder.resolve() for model in list_adapted_models(workspace)}
-    models = [place for place, label in enumerate(known) if label.startswith("model")]
-    names = list(known.values())
-    found = [place for place in models if Path(names[place]).resolve() in adapted]
-    return next(iter([*found, *models]), 0)
+    models = [label for label in known if label.startswith("model")]
+    found = [label for label in models if Path(known[label]).resolve() in adapted]
+    return next(iter([*found, *models, *known]), "")
 
 
 def pick_spaces(

@@ -11,7 +11,13 @@ from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.training.tasks.kinds.judgment import NO_LABEL
 from vocadapt.ui.components import mistakes, word_links
 from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note, draw_table
-from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
+from vocadapt.ui.components.pickers import (
+    ChosenRun,
+    label_runs,
+    list_runs_to_pick,
+    pick_name,
+    pick_named,
+)
 from vocadapt.ui.parts.errors.comparable import find_baseline_name
 from vocadapt.ui.parts.errors.filters import format_cell
 from vocadapt.ui.state.address import workspace
@@ -25,6 +31,10 @@ from vocadapt.ui.text.markup import (
 from vocadapt.ui.text.number_formats import count, percent
 
 CELL = "results_cell"  # the picker's key, and its name in the address
+RUN_HELP = (
+    "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
+    " combined."
+)
 MAX_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 
 
@@ -40,8 +50,15 @@ def draw_confusion(task: str, baseline: Side | None = None, first: str = "") -> 
     with st.container(key="va_stacked_confusion"):
         left, right = st.columns([1, 1.6], gap="large")
     with left:
-        chosen = pick_run(
-            workspace(), "Run", "results_confused", task, by_tokenization=True, first=first
+        runs = {one.name: one for one in list_runs_to_pick(workspace(), task, True)}
+        chosen = pick_named(
+            "Run",
+            "results_confused",
+            runs,
+            list(runs).index(first) if first in runs else 0,
+            "There is no run yet",
+            RUN_HELP,
+            label_runs(workspace(), runs),
         )
     if chosen is None or not chosen.tokenization:
         return
