@@ -53,18 +53,18 @@ def draw_setting(
     label = label or declared.label
     options = {"key": key, "help": explain(label, describe(declared)), **options}
     st.session_state.setdefault(LABELS, {})[name] = label
-    register_input(settings, name, options["key"])
+    register_input(settings, name, key)
     if declared.kind is bool:
         draw = place.toggle if toggle else place.checkbox
         return bool(draw(label, value, **options))
-    if declared.is_number and not declared.several:
-        limits = (least, most) if bounded else None
-        return _draw_number(place, declared, label, value, limits, options)
     if declared.several:
         return _draw_several(place, declared, label, value, options)
+    if declared.is_number:
+        limits = (least, most) if bounded else None
+        return _draw_number(place, declared, label, value, limits, options)
     if not declared.choices:
         return str(place.text_input(label, value, **options)).strip()
-    offered = [name for name in declared.choices if not choices or name in choices]
+    offered = list(choices or declared.choices)
     return _draw_choice(place, declared, offered, label, value, buttons, options)
 
 

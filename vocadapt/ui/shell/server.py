@@ -96,7 +96,6 @@ def serve(
     os.environ.setdefault(*WAIT_POLICY)
     # 3. Prepare this process and the workspace.
     memory.limit.set_limit(sharing.memory_mb)
-    leave_a_core_free()
     _prepare_workspace(opened, sharing)
     # 4. Announce the address, and serve.
     host = LOOPBACK if address in EVERY_ADDRESS else address
@@ -225,6 +224,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     PagesManager.uses_pages_directory = False  # `st.navigation` defines the pages
     replace_error_message()
     garbage_collection.shorten_collections()
+    leave_a_core_free()
     memory.start_checking()
     upload_limit.install()
     guard.install(preload.RequestWatcher, CookieSetter, accounts.FailureWatcher)
