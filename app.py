@@ -1,5 +1,6 @@
 """Entry point of the app: the navigation, the workspace picker, the job status, and one page."""
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,8 @@ sections: dict[str, list[st.Page]] = {}
 for one in PAGES:
     icon = f":material/{one.icon}:"
     if one.parts[0].name in DRAWN:
-        entry = st.Page(frame.draw_extension(one), title=one.title, icon=icon, url_path=one.name)
+        draw = partial(frame.draw_page, one.name)
+        entry = st.Page(draw, title=one.title, icon=icon, url_path=one.name)
         ENTRIES[one.name] = entry
     else:
         entry = st.Page(one.file, title=one.title, icon=icon, default=one.name == "home")

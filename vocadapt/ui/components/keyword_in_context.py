@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.inputs.corpora import find_training_text
 from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.system.forecasts import forecast_at_default_rate
@@ -31,7 +32,7 @@ def draw_lines_of_vectors(
     """Draw the lines that contain a word in the training text of word vectors, if the text is
     available and unchanged.
     """
-    text = cache.text_of(vectors, workspace) if model else None
+    text = find_training_text(vectors.folder) if model else None
     if text is None or model is None:
         draw_note("No lines to show: the training text of these vectors is unknown or has changed.")
         return

@@ -1,8 +1,7 @@
 """Frame of every page: the workspace, the running jobs, and user errors as messages."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from importlib import import_module
-from pathlib import Path
 
 import streamlit as st
 
@@ -16,7 +15,7 @@ from vocadapt.ui.components.setting_inputs import forget_inputs
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.parts.lessons import bar
 from vocadapt.ui.state import address, guard, paths, preload, visitors
-from vocadapt.ui.state.pages import DRAWN, PAGES, DrawPart, NextPart, Page, Part, format_title
+from vocadapt.ui.state.pages import PAGES, DrawPart, NextPart, Part, format_title
 from vocadapt.ui.text.markup import plain
 
 NEW = "new_workspace_name"  # session key: the name of a workspace that is to be made
@@ -63,15 +62,6 @@ def draw_page(name: str) -> None:
         if tab.open:
             with tab:
                 _draw_part(part)
-
-
-def draw_extension(page: Page) -> Callable[[], None]:
-    """Return the function that draws a page of an extension."""
-
-    def draw() -> None:
-        draw_page(page.name)
-
-    return draw
 
 
 def _draw_part(part: Part) -> None:
@@ -159,7 +149,7 @@ def draw_sidebar() -> None:
             names,
             key=address.WORKSPACE,
             bind=None if next_page else "query-params",  # see address.go_to
-            help=_describe_workspaces(start),
+            help=None if paths.is_for_others() else f"A folder in {plain(str(start.parent))}.",
         )
         if next_page:
             st.switch_page(next_page[0], query_params=next_page[1])
@@ -170,13 +160,6 @@ def draw_sidebar() -> None:
         results.select_new_results(address.workspace())
         overview.draw_sidebar_jobs(address.workspace())
         address.draw_script()
-
-
-def _describe_workspaces(start: Path) -> str:
-    """Return the help of the picker of workspaces; visitors do not know the folders of the server."""
-    if paths.is_for_others():
-        return "Selects the workspace."
-    return f"Selects the workspace, a folder in {plain(str(start.parent))}."
 
 
 def _warn_if_gone(workspace: Workspace) -> None:

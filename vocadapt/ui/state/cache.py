@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from vocadapt.analysis.errors.votes import ExamplePrediction, predict_example
-from vocadapt.lab.inputs.corpora import find_training_text
 from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
@@ -22,7 +21,7 @@ from vocadapt.lab.results import runs
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
 from vocadapt.lab.steps.initializers import InitializerComparison, load_comparison
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.anchors import find_anchors
@@ -208,19 +207,6 @@ def anchors_of(vectors: Artifact, model: LanguageModel) -> int:
     return len(find_anchors(space_of(vectors), model.word_space))
 
 
-def text_of(vectors: Artifact, workspace: Workspace) -> Corpus | None:
-    """Return the text that word vectors were trained on; None if it is unknown or has changed."""
-    text = vectors.manifest.inputs.get("text")
-    if text is None or explain_change(text, workspace):
-        return None
-    return _text(vectors, text.stamp)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=STAMPS)
-def _text(vectors: Artifact, text_stamp: str) -> Corpus | None:
-    return find_training_text(vectors.folder)
-
-
 @st.cache_data(max_entries=64, show_spinner="Searching the text …", hash_funcs=STAMPS)
 def context_of(
     corpus: Corpus, word: str, model: LanguageModel, settings: ContextSettings, root: Path
@@ -260,19 +246,6 @@ def runs_and_unreadable(workspace: Workspace) -> tuple[list[runs.RunSet], dict[s
 def run_pair(spec: PairSpec, stamps: tuple[str, ...]) -> RunPair:
     """Return two sets of predictions for error analysis; `stamps` are those of their artifacts."""
     return open_pair(spec)
-
-
-def corpus_behind(run: Path) -> Corpus | None:
-    """Return the text that the added words of a run's model come from; None if it is unavailable or
-    has changed.
-    """
-    manifest = run / MANIFEST
-    return _corpus_behind(str(run), compute_seen_stamp([manifest]) if manifest.is_file() else "")
-
-
-@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
-def _corpus_behind(run: str, stamp: str) -> Corpus | None:
-    return runs.find_corpus(Path(run))
 
 
 def run_stamp(folder: str) -> str:

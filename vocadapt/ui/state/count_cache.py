@@ -292,8 +292,7 @@ def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> Ad
     found = model_of(model)
     if not any(path.is_file() for path in _list_count_paths(corpus, found, str(root))):
         return None
-    task_stamp = model_stamp(str(task)) if task else ""
-    return _advice(corpus, found, str(root), str(task or ""), task_stamp)
+    return _advice(corpus, model, root, task)
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
@@ -301,11 +300,15 @@ def _list_count_paths(corpus: Artifact, model: LanguageModel, root: str) -> tupl
     return list_count_paths(Path(root), read_corpus([corpus.folder]), model.splitter)
 
 
-@st.cache_resource(
-    max_entries=8, show_spinner="Tokenizing the words of the text …", hash_funcs=STAMPS
+@cached(
+    lambda corpus, model, root, task: (
+        corpus,
+        model_of(model),
+        str(root),
+        task and model_stamp(str(task)),
+    ),
+    8,
+    "Tokenizing the words of the text …",
 )
-def _advice(
-    corpus: Artifact, model: LanguageModel, root: str, task: str, task_stamp: str
-) -> AdviceReport:
-    folder = Path(task) if task else None
-    return advise_on(read_corpus([corpus.folder]), model, Path(root), folder)
+def _advice(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport:
+    return advise_on(read_corpus([corpus.folder]), model_of(model), root, task)

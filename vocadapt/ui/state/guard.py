@@ -33,13 +33,21 @@ class Guard:
             await send({"type": "websocket.close", "code": REFUSED})
             return
 
-        async def send_with_headers(message: dict[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                headers = (*message.get("headers", ()), *HEADERS, *list_frame_headers())
-                message = {**message, "headers": list(headers)}
-            await send(message)
+        sender = send
+        if scope["type"] == "http":
+            sender = add_headers(send, [*HEADERS, *list_frame_headers()])
+        await self.app(scope, receive, sender)
 
-        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+def add_headers(send: Application, added: list[tuple[bytes, bytes]]) -> Application:
+    """Return a function that sends the messages of a response with more headers."""
+
+    async def send_with_headers(message: Scope) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *added]}
+        await send(message)
+
+    return send_with_headers
 
 
 def list_frame_headers() -> list[tuple[bytes, bytes]]:

@@ -24,7 +24,7 @@ from vocadapt.lab.workspace.visitors import (
     remove_unused_folders,
 )
 from vocadapt.ui.state import accounts
-from vocadapt.ui.state.guard import Application, Scope
+from vocadapt.ui.state.guard import Application, Scope, add_headers
 from vocadapt.ui.text.markup import plain
 
 SIGN_IN = "VOCADAPT_SIGN_IN"  # environment variable: "1" if visitors must sign in
@@ -54,14 +54,7 @@ class CookieSetter:
         forwarded = headers.get(b"x-forwarded-proto", b"")
         is_encrypted = b"https" in (forwarded, scope["scheme"].encode())
         line = format_cookie(value, is_encrypted).encode()
-
-        async def send_with_cookie(message: Scope) -> None:
-            if message["type"] == "http.response.start":
-                given = message.get("headers", ())
-                message = {**message, "headers": [*given, (b"set-cookie", line)]}
-            await send(message)
-
-        await self.app(scope, receive, send_with_cookie)
+        await self.app(scope, receive, add_headers(send, [(b"set-cookie", line)]))
 
 
 def read_cookie(header: bytes) -> str:

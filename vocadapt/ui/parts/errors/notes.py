@@ -12,6 +12,7 @@ from vocadapt.analysis.errors.report import KINDS, OUTCOME_COLUMNS, Report
 from vocadapt.analysis.errors.slicing import ALL, OWN, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
+from vocadapt.lab.results.runs import find_corpus
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.notes import Note, list_tags, load_notes, save_note
 from vocadapt.lab.workspace.strict_json import dumps
@@ -24,7 +25,6 @@ from vocadapt.ui.components import keyword_in_context, mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.parts.errors.filters import read_slice
 from vocadapt.ui.parts.errors.view import ShownComparison
-from vocadapt.ui.state import cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import escape_invisible, plain
 from vocadapt.ui.text.number_formats import count, format_forecast
@@ -178,7 +178,7 @@ def _find_text(compared: RunPair) -> Corpus | None:
     run = compared.runs[1] or compared.runs[0]
     if run is None:
         return None
-    return cache.corpus_behind(run.folder)
+    return find_corpus(run.folder)
 
 
 def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
