@@ -79,27 +79,6 @@ def test_two_visitors_see_their_own_workspaces_only(visit, shared):
     assert set(visitors.glob("visitor-*")) - before == {ann_folder, ben_folder}
 
 
-@pytest.mark.slow
-def test_no_address_and_no_typed_path_leads_to_another_visitor(visit, shared):
-    address, _ = shared
-    _, ann_folder = visit()
-    ben, _ = visit()
-    add_text(ann_folder, 1111)
-
-    inside = f"{ann_folder.name}/workspace"
-    for name in (inside, f"../{inside}", str(ann_folder / "workspace"), f"studies/../../{inside}"):
-        ben.goto(f"{address}/?workspace={name}")
-        ben.get_by_text("This did not work.").first.wait_for()
-        assert "1\u202f111" not in ben.content()
-
-    open_part(ben, f"{address}/text")
-    ben.get_by_role("tab", name="A path on the server").click()
-    field = ben.get_by_role("textbox", name="File or folder")
-    field.fill(str(ann_folder / "workspace" / "corpora" / CORPUS))
-    field.press("Enter")
-    ben.get_by_text("cannot be opened from the pages of this lab").wait_for()
-
-
 def test_the_quota_and_the_limit_of_uploads_are_shown_and_hold(visit, shared, tmp_path):
     address, _ = shared
     page, folder = visit("text")

@@ -82,16 +82,6 @@ def test_a_smaller_vocabulary_and_its_rows(serve, page, root):
     assert page.get_by_test_id("stException").count() == 0
 
 
-@pytest.mark.slow  # in the gate: the walk adapts a model, by another preset
-def test_a_smaller_model_is_made(serve, page, root):
-    page.goto(f"{serve(root)}/adapt?adapt_preset=reduced-last-25")
-    page.get_by_role("button", name="Adapt the model").click()
-    page.get_by_text("Certificate passed").wait_for(timeout=JOB)
-    assert page.get_by_test_id("stException").count() == 0
-    (folder,) = (root / "models").glob("[!.]*")
-    assert WORDS[-1] not in (folder / "tokenizer.json").read_text(encoding="utf-8")
-
-
 @pytest.mark.slow
 def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, root):
     target = root.parent / "vocab.txt"

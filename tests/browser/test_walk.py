@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.browser import JOB, drawn, go, open_expander, type_path
+from tests.material.browser import JOB, drawn, go, type_path
 from tests.material.lab import NEW, write_text
 from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
 from vocadapt.spaces.alignment.methods import AlignmentSettings
@@ -90,22 +90,6 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
         "with",
         NEW[0],
     ]
-
-
-@pytest.mark.slow
-def test_a_job_can_be_canceled_and_resumed(serve, page, tmp_path, tiny_bert):
-    root = tmp_path / "trials"
-    seed_workspace(root, tiny_bert)
-    page.goto(f"{serve(root)}/vectors")
-    open_expander(page, "Make more word vectors")  # there are vectors of its text already
-    page.get_by_role("spinbutton", name="Epochs").fill("100")
-    page.get_by_role("spinbutton", name="Epochs").press("Enter")
-    page.get_by_role("button", name="Train word vectors").click()
-    # An alignment of the vectors waits behind the training.
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Cancel").first.click()
-    page.get_by_role("button", name="Resume").wait_for(timeout=JOB)
-    page.get_by_role("button", name="Dismiss").click()
-    page.get_by_role("button", name="Resume").wait_for(state="detached")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vocadapt.lab.demo import DEMO
 from vocadapt.ui.components.pickers import TYPE
-from vocadapt.ui.state.pages import HOME, PAGES
+from vocadapt.ui.state.pages import PAGES
 
 JOB = 120_000  # milliseconds that a job may take on a busy machine
 
@@ -81,7 +81,7 @@ def add_text(folder: Path, words: int) -> None:
     (place / "manifest.json").write_text(json.dumps(manifest))
 
 
-ADDRESSES = ["" if page is HOME else page.name for page in PAGES]
+ADDRESSES = ["" if page.name == "home" else page.name for page in PAGES]
 
 
 def check_first_visit(page):

@@ -65,30 +65,18 @@ def test_contrast_by_hand():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_texts_of_the_theme(scheme):
-    theme = THEME[scheme]
-    names = ["textColor", *(f"{color}TextColor" for color in COLORS)]
-    for name, background in product(names, backgrounds(scheme)):
-        assert contrast(channels(theme[name]), background) >= LEAST, name
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_badges(scheme):
-    theme = THEME[scheme]
-    for color, background in product(COLORS, backgrounds(scheme)):
-        badge = mix(channels(theme[f"{color}Color"]), background, BADGE[scheme])
-        assert contrast(channels(theme[f"{color}TextColor"]), badge) >= LEAST, color
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_titles_of_cards(scheme):
-    for kind, pair in INK.items():
-        ink = channels(PAIR.fullmatch(pair)[SCHEMES.index(scheme) + 1])
-        assert all(contrast(ink, background) >= LEAST for background in backgrounds(scheme)), kind
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_white_text_of_primary_buttons_and_tags(scheme):
+def test_texts_badges_titles_and_buttons_of_the_theme(scheme):
+    theme, place = THEME[scheme], SCHEMES.index(scheme)
+    for background in backgrounds(scheme):
+        for name in ["textColor", *(f"{color}TextColor" for color in COLORS)]:
+            assert contrast(channels(theme[name]), background) >= LEAST, name
+        for color in COLORS:
+            badge = mix(channels(theme[f"{color}Color"]), background, BADGE[scheme])
+            assert contrast(channels(theme[f"{color}TextColor"]), badge) >= LEAST, color
+        for kind, pair in INK.items():  # titles of cards
+            ink = channels(PAIR.fullmatch(pair)[place + 1])
+            assert contrast(ink, background) >= LEAST, kind
+    # White text of primary buttons and tags.
     [(selector, background)] = declared(STYLE, scheme, "background-color")
     assert "stBaseButton-primary" in selector and "data-tag" in selector
     assert contrast(channels("#FFFFFF"), background) >= LEAST

@@ -11,6 +11,16 @@ from vocadapt.ui.state import preload
 
 
 @pytest.fixture
+def workspace(tmp_path):
+    """A workspace with a run."""
+    found = Workspace(tmp_path)
+    folder = found.folder("runs", "ner")
+    folder.mkdir(parents=True)
+    Manifest("runs", "ner", {}).save(folder)
+    return found
+
+
+@pytest.fixture
 def imported(monkeypatch):
     """What the thread imports, once it may."""
     names = []
@@ -22,11 +32,8 @@ def imported(monkeypatch):
     return names
 
 
-def test_nothing_is_imported_before_the_first_page(imported, tmp_path):
-    folder = tmp_path / "runs" / "ner"
-    folder.mkdir(parents=True)
-    Manifest("runs", "ner", {}).save(folder)
-    thread = preload.start(Workspace(tmp_path))
+def test_nothing_is_imported_before_the_first_page(imported, workspace):
+    thread = preload.start(workspace)
     thread.join(0.1)
     assert thread.is_alive() and imported == []
     preload.report_page_drawn()
@@ -42,11 +49,8 @@ def test_a_workspace_without_a_run_is_left_alone(imported, tmp_path):
     assert not thread.is_alive() and imported == []
 
 
-def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, tmp_path):
-    folder = tmp_path / "runs" / "ner"
-    folder.mkdir(parents=True)
-    Manifest("runs", "ner", {}).save(folder)
-    thread = preload.start(Workspace(tmp_path))
+def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, workspace):
+    thread = preload.start(workspace)
     preload.wait()
     preload.report_page_drawn()
     thread.join(20)
@@ -57,13 +61,10 @@ def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, tmp_path
     "path, starts", [("/try_it", True), ("/", False), ("/try_it/_stcore/stream", False)]
 )
 def test_a_request_of_try_it_starts_the_imports_without_a_pause(
-    imported, monkeypatch, tmp_path, path, starts
+    imported, monkeypatch, workspace, path, starts
 ):
     monkeypatch.setattr(preload, "PAUSE", 1e6)
-    folder = tmp_path / "runs" / "ner"
-    folder.mkdir(parents=True)
-    Manifest("runs", "ner", {}).save(folder)
-    thread = preload.start(Workspace(tmp_path))
+    thread = preload.start(workspace)
     forwarded = []
 
     async def app(scope, receive, send):
