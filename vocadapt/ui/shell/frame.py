@@ -18,7 +18,8 @@ from vocadapt.ui.state import address, guard, paths, preload, visitors
 from vocadapt.ui.state.pages import PAGES, DrawPart, NextPart, Part, format_title
 from vocadapt.ui.text.markup import plain
 
-NEW = "new_workspace_name"  # session key: the name of a workspace that is to be made
+# Session keys: the folders of workspaces that were there, and the name of one that is to be made.
+SEEN, NEW = "seen_workspaces", "new_workspace_name"
 
 
 def draw(page: st.Page) -> None:
@@ -163,10 +164,14 @@ def draw_sidebar() -> None:
 
 
 def _warn_if_gone(workspace: Workspace) -> None:
-    """Warn if there is no folder of a workspace, unless nothing was saved yet in a new one."""
+    """Warn if the folder of a workspace, which was there or which a link names, is not there."""
+    seen: set[str] = st.session_state.setdefault(SEEN, set())
     root = workspace.root
+    if root.is_dir():
+        seen.add(str(root))
+        return
     is_new = root.name == st.session_state.get(NEW) or root == address.find_initial_folder()
-    if not is_new and not root.is_dir():
+    if str(root) in seen or not is_new:
         st.warning(
             f"The folder of the workspace {plain(root.name)} is not there: it was renamed or"
             " removed, or nothing was saved in it yet. Select another workspace, or save something"

@@ -63,13 +63,9 @@ def list_display_names(workspace: Workspace, kind: str = "models") -> dict[str, 
         models = {one.name: one for one in workspace.artifacts("models")}
     # The newest come first, but the oldest keeps its short name if a newer one has the same.
     found: dict[str, str] = {}
-    taken = set[str]()
     for name in reversed(artifacts):
         shown = _describe(artifacts[name], models)
-        if shown in taken:
-            shown = f"{shown} ({name})"
-        taken.add(shown)
-        found[name] = shown
+        found[name] = f"{shown} ({name})" if shown in found.values() else shown
     return {name: found[name] for name in artifacts}
 
 
@@ -125,7 +121,7 @@ def _describe(artifact: Artifact, models: Mapping[str, Artifact]) -> str:
         # Names of the demo are ours; a suggested name may end with a number.
         number = re.fullmatch(rf"{re.escape(simplify_name(suggested))}((?:-\d+)?)", name)
         if number or name in DEMO_NAMES:
-            return shown + (number[1].replace("-", " ") if number else "")
+            return f"{shown}{number[1].replace('-', ' ')}" if number else shown
     return name
 
 
