@@ -328,24 +328,14 @@ def label_runs(workspace: Workspace, offered: Mapping[str, ChosenRun]) -> dict[s
 
 
 def pick_named(
-    label: str,
-    key: str,
-    offered: Mapping[str, T],
-    default: int = 0,
-    empty: str = "",
-    help: str = "",
-    labels: Mapping[str, str] = MappingProxyType({}),
+    label: str, key: str, offered: Mapping[str, T], first: str = "", **options: Any
 ) -> T | None:
     """Show a picker of options by name; return the selected one, None if there are none.
 
-    `address.show_next` can change the selection.
+    first: the one that is selected at first, if it is offered. options: those of `pick_name`.
     """
-    names = list(offered)
-    first = names[min(default, len(names) - 1)] if names else ""
-    chosen = pick_name(
-        label, names, key, first, placeholder=empty, help=help or None, labels=labels
-    )
-    return offered.get(chosen)
+    default = first if first in offered else next(iter(offered), "")
+    return offered.get(pick_name(label, list(offered), key, default, **options))
 
 
 def list_runs_to_pick(

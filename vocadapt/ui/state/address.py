@@ -33,6 +33,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import find_new_name
 from vocadapt.lab.workspace.limits import is_read_only
 from vocadapt.lab.workspace.manifest import ARTIFACTS
+from vocadapt.lab.workspace.visitors import WORKSPACE as OWN_WORKSPACE
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name
 from vocadapt.ui.state import visitors
 from vocadapt.ui.state.names import MAX_NAME_LENGTH, SPACE_KINDS
@@ -398,7 +399,7 @@ def find_initial_folder() -> Path:
     """Return the folder of the workspace that the visitor begins with: the one that the lab was
     started with, or the visitor's own.
     """
-    own = visitors.find_first_workspace()
+    own = visitors.find_folder()
     if own is not None:
-        return own
+        return own / OWN_WORKSPACE
     return Path(os.environ.get(WORKSPACE_VARIABLE, "workspace")).expanduser().resolve()

@@ -18,7 +18,6 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.limits import find_visitors
 from vocadapt.lab.workspace.visitors import (
-    WORKSPACE,
     name_folder,
     record_visit,
     remove_unused_folders,
@@ -52,9 +51,11 @@ class CookieSetter:
         # The cookie is sent again at each visit, so that it expires only when it is not used.
         value = read_cookie(headers.get(b"cookie", b"")) or secrets.token_urlsafe(32)
         forwarded = headers.get(b"x-forwarded-proto", b"")
-        is_encrypted = b"https" in (forwarded, scope["scheme"].encode())
-        line = format_cookie(value, is_encrypted).encode()
-        await self.app(scope, receive, add_headers(send, [(b"set-cookie", line)]))
+        # Scripts cannot read it, and other sites do not send it.
+        line = f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_DAYS * 86_400}; HttpOnly; SameSite=Lax"
+        if b"https" in (forwarded, scope["scheme"].encode()):
+            line += "; Secure"
+        await self.app(scope, receive, add_headers(send, [(b"set-cookie", line.encode())]))
 
 
 def read_cookie(header: bytes) -> str:
@@ -76,12 +77,6 @@ def check_cookie(value: str) -> str:
     return value if COOKIE_VALUE.fullmatch(value) else ""
 
 
-def format_cookie(value: str, is_encrypted: bool) -> str:
-    """Format the header of the cookie; scripts cannot read it, and other sites do not send it."""
-    line = f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_DAYS * 86_400}; HttpOnly; SameSite=Lax"
-    return f"{line}; Secure" if is_encrypted else line
-
-
 def is_sign_in_required() -> bool:
     """Return whether visitors must sign in."""
     return os.environ.get(SIGN_IN) == "1"
@@ -92,31 +87,24 @@ def is_signed_in() -> bool:
     return bool(accounts.find_account()[1]) and not accounts.has_signed_out()
 
 
-def find_folder(visitors: Path) -> Path:
-    """Return the folder of the visitor of this session; it may not exist yet.
+def find_folder() -> Path | None:
+    """Return the folder of the visitor of this session, which may not exist yet; None if all
+    visitors share one.
 
     Raises InputError if the visitor must sign in first.
     """
+    root = find_visitors()
+    if root is None:
+        return None
     if is_sign_in_required():
         if not is_signed_in():
             raise InputError("You are not signed in.", "Reload the page, and sign in.")
         # An account is known by its provider and its number there: names and addresses change.
-        return visitors / name_folder("account", *accounts.find_account())
-    cookie = read_session_cookie()
-    if cookie:
-        return visitors / name_folder("cookie", cookie)
+        return root / name_folder("account", *accounts.find_account())
+    if cookie := read_session_cookie():
+        return root / name_folder("cookie", cookie)
     tab = st.session_state.setdefault(TAB, secrets.token_urlsafe(32))
-    return visitors / name_folder("tab", tab)
-
-
-def find_first_workspace() -> Path | None:
-    """Return the workspace that the visitor of this session begins with; None if all visitors share
-    one.
-    """
-    visitors = find_visitors()
-    if visitors is None:
-        return None
-    return find_folder(visitors) / WORKSPACE
+    return root / name_folder("tab", tab)
 
 
 def has_tab_only() -> bool:
@@ -128,9 +116,9 @@ def has_tab_only() -> bool:
 
 def record_this_visit() -> None:
     """Record that the visitor's folder is in use."""
-    visitors = find_visitors()
-    if visitors is not None:
-        record_visit(find_folder(visitors))
+    folder = find_folder()
+    if folder is not None:
+        record_visit(folder)
 
 
 def draw_sign_in() -> None:

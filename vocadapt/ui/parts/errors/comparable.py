@@ -116,8 +116,7 @@ def _pick(
 ) -> Comparable | None:
     """Show the picker of one side; default: name of the side that is selected at first."""
     by_name = {one.name: one for one in offered}
-    place = list(by_name).index(default) if default in by_name else 0
-    return pickers.pick_named(label, key, by_name, place, help=HELP, labels=labels)
+    return pickers.pick_named(label, key, by_name, default, help=HELP, labels=labels)
 
 
 def describe_differences(first: Comparable, second: Comparable) -> str:

@@ -55,10 +55,10 @@ def draw_confusion(task: str, baseline: Side | None = None, first: str = "") -> 
             "Run",
             "results_confused",
             runs,
-            list(runs).index(first) if first in runs else 0,
-            "There is no run yet",
-            RUN_HELP,
-            label_runs(workspace(), runs),
+            first,
+            placeholder="There is no run yet",
+            help=RUN_HELP,
+            labels=label_runs(workspace(), runs),
         )
     if chosen is None or not chosen.tokenization:
         return
