@@ -45,8 +45,7 @@ def draw_setting(
     settings: the class, or an instance with the initial values. least, most: narrower bounds of a
     number; with `least`, the input must not be empty. bounded: False accepts any number, which the
     settings then check: the browser sends no number outside of the bounds of its input. toggle: a
-    toggle instead of a checkbox. buttons: choices side by side instead of a menu. choices: those to
-    offer, empty for all. options: other arguments of the widget.
+    toggle, not a checkbox. buttons: choices side by side. choices: those to offer, empty for all.
     """
     declared = get_settings(settings)[name]
     value = getattr(settings, name)

@@ -117,7 +117,7 @@ def draw_job_panel(workspace: Workspace, part: Part) -> None:
     """
     steps = part.steps
     if part.shows_running:
-        draw_running(workspace, steps, "running_jobs", _draw_line, "content")
+        draw_running(workspace, steps, "running_jobs", draw_running_job, "content")
     jobs = (job for job in queue.list_jobs(workspace, MAX_JOBS) if job.spec.step in steps)
     job = next(jobs, None)
     if job is None or st.session_state.get(DISMISSED) == job.id:
@@ -213,26 +213,21 @@ def draw_progress(status: Status) -> None:
 
 def draw_framed_job(job: queue.Job) -> None:
     """Draw the progress of a running job in a frame, and the button that cancels it."""
-    status = job.status()
     with st.container(border=True):
-        draw_running_job(job, status, f"{CHIPS[status.state]} {describe_pace(job, status)}")
+        draw_running_job(job, job.status())
 
 
-def draw_running_job(job: queue.Job, status: Status, line: str) -> None:
-    """Draw a line of Markdown about a running job, its cancel button, and its progress bar."""
+def draw_running_job(job: queue.Job, status: Status, line: str = "") -> None:
+    """Draw a line of Markdown about a running job, its cancel button, and its progress bar.
+
+    line: by default, the state, the title and the time of the job.
+    """
+    pace = f":small[:gray[· {describe_pace(job, status)}]]"
     words, button = st.columns([5, 1], vertical_alignment="center")
-    words.markdown(line)
+    words.markdown(line or f"{CHIPS[status.state]} {format_title(job)} {pace}")
     with button:
         draw_cancel_button(job, "cancel")
     draw_progress(status)
-
-
-def _draw_line(job: queue.Job, status: Status) -> None:
-    """Draw a living job of a part without a view of its own for it."""
-    line = (
-        f"{CHIPS[status.state]} {format_title(job)} :small[:gray[· {describe_pace(job, status)}]]"
-    )
-    draw_running_job(job, status, line)
 
 
 def draw_cancel_button(

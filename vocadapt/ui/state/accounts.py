@@ -138,7 +138,10 @@ class FailureWatcher:
         if scope["type"] != "http" or not (is_answer or path == LOGIN):
             await self.app(scope, receive, send)
             return
-        reason = find_reason(path, query.get("error", [""])[0])
+        error = query.get("error", [""])[0]
+        reason = UNREACHABLE if path == LOGIN else UNCONFIRMED
+        if path == CALLBACK and error in REASONS:
+            reason = error
         is_replaced = False
 
         async def send_with_reason(message: Scope) -> None:
@@ -154,13 +157,6 @@ class FailureWatcher:
             await send(message)
 
         await self.app(scope, receive, send_with_reason)
-
-
-def find_reason(path: str, error: str) -> str:
-    """Return the code of a failure: that of the provider if it is known, else one of our own."""
-    if path == LOGIN:
-        return UNREACHABLE
-    return error if error in REASONS else UNCONFIRMED
 
 
 def has_failed(path: str, start: Scope) -> bool:
