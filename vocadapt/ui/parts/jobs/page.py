@@ -27,7 +27,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.setting_inputs import draw_settings
 from vocadapt.ui.components.tables import draw_row_picker
-from vocadapt.ui.jobs import forms, overview, panel, results
+from vocadapt.ui.jobs import forms, panel, results
 from vocadapt.ui.jobs.results import RESULT, STEP
 from vocadapt.ui.parts.storage.page import draw_rename_form
 from vocadapt.ui.state.names import icon_of, label_of, models_of, shown_model
@@ -62,7 +62,8 @@ def draw_jobs(workspace: Workspace) -> None:
         )
         return
     statuses = {job.id: job.status() for job in jobs}
-    found = overview.sort_by_urgency(jobs, statuses)
+    ended = [job for job in jobs if not statuses[job.id].alive]
+    found = [*panel.sort_living(jobs, statuses), *ended]
     _draw_counts(statuses.values())
     selected = _find_selected_job(found)
     names = panel.find_job_names(found)
