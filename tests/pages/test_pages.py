@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test
 
 from tests.material.apps import (
     join_values,
@@ -18,6 +18,7 @@ from tests.material.apps import (
     read_metrics,
     read_page,
 )
+from tests.material.fragments import FragmentRunner
 from tests.material.lab import KNOWN, NEW
 from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.alignment import AlignmentStep
@@ -56,6 +57,8 @@ FULL = {  # number of headings on each part of a full workspace; studies and sea
 }
 WITHOUT_TASK = ("published", "lessons", "teacher")  # they are full in an empty workspace, too
 
+QUICK = ("home", "lessons", "teacher", "jobs")  # parts without fragments
+MOVED = ("slider", "select_slider", "number_input", "toggle", "checkbox")
 # Elements with a label and a help.
 LABELED = (
     "metric",
@@ -98,13 +101,18 @@ def test_an_empty_workspace_says_what_to_do_first(page, open_page):
 
 
 @pytest.mark.parametrize("page", PARTS)
-def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded):
+def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded, monkeypatch):
+    """Sliders, numbers and switches rerun a fragment, except on pages that are drawn quickly."""
+    monkeypatch.setattr(app_test, "LocalScriptRunner", FragmentRunner)
     app = open_page(page, seeded)
     assert not app.exception and not app.error
     assert app.title[0].value == title_of(page)
     assert len(app.header) == FULL.get(page, 0)
     assert not list_unexplained_terms(app, page)
     assert all(len(chart.proto.alt) > 20 for chart in app.get("plotly_chart"))
+    moved = [widget for kind in MOVED for widget in app.main.get(kind)]
+    whole = [widget.key for widget in moved if not FragmentRunner.fragments[widget.id]]
+    assert whole == [] or page in QUICK
 
 
 @pytest.mark.parametrize("page", ["vectors", "alignment", "adapt", "projection", "change"])
