@@ -15,7 +15,7 @@ from vocadapt.ui.components.setting_inputs import forget_inputs
 from vocadapt.ui.jobs import overview, panel, results
 from vocadapt.ui.parts.lessons import bar
 from vocadapt.ui.state import address, guard, paths, preload, visitors
-from vocadapt.ui.state.pages import PAGES, DrawPart, NextPart, Part, format_title
+from vocadapt.ui.state.pages import DRAWN, PAGES, DrawPart, NextPart, Part, format_title
 from vocadapt.ui.text.markup import plain
 
 # Session keys: the folders of workspaces that were there, and the name of one that is to be made.
