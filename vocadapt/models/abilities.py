@@ -82,29 +82,15 @@ def has_masked_head(model: ModelFolder) -> bool:
     return is_pretrained and model.config.get("model_type") in MASKED_PRETRAINING
 
 
-def explain_inability(model: ModelFolder, ability: str) -> str:
-    """Return why a model does not support a step; "" if it does.
-
-    ability: a key of ABILITIES.
-    """
-    return ABILITIES[ability].explain(model)
-
-
 def check_ability(model: ModelFolder, ability: str) -> None:
     """Raise InputError if a model does not support a step; `ability` is a key of ABILITIES."""
-    reason = explain_inability(model, ability)
-    if reason:
-        kind = ABILITIES[ability]
+    kind = ABILITIES[ability]
+    if reason := kind.explain(model):
         raise InputError(
             f"{kind.title} needs another model: {model.name} {reason}.",
             kind.remedy,
             code="unsuitable-model",
         )
-
-
-def check_finetunable(model: ModelFolder) -> None:
-    """Raise InputError if a model cannot be fine-tuned."""
-    check_ability(model, "finetune")
 
 
 def _explain_no_encoder(model: ModelFolder) -> str:

@@ -27,7 +27,7 @@ from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.loading import Loaded, load_network
-from vocadapt.models.model_files import INDEX, list_weight_files
+from vocadapt.models.model_files import CONFIG, INDEX, list_weight_files
 from vocadapt.models.model_folder import describe_id
 from vocadapt.models.saving import save_network, write_json
 from vocadapt.models.sentence_modules import copy_sentence_modules
@@ -35,6 +35,7 @@ from vocadapt.models.token_tensors import check_other_tables
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec.trainer import TrainedVectors
+from vocadapt.system.files import read_json_object
 from vocadapt.system.footprint import Footprint
 from vocadapt.text.summary import Summarized, Summary
 from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
@@ -93,27 +94,25 @@ class AdaptedModel(Summarized):
         folder.mkdir(parents=True, exist_ok=True)
 
         # 1. Weights and tokenizers; the adapted tokenizer has the settings of the original one.
-        save_network(self.network, self.base, folder, self._rename_id)
-        changed = change_unused_outputs(
-            self.base, self.plan, self.embeddings, self.matrix_rows, self.unused
-        )
-        copy_unused_tensors(self.base.path, folder, self.unused, changed)
         base = self.base
+        save_network(self.network, base, folder, self._rename_id)
+        changed = change_unused_outputs(
+            base, self.plan, self.embeddings, self.matrix_rows, self.unused
+        )
+        copy_unused_tensors(base.path, folder, self.unused, changed)
         save_tokenizer(base, base.tokenizer, self.tokenizer, folder)
         save_tokenizer(base, base.tokenizer, base.fast_tokenizer, folder / BASE)
-        copy_sentence_modules(self.base.path, folder)
-        if (self.base.path / SEEN).is_file():
-            shutil.copyfile(self.base.path / SEEN, folder / SEEN)
+        copy_other_files(base.path, folder)
 
         # 2. The record and the card.
         module = None
         if self.module:
-            module = self.module.to_dict(count_layers(self.base.config))
+            module = self.module.to_dict(count_layers(base.config))
         new_ids = [self.plan.after.ids[token] for token in self.embeddings.tokens]
         record = {
             "vocadapt": __version__,
-            "base_model": self.base.hub_name or self.base.name,
-            "on_hub": self.base.hub_name is not None,
+            "base_model": base.hub_name or base.name,
+            "on_hub": base.hub_name is not None,
             "family": self.plan.base.family,
             "tokenizer_mode": self.mode,
             "recipe": recipe,
@@ -143,18 +142,27 @@ class AdaptedModel(Summarized):
         return make_renaming(self.plan, self.matrix_rows)
 
 
+def copy_other_files(source: Path, folder: Path) -> None:
+    """Copy the files of sentence-transformers, and the fingerprints of the examples that a model
+    was fine-tuned on, into another model folder.
+    """
+    copy_sentence_modules(source, folder)
+    if (source / SEEN).is_file():
+        shutil.copyfile(source / SEEN, folder / SEEN)
+
+
 def add_to_record(folder: Path, **facts: Any) -> None:
     """Add facts that are known only after saving (data, quality, departures, certificate) to the
     record and the model card of an adapted folder.
     """
-    write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
+    write_record(folder, read_json_object(folder / RECORD) | facts)
 
 
 def add_footprint(folder: Path, step: str, footprint: Footprint) -> None:
     """Add the footprint of a step to the record and the card of an adapted folder, after those of
     the steps that made the model it started from.
     """
-    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    record = read_json_object(folder / RECORD)
     former = record.get("footprints", [])
     write_record(folder, record | {"footprints": [*former, {"step": step, **footprint.to_dict()}]})
 
@@ -181,6 +189,14 @@ def hash_embeddings(rows: "torch.Tensor") -> str:
 
     stored = rows.detach().contiguous().view(torch.uint8).numpy().tobytes()
     return blake2b(stored, digest_size=16).hexdigest()
+
+
+def hash_new_embeddings(
+    model: LanguageModel, record: Mapping[str, Any], matrix: "torch.Tensor"
+) -> str:
+    """Hash the embeddings of the tokens that the record of a model lists as new, in its order."""
+    ids = [model.vocabulary.ids[token] for token in list_new_tokens(record.get("plan", {}))]
+    return hash_embeddings(matrix.detach().cpu()[ids])
 
 
 def apply_plan(
@@ -253,22 +269,17 @@ def save_trained(
     network = loaded.network
     weights = _cast_weights(network, dtype)
     save_network(network, model, folder, state_dict=weights)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["dtype"] = str(dtype).removeprefix("torch.")
-    write_json(folder / "config.json", config)
+    config = read_json_object(folder / CONFIG)
+    write_json(folder / CONFIG, config | {"dtype": str(dtype).removeprefix("torch.")})
     copy_unused_tensors(model.path, folder, loaded.unused)
     # 2. Write the tokenizers, the fingerprints, and the record of an adapted model.
     save_tokenizers(model, folder)
-    copy_sentence_modules(model.path, folder)
-    if (model.path / SEEN).is_file():
-        shutil.copyfile(model.path / SEEN, folder / SEEN)
+    copy_other_files(model.path, folder)
     if (folder / RECORD).is_file():
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        record |= {"pretraining": [*record.get("pretraining", ()), report], "certificate": None}
-        # Hash the trained embeddings of the new tokens, in the order of the record.
-        ids = [model.vocabulary.ids[token] for token in list_new_tokens(record["plan"])]
-        rows = get_embeddings(network).detach().cpu().to(dtype)[ids]
-        record["rows"] = hash_embeddings(rows)
+        record = read_json_object(folder / RECORD)
+        former = record.get("pretraining", ())
+        record |= {"pretraining": [*former, report], "certificate": None}
+        record["rows"] = hash_new_embeddings(model, record, get_embeddings(network).to(dtype))
         write_record(folder, record)
 
 
@@ -301,9 +312,9 @@ def copy_unused_tensors(
     # 2. If there are several files, list the tensors in the index.
     index = folder / INDEX
     if index.is_file():
-        content = json.loads(index.read_text(encoding="utf-8"))
+        content = read_json_object(index)
         content["weight_map"] |= dict.fromkeys(unused, target.name)
-        index.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        write_json(index, content)
 
 
 def build_provenance_record(rows: NewEmbeddings) -> dict[str, object]:

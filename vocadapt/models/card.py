@@ -28,7 +28,6 @@ from vocadapt.vocabulary.vocabulary import (
 )
 
 MAX_EXAMPLES = 12  # added words named on the card
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 MARKDOWN = re.compile(r"[\\`*{}\[\]()<>#|!&~$]|\b_|_\b")  # marks that Markdown may interpret
 MIN_WORD_LENGTH = 7  # letters of a new token that is probably a whole word
 CARD = """---
@@ -88,14 +87,6 @@ UNREACHABLE_REASONS = (ERASED, NEVER_ONE_WORD, NEVER_PRODUCED, SPACED, TOO_LONG)
 NOT_COUNTED = "departures_not_counted"
 MAX_WAYS = 3  # ways to compute new embeddings that the card lists
 SENTENCE = "The patient was treated with a new drug."  # the example if there is no new word
-# Quality of the alignment on held-out words, by the verdict; ABOVE_CHANCE if it has no entry.
-ABOVE_CHANCE = "held-out P@5 {p:.3f}, chance {chance:.3f}"
-VERDICTS = {
-    "chance": (
-        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the alignment is no better"
-        " than chance"
-    ),
-}
 
 
 def render_snippet(record: Mapping[str, Any], folder: str = ".") -> str:
@@ -116,8 +107,8 @@ def render_model_card(record: Mapping[str, Any]) -> str:
     """
     plan, name = record["plan"], str(record["base_model"])
     values = {
-        "base_model": f"base_model: {_format_yaml(name)}\n" if record.get("on_hub") else "",
-        "name": _escape_heading(name),
+        "base_model": f"base_model: {json.dumps(name)}\n" if record.get("on_hub") else "",
+        "name": MARKDOWN.sub(r"\\\g<0>", escape_invisible(name)),  # literal in a heading
         "model": format_code(name),
         "title": _format_title(plan),
         "what": _describe_vocabulary(record, name),
@@ -238,8 +229,7 @@ def _format_title(plan: Mapping[str, Any]) -> str:
     if plan["added"]:
         return f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
     if plan.get("activated"):
-        n_words = plan["activated"]
-        return f"with {n_words:,} more exact word{'s' * (n_words != 1)}"
+        return f"with {plan['activated']:,} more exact words"
     if plan["tokens_after"] == plan["tokens_before"]:
         return "with its tokens in another order"
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
@@ -252,10 +242,7 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
     if plan["replaced"]:
         replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
     if plan.get("activated"):
-        became = "old tokens that the tokenizer never produced became exact words"
-        if plan["activated"] == 1:
-            became = "old token that the tokenizer never produced became an exact word"
-        replaced += f"; {plan['activated']:,} {became}"
+        replaced += f"; old tokens that became exact words: {plan['activated']:,}"
     words = ", ".join(map(format_code, list_new_words(record, MAX_EXAMPLES)))
     if words:
         examples = f" Examples: {words}."
@@ -263,10 +250,7 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
         forms = plan.get("forms", {})
         tokens = "a single token with its own embedding"
         if forms:
-            tokens = (
-                "a single token in each form in which it occurs in the text"
-                f" ({plan['added']:,} tokens in all)"
-            )
+            tokens = f"a single token in each of its forms ({plan['added']:,} tokens in all)"
         filled = ""
         if plan.get("reserved_filled"):
             filled = f" {plan['reserved_filled']:,} of them took the ids of reserved tokens."
@@ -298,8 +282,7 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
         limits.append(f"Excluded candidates: {counts}.")
     for place, tokens in record.get("dropped_ids", {}).items():
         names = ", ".join(map(format_code, tokens[:MAX_EXAMPLES]))
-        removed = f"{len(tokens):,} removed token{'s' * (len(tokens) != 1)}"
-        limits.append(f"{place} no longer names {removed}, such as {names}.")
+        limits.append(f"{place} no longer names {len(tokens):,} removed tokens, such as {names}.")
     if plan.get("trim"):
         limits += _describe_trim(plan["trim"], record.get("lines", {}))
     elif plan.get("dropped", 0):
@@ -331,18 +314,6 @@ def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[st
     ]
 
 
-def _format_yaml(text: str) -> str:
-    """Return a text as a YAML value, quoted unless it is a usual name."""
-    if PLAIN_NAME.fullmatch(text):
-        return text
-    return json.dumps(text)
-
-
-def _escape_heading(text: str) -> str:
-    """Return Markdown that shows a name literally in a heading."""
-    return MARKDOWN.sub(r"\\\g<0>", escape_invisible(text))
-
-
 def format_code(text: str) -> str:
     """Return Markdown that shows a text literally, backticks included; invisible characters, such
     as line breaks, are shown by symbols or code points.
@@ -372,15 +343,8 @@ def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> st
             f"\n**The certificate FAILED** in {len(failed)} of {len(checks)} checks:"
             f" {', '.join(failed)}."
         )
-    if when:
-        return (
-            f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the"
-            " change of the vocabulary changed nothing else."
-        )
-    return (
-        f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that nothing else"
-        " changed."
-    )
+    passed = f"{len(checks)} of {len(checks)} checks that the adaptation changed nothing else"
+    return f"\n**Certificate passed**{f' {when}' * bool(when)}: {passed}."
 
 
 def _describe_loads(certificate: Mapping[str, Any] | None) -> str:
@@ -414,11 +378,11 @@ def _describe_quality(quality: Mapping[str, Any] | None) -> str:
     """Describe the quality of the alignment on held-out words."""
     if not quality:
         return ""
-    if "p@5" not in quality:
-        return f"- Alignment behind the embeddings: {quality['verdict']}.\n"
-    verdict = VERDICTS.get(quality["verdict"], ABOVE_CHANCE)
-    sentence = verdict.format(p=quality["p@5"], chance=quality["chance@5"])
-    return f"- Alignment behind the embeddings: {sentence}.\n"
+    found = quality["verdict"]
+    if "p@5" in quality:
+        is_chance = "**at chance**: " * (found == "chance")
+        found = f"{is_chance}held-out P@5 {quality['p@5']:.3f}, chance {quality['chance@5']:.3f}"
+    return f"- Alignment behind the embeddings: {found}.\n"
 
 
 def _format_settings(recipe: Mapping[str, Any] | None) -> str:

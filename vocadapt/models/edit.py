@@ -2,7 +2,6 @@
 checks of the certificate take an Edit.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.models.adapted_model import RECORD
 from vocadapt.models.extension_size import is_extended
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.system.files import read_json_object
 from vocadapt.vocabulary.plan.plan import KINDS
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ class Edit:
     def record(self) -> dict[str, Any]:
         """The record in the folder of the edited model; empty if there is none."""
         path = self.after.path / RECORD
-        if not path.is_file():
-            return {}
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return read_json_object(path) if path.is_file() else {}
 
     @cached_property
     def added(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.abilities import check_finetunable, has_masked_head
+from vocadapt.models.abilities import check_ability, has_masked_head
 from vocadapt.models.checks.network_sizes import check_network
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import (
@@ -38,19 +38,17 @@ MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 def load_with_new_head(
     model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
 ) -> "transformers.PreTrainedModel":
-    """Load a model's network in float32 with a new head that has one output for each name, or
-    without a head for EMBEDDING.
+    """Load a network in float32 with a new head of one output for each name, or without one for
+    EMBEDDING.
 
-    A stored question-answering head is kept, because it is the same for every task. The weights of
-    the new head (and of a pooler that the folder lacks) are drawn with the seed; the global random
-    state is restored.
-    several: whether an example can have several labels (multi-label).
-    Raises InputError if weights of the body are missing.
+    A stored question-answering head is kept, because it is the same for every task. The new head is
+    drawn with the seed; the global random state is restored. several: whether an example can have
+    several labels. Raises InputError if weights of the body are missing.
     """
     import torch
 
     # 1. Set the labels and the problem type in the config.
-    check_finetunable(model)
+    check_ability(model, "finetune")
     model.check_rows()  # also raises InputError for a folder without a readable model
     check_network(model.path, model.config, read_headers(model.path))
     config: Any = load_config(model)

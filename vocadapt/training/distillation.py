@@ -16,6 +16,7 @@ correspond at the, at ##tension and hypertension, and at drugs; hyper has no cou
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,11 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.config_sizes import INNER_WIDTHS, count_positions, find_size
+from vocadapt.models.config_sizes import count_positions
+from vocadapt.models.contextual.occurrences import find_ends
 from vocadapt.models.contextual.word_vectors import (
-    SPEED,
     check_state_layer,
     count_layers,
+    estimate_seconds,
     load_until_layer,
     pad_batch,
 )
@@ -103,31 +105,22 @@ class Distiller:
         3. Update the embeddings of a batch to bring the states closer together; the learning rate
            decays linearly to 0.
         """
-        layers = self._count_layers(settings)
-
         # 1. Contexts.
+        layers = self._count_layers(settings)
         tokenizer = ContextTokenizer(self.model, plan, self.whole_words, settings.length)
         contexts = sample_contexts(
             self.sentences, tokenizer, len(plan.new_embeddings), settings, part(progress, 0.0, 0.1)
         )
         n_contexts = np.array([len(sampled) for sampled in contexts], dtype=np.int64)
         n_fitted = int((n_contexts > 0).sum())
-        time_needed = duration(self.seconds(n_fitted, settings))
-        progress(
-            0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {time_needed}"
-        )
-        network = load_until_layer(self.model, layers)
-        read_states = STATES[type(settings)]
+        needed = duration(self.seconds(n_fitted, settings))
+        progress(0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {needed}")
 
         # 2. and 3. Adam on the embeddings of each batch.
-        vocabulary = self.model.vocabulary
-        fitter = StateMatcher(
-            network,
-            lambda inputs: read_states(network, layers, inputs),
-            start,
-            len(vocabulary),
-            vocabulary.role_ids.get("pad", 0),
-        )
+        network, vocabulary = load_until_layer(self.model, layers), self.model.vocabulary
+        read_states = partial(STATES[type(settings)], network, layers)
+        pad = vocabulary.role_ids.get("pad", 0)
+        fitter = StateMatcher(network, read_states, start, len(vocabulary), pad)
         steps = settings.passes * settings.contexts * -(-n_fitted // settings.batch)
         for step, batch in enumerate(schedule_batches(contexts, settings)):
             loss = fitter.step(batch, settings.lr * (1 - step / steps))
@@ -142,13 +135,10 @@ class Distiller:
 
     def seconds(self, tokens: int, settings: FittingSettings) -> float:
         """Estimate the seconds to fit the embeddings of `tokens` tokens on two CPU cores."""
-        width = self.model.dim
-        inner = int(find_size(self.model.config, INNER_WIDTHS)[1] or 4 * width)
-        # Multiplications per wordpiece in one layer.
-        operations = 4 * width**2 + 2 * width * inner + settings.length * width
         wordpieces = tokens * settings.contexts * settings.passes * settings.length
         layers = self._count_layers(settings)
-        return 2.0 * PASSES_PER_CONTEXT * wordpieces * operations * layers / SPEED
+        once = estimate_seconds(self.model, wordpieces, settings.length, layers)
+        return PASSES_PER_CONTEXT * once
 
     def _count_layers(self, settings: FittingSettings) -> int:
         """Return the number of layers that are computed.
@@ -178,10 +168,7 @@ class ContextTokenizer:
     ) -> None:
         self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
         self.whole_words, self.length = whole_words, length
-        # Some decoders have no special token at the start or end of a text.
-        roles = model.vocabulary.role_ids
-        self.start = [roles["cls"]] if "cls" in roles else []
-        self.end = [roles["sep"]] if "sep" in roles else []
+        self.start, self.end = find_ends(model.vocabulary)
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
         # Other forms of a word share the embedding of its main form.
         for form, main in plan.forms.items():

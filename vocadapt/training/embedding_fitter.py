@@ -31,16 +31,16 @@ class EmbeddingFitter:
         )
 
         self.network = network.eval().requires_grad_(False)
-        self.original = network.get_input_embeddings()
+        original = network.get_input_embeddings()
         # The gradient is sparse: it contains only the embeddings of the tokens in a batch.
         self.lookup = PartlyTrainedEmbedding(
-            self.original.weight,
+            original.weight,
             torch.arange(size, size + len(start)),
             torch.from_numpy(np.array(start, dtype=np.float32)),
-            find_scale(self.original),
+            find_scale(original),
             sparse=True,
         )
-        replace_module(network, self.original, self.lookup)
+        replace_module(network, original, self.lookup)
         # Adam's running means of the gradient and of its square, and the steps of each embedding.
         self.first = torch.zeros_like(self.embeddings)
         self.second = torch.zeros_like(self.embeddings)
@@ -70,9 +70,3 @@ class EmbeddingFitter:
     def embeddings(self) -> "torch.Tensor":
         """The embeddings of the new tokens, (tokens, dim) float32."""
         return self.lookup.trained.detach()
-
-    def close(self) -> None:
-        """Restore the embedding layer of the network."""
-        from vocadapt.training.separated_embeddings import replace_module
-
-        replace_module(self.network, self.lookup, self.original)

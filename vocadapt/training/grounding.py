@@ -21,6 +21,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.abilities import has_masked_head, is_encoder
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.contextual.masked_loss import compute_scores_at
+from vocadapt.models.contextual.occurrences import find_ends
 from vocadapt.models.contextual.word_vectors import pad_batch
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import has_token_logits
@@ -43,15 +44,13 @@ class Description:
     """A description as ids of the network.
 
     number: of the new embedding. ids: the whole input; an id of at least the vocabulary size is a
-    new token. first, end: where the description begins and ends. is_cut: whether it was too long,
-    and is read in part.
+    new token. first, end: where the description begins and ends.
     """
 
     number: int
     ids: tuple[int, ...]
     first: int
     end: int
-    is_cut: bool
 
 
 def build_grounder(model: LanguageModel, entries: Sequence[GlossaryEntry]) -> Ground:
@@ -90,20 +89,16 @@ def ground_embeddings(
     # 1. Descriptions.
     descriptions = list(_read_descriptions(model, entries, plan, settings))
     numbers = np.array([one.number for one in descriptions], dtype=np.int64)
-    counts = np.bincount(numbers, minlength=len(plan.new_embeddings)).astype(np.int64)
+    n_new = len(plan.new_embeddings)
+    counts = np.bincount(numbers, minlength=n_new).astype(np.int64)
     if not descriptions:
         raise InputError(
-            f"The glossary describes none of the {len(plan.new_embeddings):,} new tokens.",
+            f"The glossary describes none of the {n_new:,} new tokens.",
             "Give a glossary of the words that are added.",
             code="no-described-token",
         )
     predictor = _DescriptionPredictor(model, start, settings)
-    cut = sum(one.is_cut for one in descriptions)
-    found = (
-        f"{int((counts > 0).sum()):,} of {len(counts):,} new tokens have a description; {cut:,} of"
-        f" {len(descriptions):,} descriptions are cut to {settings.length} wordpieces"
-    )
-    progress(0.0, found)
+    progress(0.0, f"{int((counts > 0).sum()):,} of {n_new:,} new tokens have a description")
 
     # 2. and 3. Passes.
     rng = np.random.default_rng(settings.seed)
@@ -113,7 +108,8 @@ def ground_embeddings(
         order = rng.permutation(len(descriptions)).tolist()
         for first in range(0, len(order), settings.batch):
             batch = [descriptions[i] for i in order[first : first + settings.batch]]
-            loss = predictor.step(batch, rng, settings.lr * (1 - step / steps))
+            found = predictor.compute_loss(batch, rng)
+            loss = predictor.fitter.update(found, settings.lr * (1 - step / steps))
             step += 1
             name = f"step {step:,} of {steps:,}"
             check_finite(loss, name, settings.lr, "The loss of the descriptions is")
@@ -135,9 +131,7 @@ def _read_descriptions(
         for number, token in enumerate(plan.new_embeddings)
         if token not in plan.forms
     }
-    roles = vocabulary.role_ids
-    start = [roles["cls"]] if "cls" in roles else []
-    end = [roles["sep"]] if "sep" in roles else []
+    start, end = find_ends(vocabulary)
     length = min(settings.length, count_positions(model.config) or settings.length)
 
     def encode(text: str) -> list[int]:
@@ -146,21 +140,17 @@ def _read_descriptions(
 
     mark = encode(MARK)
     for entry in entries:
-        number = number_of.get(vocabulary.fold_word(_normalize(model, entry.word)))
+        # The word as the model's normalizer writes it, without a space marker.
+        word = "".join(model.splitter.words(entry.word))
+        number = number_of.get(vocabulary.fold_word(word))
         if number is None:
             continue
         before = [*start, size + number, *mark]
         described = encode(f" {entry.description}")
-        room = length - len(before) - len(end)
-        is_cut, described = len(described) > room, described[:room]
-        ids = (*before, *described, *end)
+        described = described[: length - len(before) - len(end)]
         if described:
-            yield Description(number, ids, len(before), len(before) + len(described), is_cut)
-
-
-def _normalize(model: LanguageModel, word: str) -> str:
-    """Return a word as the model's normalizer writes it, without a space marker."""
-    return "".join(model.splitter.words(word))
+            ids = (*before, *described, *end)
+            yield Description(number, ids, len(before), len(before) + len(described))
 
 
 class _DescriptionPredictor:
@@ -184,13 +174,10 @@ class _DescriptionPredictor:
         self.fraction = settings.masked
         self.fitter = EmbeddingFitter(network, start, len(model.vocabulary))
 
-    def step(
-        self, batch: Sequence[Description], rng: np.random.Generator, learning_rate: float
-    ) -> float:
-        """Update the embeddings of a batch; return the mean loss of a predicted token, in nats."""
-        return self.fitter.update(self._loss(batch, rng), learning_rate)
-
-    def _loss(self, batch: Sequence[Description], rng: np.random.Generator) -> "torch.Tensor":
+    def compute_loss(
+        self, batch: Sequence[Description], rng: np.random.Generator
+    ) -> "torch.Tensor":
+        """Compute the mean loss of the predicted tokens of a batch, in nats."""
         import torch
 
         # 1. Which tokens of each description are predicted: a random part, or all by a decoder.

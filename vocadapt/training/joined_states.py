@@ -11,7 +11,7 @@ pieces; Kaplan et al. 2025, "From tokens to words", for the linear map.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.models.contextual.occurrences import find_ends
 from vocadapt.models.contextual.word_vectors import (
     check_state_layer,
     count_layers,
@@ -146,8 +147,9 @@ def fit_state_map(
     4. Fit it again on all words.
     """
     # 1. Words with known embeddings.
+    space = materials.model
     words, pieces = _divide_own_words(vocabulary, materials, settings)
-    embeddings = materials.model.matrix[materials.model.rows(words)]
+    embeddings = space.matrix[space.rows(words)]
 
     # 2. States: layer 0 is the embedding output, in which nothing is joined yet.
     layers: Sequence[int] = range(1, reader.layers + 1)
@@ -157,7 +159,7 @@ def fit_state_map(
 
     # 3. The layer.
     fitted = len(words) - max(1, round(HELD_OUT * len(words)))
-    mean = compute_mean_embedding(materials.model)
+    mean = compute_mean_embedding(space)
     truth = normalize_rows(embeddings[fitted:] - mean)
     cosines: list[float] = []
     for place, layer in enumerate(layers):
@@ -169,14 +171,7 @@ def fit_state_map(
 
     # 4. All words.
     mapping = _fit_ridge(layers[best], states[:, best], embeddings, settings.ridge)
-    return StateMap(
-        mapping.layer,
-        mapping.mean_state,
-        mapping.matrix,
-        mapping.mean_embedding,
-        cosines[best],
-        len(words),
-    )
+    return replace(mapping, cosine=cosines[best], words=len(words))
 
 
 def _divide_own_words(
@@ -234,9 +229,7 @@ class StateReader:
         vocabulary = model.vocabulary
         self.ids, roles = vocabulary.ids, vocabulary.role_ids
         self.pad, self.unknown = roles.get("pad", 0), vocabulary.ids.get(vocabulary.unknown, 0)
-        # Some decoders have no special token at the start or end of a text.
-        self.start = [roles["cls"]] if "cls" in roles else []
-        self.end = [roles["sep"]] if "sep" in roles else []
+        self.start, self.end = find_ends(vocabulary)
 
     def read(
         self, words: Sequence[Sequence[str]], layers: Sequence[int], progress: Progress = silent

@@ -6,7 +6,7 @@ Import this module inside functions only: it loads torch and transformers.
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import transformers
@@ -71,26 +71,6 @@ class StepCallback(transformers.TrainerCallback):
             control.should_training_stop = True
 
 
-class TrainingSettings(Protocol):
-    """The settings that all trainings have."""
-
-    @property
-    def lr(self) -> float:
-        """Highest learning rate."""
-
-    @property
-    def warm_up(self) -> float:
-        """Fraction of the steps in which the learning rate rises."""
-
-    @property
-    def weight_decay(self) -> float:
-        """Weight decay of AdamW."""
-
-    @property
-    def schedule(self) -> str:
-        """Name of the learning-rate schedule."""
-
-
 class ReportingTrainer(transformers.Trainer):
     """Trainer on one device that reports through Progress instead of printing, and saves
     checkpoints of the trainable parameters at time intervals.
@@ -102,7 +82,7 @@ class ReportingTrainer(transformers.Trainer):
         self,
         network: transformers.PreTrainedModel,
         dataset: Any,  # torch reads its length and its items
-        settings: TrainingSettings,
+        settings: Any,  # FinetuneSettings or MaskedSettings
         steps: int,
         folder: Path,
         reporter: ProgressCallback,
@@ -137,9 +117,7 @@ class ReportingTrainer(transformers.Trainer):
             callbacks=[reporter],
         )
         self.network = network
-        for callback in [*self.callback_handler.callbacks]:
-            if "Printer" in type(callback).__name__:
-                self.remove_callback(callback)
+        self.remove_callback(transformers.PrinterCallback)
 
     def check_loss(self, loss: torch.Tensor) -> None:
         """Raise InputError if the loss of the current step is not finite."""

@@ -356,7 +356,7 @@ def load_task(spec: Spec, settings: FinetuneStep) -> Task:
             "unit",
         )
     found = read_task(Path(file), settings.fold)
-    return replace(found, score=settings.scorer or found.score)
+    return replace(found, scorer_name=settings.scorer or found.scorer_name)
 
 
 def find_finetune_guards(planned: PlannedStep) -> Iterator[Guard]:

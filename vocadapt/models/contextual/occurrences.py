@@ -161,6 +161,16 @@ def find_targets(
     )
 
 
+def find_ends(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
+    """Return the ids of the special tokens at the start and the end of a text; [] for a decoder
+    that has none there.
+    """
+    ids = vocabulary.role_ids
+    start = [ids["cls"]] if "cls" in ids else []
+    end = [ids["sep"]] if "sep" in ids else []
+    return start, end
+
+
 def draw_occurrences(
     targets: VectorTargets, settings: ContextualSettings
 ) -> list[frozenset[int] | None]:
@@ -211,10 +221,7 @@ class _Reader:
     ) -> None:
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.splitter = splitter
-        # Some decoders have no special token at the start or end of a text.
-        ids = vocabulary.role_ids
-        self.start = [ids["cls"]] if "cls" in ids else []
-        self.end = [ids["sep"]] if "sep" in ids else []
+        self.start, self.end = find_ends(vocabulary)
         self.drawn = draw_occurrences(targets, settings)
         self.seen = [0] * len(targets.names)  # occurrences of each target so far
         self.look_up = cache(self._look_up)

@@ -164,13 +164,21 @@ def count_max_tokens(
 
 def measure_contextual(tokens: int, model: LanguageModel, settings: ContextualSettings) -> Work:
     """Return the work of processing `tokens` wordpieces up to the layer."""
+    layers = max(check_layer(model, settings), 1)
+    seconds = estimate_seconds(model, tokens, settings.length, layers)
+    return Work(tokens, "wordpieces", seconds)
+
+
+def estimate_seconds(model: LanguageModel, wordpieces: int, length: int, layers: int) -> float:
+    """Estimate the seconds to run the first layers on wordpieces in inputs of a length, on two CPU
+    cores.
+    """
     width = model.dim
     inner = int(find_size(model.config, INNER_WIDTHS)[1] or 4 * width)
-    multiplications = 4 * width**2 + 2 * width * inner + settings.length * width
+    # Multiplications per wordpiece in one layer.
+    multiplications = 4 * width**2 + 2 * width * inner + length * width
     relative_size = 1 + ModuleSize.from_config(model.config).share  # with an extension module
-    layers = max(check_layer(model, settings), 1)
-    seconds = 2.0 * tokens * multiplications * relative_size * layers / SPEED
-    return Work(tokens, "wordpieces", seconds)
+    return 2.0 * wordpieces * multiplications * relative_size * layers / SPEED
 
 
 def load_until_layer(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":

@@ -23,9 +23,9 @@ from vocadapt.models.adapted_model import (
     BASE,
     CARD,
     RECORD,
-    SEEN,
     add_to_record,
     apply_plan,
+    copy_other_files,
     copy_unused_tensors,
     open_base_model,
 )
@@ -45,7 +45,6 @@ from vocadapt.models.packs.pack import (
     has_types,
 )
 from vocadapt.models.saving import save_network
-from vocadapt.models.sentence_modules import copy_sentence_modules
 from vocadapt.models.token_tensors import list_token_tensors, read_unused_outputs
 from vocadapt.models.transformers_tokenizer import save_tokenizer
 from vocadapt.system.files import read_json_object, show_path
@@ -184,9 +183,7 @@ def remove_pack(model: LanguageModel, folder: Path) -> MatrixRows:
     others = {name: value for name, value in restored.items() if name not in parameters}
     copy_unused_tensors(model.path, folder, loaded.unused, others)
     save_tokenizer(base, base.tokenizer, base.fast_tokenizer, folder)
-    copy_sentence_modules(model.path, folder)
-    if (model.path / SEEN).is_file():
-        shutil.copyfile(model.path / SEEN, folder / SEEN)
+    copy_other_files(model.path, folder)
     _copy_description(model.path / BASE, folder)
     return rows
 

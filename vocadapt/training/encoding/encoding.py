@@ -92,10 +92,10 @@ class EncodedExamples:
     mean: bool = False
 
     def __len__(self) -> int:
-        return len(self.parts)
+        return len(self.chunks)
 
     @property
-    def parts(self) -> tuple[View, ...]:
+    def chunks(self) -> tuple[View, ...]:
         """The views under the first tokenizer."""
         return next(iter(self.views.values()))
 

@@ -15,6 +15,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.text.tokenization import encode
 from vocadapt.training.encoding.encoding import (
+    NOTHING,
     EncodedExamples,
     EncodingSettings,
     View,
@@ -74,6 +75,7 @@ def encode_for_training(
         for name, tokenizer in tokenizers.items()
     }
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
+    available = settings.length - ENDS - max(one.n_between for one in tokenizers.values())
     sizes = _count_words(questions)
     for number, (question, n_words) in enumerate(zip(questions, sizes, strict=True)):
         # 1. The question and its context under each tokenizer.
@@ -83,13 +85,11 @@ def encode_for_training(
         }
 
         # 2. Chunks of words that fit under every tokenizer.
-        available = settings.length - ENDS - max(one.n_between for one in tokenizers.values())
-        n_question = max(len(ids) for ids, _ in own.values())
-        room = available - n_question
+        room = available - max(len(ids) for ids, _ in own.values())
         if room < 1:
             raise InputError(
-                f"Question {question.id:.60} has {n_question:,} wordpieces; a sequence of"
-                f" {settings.length:,} has room for {available - 1:,} beside a context.",
+                f"Question {question.id:.60} leaves no room for its context in a sequence of"
+                f" {settings.length:,} wordpieces.",
                 "Use a shorter question, or a larger maximum length.",
                 code="long-question",
             )
@@ -104,42 +104,6 @@ def encode_for_training(
                 rows = context.words[left:right]
                 views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
     return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A window over a context: its number (from 1) out of `of` windows, and the characters `start`
-    to `end` of the context that it contains.
-    """
-
-    window: int
-    of: int
-    start: int
-    end: int
-
-
-def find_scored_window(
-    question: Question, tokenizer: ModelTokenizer, length: int, character: int
-) -> Part:
-    """Return the window that scores the wordpiece at a character of a context, or the next one."""
-    # The windows are the same as in prediction, because the wordpieces are.
-    offsets = np.array(
-        encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
-    )
-    n_question = len(tokenizer.ids([question.question])[question.question])
-    found = divide_into_windows(len(offsets), n_question, _count_room(tokenizer, length))
-    piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
-    number, window = next(
-        (number, one) for number, one in enumerate(found, start=1) if piece < one.active_right
-    )
-    return Part(number, len(found), int(offsets[window.left, 0]), int(offsets[window.right - 1, 1]))
-
-
-def _count_room(tokenizer: ModelTokenizer, length: int) -> int:
-    """Return the length of a window without the additional separators of a model:
-    `divide_into_windows` assumes three special tokens.
-    """
-    return length - (ENDS + tokenizer.n_between - SPECIAL)
 
 
 def find_answer_words(question: Question) -> tuple[int, int] | None:
@@ -186,12 +150,12 @@ def _build_windows(
     """Yield the windows of each question's context under a tokenizer."""
     question_ids = tokenizer.ids(question.question for question in questions)
     contexts = _tokenize_contexts(questions, tokenizer)
-    nothing = np.zeros(0, np.int32)
+    # `divide_into_windows` assumes three special tokens; some models have more separators.
+    room = length - (ENDS + tokenizer.n_between - SPECIAL)
     for number, question in enumerate(questions):
         own = question_ids[question.question]
         context = contexts[_get_key(question)]
         try:
-            room = _count_room(tokenizer, length)
             found = divide_into_windows(len(context.ids), len(own), room)
         except InputError as error:
             raise InputError(
@@ -199,7 +163,7 @@ def _build_windows(
             ) from None
         # A context without wordpieces: the question is encoded alone, and no word gets a score.
         if not found:
-            yield build_view(tokenizer, number, own, nothing, nothing, nothing)
+            yield build_view(tokenizer, number, own, NOTHING, NOTHING, NOTHING)
         for window in found:
             rows = context.words[window.active_left : window.active_right]
             begins = 1 + len(own) + tokenizer.n_between + window.active_left - window.left

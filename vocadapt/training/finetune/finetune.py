@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,15 +141,8 @@ def prepare(
     tokenization: "" means mixed if the model has two tokenizations, else its only one. Raises
     InputError if the model is not an encoder, if the task has no labeled training examples, or if
     the model does not have the tokenization.
-
-    1. Collect the labeled training examples and determine the outputs. Find the new tokens if only
-       their embeddings are trained.
-    2. Check labels and sizes before any long computation.
-    3. Encode the training, dev and test splits; without a dev split also the training examples
-       that tell whether a run collapsed.
-    4. Report findings: examples seen in training, truncated texts, limits.
     """
-    # 1. Training examples, outputs and new tokens.
+    # 1. Training examples, outputs and new tokens; checks before any long computation.
     check_ability(model, "finetune")
     new_ids = require_new_ids(model) if settings.only_new_embeddings else []
     task = _apply_word_rule(task, settings.word_rule)
@@ -156,30 +150,28 @@ def prepare(
     tokenization = check_tokenization(tokenization, list(tokenizers))
     examples = _list_training_examples(task, settings)
     outputs = Outputs.of(task.kind, examples)
-
-    # 2. Checks before any long computation.
     _check_task(task, outputs, examples, len(tokenizers))
 
-    # 3. Encodings.
+    # 2. Encodings; without a dev split also of training examples that show whether a run collapsed.
     length = min(settings.length, count_positions(model.config) or settings.length)
     limits = EncodingSettings(length, settings.chunk)
     train, targets = task.kind.encode_for_training(examples, tokenizers, limits, outputs.index)
-    held_out = {name: task.splits[name] for name in ("dev", "test") if task.splits.get(name)}
-    if "dev" in held_out and (settings.with_dev or not held_out["dev"].labeled):
-        del held_out["dev"]
+    scored = {name: task.splits[name] for name in ("dev", "test") if task.splits.get(name)}
+    if "dev" in scored and (settings.with_dev or not scored["dev"].labeled):
+        del scored["dev"]
+    if "dev" not in scored:
+        scored["collapse"] = sample_split(task.split("train"), COLLAPSE_SAMPLE)
     encoded = {
         name: task.kind.encode((*split.examples, *split.collection), tokenizers, limits)
-        for name, split in held_out.items()
+        for name, split in scored.items()
     }
     collapse_sample = None
-    if "dev" not in encoded:
-        sample = sample_split(task.split("train"), COLLAPSE_SAMPLE)
-        texts = (*sample.examples, *sample.collection)
-        collapse_sample = sample, task.kind.encode(texts, tokenizers, limits)
+    if "collapse" in scored:
+        collapse_sample = scored.pop("collapse"), encoded.pop("collapse")
 
-    # 4. Findings.
+    # 3. Findings.
     seen = fingerprint_examples(examples) | (read_seen(model.path) or frozenset())
-    findings = [*task.findings, *_report_encoded(held_out, seen, {"train": train, **encoded})]
+    findings = [*task.findings, *_report_encoded(scored, seen, {"train": train, **encoded})]
     if settings.only_new_embeddings:
         n_new = len(new_ids)
         new_ids = _find_trained_ids(train, tokenization, new_ids)
@@ -189,12 +181,6 @@ def prepare(
         )
     if "base" not in tokenizers:
         findings.append(f"1 of 2 {NO_BASE}.")
-    if collapse_sample and len(collapse_sample[0]) < len(task.split("train")):
-        findings.append(
-            "There are no dev scores: whether a run collapsed is determined by its predictions for"
-            f" {len(collapse_sample[0]):,} of {len(task.split('train')):,} training examples,"
-            " drawn at random."
-        )
     if length < settings.length:
         findings.append(f"The model accepts {length} wordpieces at most, not {settings.length}.")
     return PreparedTask(
@@ -292,14 +278,7 @@ def finetune(
     """
     # 1. The network with a new head, initialized by the seed.
     start = time.perf_counter()
-    task, outputs = prepared.task, prepared.outputs
-    multilabel = task.kind.is_multilabel
-    network = load_with_new_head(prepared.model, task.kind.head, outputs.names, seed, multilabel)
-    if multilabel:
-        # Start at the smoothed frequency of each label.
-        targets = np.concatenate(prepared.targets)
-        initialize_biases(network, (targets.sum(axis=0) + 1.0) / (len(targets) + 2.0))
-    _check_ids(network, prepared)
+    network = _load_network(prepared, seed)
 
     # 2. Train.
     frozen = freeze(network, prepared.settings)
@@ -315,13 +294,13 @@ def finetune(
     # 3. Score on the test split, under each tokenization and pooled.
     logits, scores = {}, {}
     if prepared.test is not None:
-        logits = pool_logits(
-            compute_logits(network, prepared.test, prepared.pad, part(progress, 0.95, 1.0))
-        )
-        scores = compute_scores(task, task.split("test"), outputs, logits)
+        report = part(progress, 0.95, 1.0)
+        logits = pool_logits(compute_logits(network, prepared.test, prepared.pad, report))
+        task = prepared.task
+        scores = compute_scores(task, task.split("test"), prepared.outputs, logits)
     return Run(
         network=network,
-        outputs=outputs,
+        outputs=prepared.outputs,
         seed=seed,
         tokenization=prepared.tokenization,
         logits=logits,
@@ -338,6 +317,30 @@ def finetune(
         optimizer_bytes=fitted.optimizer_bytes,
         old_embeddings=old_embeddings,
     )
+
+
+def _load_network(prepared: PreparedTask, seed: int) -> "transformers.PreTrainedModel":
+    """Load the network with a new head drawn by the seed.
+
+    Raises InputError if an id has no embedding, because tokenizer and weights do not match.
+    """
+    kind = prepared.task.kind
+    names = prepared.outputs.names
+    network = load_with_new_head(prepared.model, kind.head, names, seed, kind.is_multilabel)
+    if kind.is_multilabel:
+        # Start at the smoothed frequency of each label.
+        targets = np.concatenate(prepared.targets)
+        initialize_biases(network, (targets.sum(axis=0) + 1.0) / (len(targets) + 2.0))
+    rows = len(get_embeddings(network))
+    views = _list_views(prepared.train, prepared.dev, prepared.test)
+    highest = max(int(view.ids.max()) for view in views)
+    if highest >= rows:
+        raise InputError(
+            f"{prepared.model.path}: its tokenizer returns the id {highest:,}, but its embedding"
+            f" matrix has only {rows:,} rows.",
+            "Tokenizer and weights are from different models: check the source of the files.",
+        )
+    return network
 
 
 def compute_scores(
@@ -401,17 +404,9 @@ def _fit(
         baseline = None
         if prepared.dev is not None:
             dev = _replace_ids(prepared.dev, new_ids)
+            score = partial(_score_dev, network, prepared, dev, pad)
             split = task.split("dev")
-            baseline = score_baseline(task.kind, split, task.score, task.rules)
-
-            def score_dev() -> DevScore:
-                found = pool_logits(compute_logits(network, dev, pad))
-                scores = compute_scores(task, split, prepared.outputs, found)
-                main = choose_main_tokenization(scores)
-                loss = prepared.outputs.compute_loss(found[main][: len(split)], split.examples)
-                return DevScore(scores[main].value, loss)
-
-            score = score_dev
+            baseline = score_baseline(task.kind, split, task.scorer, task.rules)
         dataset = FinetuningDataset(
             encoded=_replace_ids(prepared.train, new_ids),
             targets=prepared.targets,
@@ -425,6 +420,21 @@ def _fit(
         )
         with separate_new_embeddings(network, new_ids[list(prepared.new_ids)]):
             return fit(network, dataset, settings, folder, score, progress, baseline)
+
+
+def _score_dev(
+    network: "transformers.PreTrainedModel",
+    prepared: PreparedTask,
+    dev: EncodedExamples,
+    pad: int,
+) -> DevScore:
+    """Score the dev split under the main tokenization."""
+    split = prepared.task.split("dev")
+    found = pool_logits(compute_logits(network, dev, pad))
+    scores = compute_scores(prepared.task, split, prepared.outputs, found)
+    main = choose_main_tokenization(scores)
+    loss = prepared.outputs.compute_loss(found[main][: len(split)], split.examples)
+    return DevScore(scores[main].value, loss)
 
 
 def _list_views(*encoded: EncodedExamples | None) -> list[View]:
@@ -442,19 +452,6 @@ def _replace_ids(encoded: EncodedExamples, new_ids: Any) -> EncodedExamples:
     return replace(encoded, views=views)
 
 
-def _check_ids(network: "transformers.PreTrainedModel", prepared: PreparedTask) -> None:
-    """Raise InputError if an id has no embedding, because tokenizer and weights do not match."""
-    rows = len(get_embeddings(network))
-    views = _list_views(prepared.train, prepared.dev, prepared.test)
-    highest = max(int(view.ids.max()) for view in views)
-    if highest >= rows:
-        raise InputError(
-            f"{prepared.model.path}: its tokenizer returns the id {highest:,}, but its embedding"
-            f" matrix has only {rows:,} rows.",
-            "Tokenizer and weights are from different models: check the source of the files.",
-        )
-
-
 def _is_collapsed(
     prepared: PreparedTask, fitted: FitResult, network: "transformers.PreTrainedModel"
 ) -> bool:
@@ -469,7 +466,7 @@ def _is_collapsed(
         logits = pool_logits(compute_logits(network, encoded, prepared.pad))
         scores = compute_scores(task, split, prepared.outputs, logits)
         values = [scores[choose_main_tokenization(scores)].value]
-    return is_collapsed(values, score_baseline(task.kind, split, task.score, task.rules))
+    return is_collapsed(values, score_baseline(task.kind, split, task.scorer, task.rules))
 
 
 def _check_task(

@@ -22,7 +22,7 @@ from vocadapt.training.trainers import ProgressCallback, ReportingTrainer
 
 class FinetuningTrainer(ReportingTrainer):
     """Trainer for fine-tuning: takes whole batches from the dataset, in its order, and processes a
-    batch in several parts if memory is short.
+    batch in several micro-batches if memory is short.
     """
 
     def __init__(
@@ -49,20 +49,20 @@ class FinetuningTrainer(ReportingTrainer):
             seed=dataset.seed,
         )
         self.dataset, self.folder = dataset, folder
-        self.parts = 1  # number of parts that a batch is processed in
+        self.n_micro_batches = 1  # in which a batch is processed
 
     def training_step(
         self, model: Any, inputs: Any, num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Train on a batch; double the number of parts, for all later batches too, until it fits in
-        memory.
+        """Train on a batch; double the number of micro-batches, for all later batches too, until
+        one fits in memory.
 
         Raises InputError if a single example does not fit, or a batch whose loss compares its
         examples.
         """
         while True:
             try:
-                return self._train_in_parts(model, inputs)
+                return self._train_micro_batches(model, inputs)
             except RuntimeError as error:
                 if not should_reduce_batch_size(error):
                     raise
@@ -73,24 +73,24 @@ class FinetuningTrainer(ReportingTrainer):
                         "Reduce the batch size or the maximum sequence length.",
                         code="batch-too-large",
                     ) from error
-                if self.parts >= len(inputs["input_ids"]):
+                if self.n_micro_batches >= len(inputs["input_ids"]):
                     raise InputError(
                         "A single example does not fit in memory"
                         f" ({str(error).splitlines()[0][:120]}).",
                         "Reduce the maximum sequence length, or use a smaller model.",
                         code="out-of-memory",
                     ) from error
-                self.parts *= 2
+                self.n_micro_batches *= 2
                 model.zero_grad()
 
-    def _train_in_parts(self, model: Any, inputs: Any) -> torch.Tensor:
+    def _train_micro_batches(self, model: Any, inputs: Any) -> torch.Tensor:
         labels_in_batch = count_labels(inputs["labels"])
-        size = -(-len(inputs["input_ids"]) // self.parts)
+        size = -(-len(inputs["input_ids"]) // self.n_micro_batches)
         total = torch.zeros((), device=self.args.device)
         for start in range(0, len(inputs["input_ids"]), size):
-            part = {name: value[start : start + size] for name, value in inputs.items()}
-            part["labels_in_batch"] = labels_in_batch
-            total = total + super().training_step(model, part)
+            micro_batch = {name: value[start : start + size] for name, value in inputs.items()}
+            micro_batch["labels_in_batch"] = labels_in_batch
+            total = total + super().training_step(model, micro_batch)
         self.check_loss(total)
         return total
 
@@ -101,7 +101,7 @@ class FinetuningTrainer(ReportingTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Return the loss of a batch or of a part of it."""
+        """Return the loss of a batch or of a micro-batch."""
         labels = inputs["labels"]
         labels_in_batch = inputs["labels_in_batch"]
         features = dict(inputs)

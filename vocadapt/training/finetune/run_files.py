@@ -18,12 +18,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from vocadapt.errors import InputError
-from vocadapt.models.adapted_model import (
-    RECORD,
-    hash_embeddings,
-    list_new_tokens,
-    save_tokenizers,
-)
+from vocadapt.models.adapted_model import RECORD, hash_new_embeddings, save_tokenizers
 from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -93,12 +88,14 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
     (folder / RUN).write_text(
         json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
     )
-    if not run.logits:
-        return
+    if run.logits:
+        _write_predictions(run, task.split("test"), folder)
 
-    # 3. Predictions for the test split, one line per example, and their logits.
-    examples = task.split("test").examples
-    predictions = {name: run.predict(task.split("test"), name) for name in run.logits}
+
+def _write_predictions(run: Run, test: Split, folder: Path) -> None:
+    """Write the predictions for the test split, one line per example, and their logits."""
+    examples = test.examples
+    predictions = {name: run.predict(test, name) for name in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
         for number, example in enumerate(examples):
             predicted = {name: values[number] for name, values in predictions.items()}
@@ -118,10 +115,8 @@ def _record_trained_embeddings(run: Run, model: LanguageModel, folder: Path) -> 
     if not (folder / RECORD).is_file():
         return
     record = read_json_object(folder / RECORD)
-    ids = [model.vocabulary.ids[token] for token in list_new_tokens(record.get("plan", {}))]
-    rows = get_embeddings(run.network).detach().cpu()[ids]
-    changed = {**record, "rows": hash_embeddings(rows)}
-    text = json.dumps(changed, ensure_ascii=False, allow_nan=False)
+    record["rows"] = hash_new_embeddings(model, record, get_embeddings(run.network))
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False)
     (folder / RECORD).write_text(text, encoding="utf-8")
 
 

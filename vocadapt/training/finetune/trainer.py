@@ -77,10 +77,9 @@ def fit(
 ) -> FitResult:
     """Train `network` in place; with `score`, it ends with the weights of its best epoch.
 
-    baseline: of the dev split; with it, a training in which nothing is learned ends early (see
-    `has_learned_nothing`). Training resumes from the newest checkpoint in `folder`; the final
-    weights are the same as without interruption. Raises InputError if the loss is not finite, or if
-    a single example does not fit in memory.
+    baseline: of the dev split; with it, a training in which nothing is learned ends early
+    (`has_learned_nothing`). An interrupted training resumes from the newest checkpoint in `folder`,
+    with the same result. Raises InputError if the loss is not finite.
     """
     from vocadapt.training.finetune.finetuning_trainer import FinetuningTrainer
     from vocadapt.training.trainers import StepCallback
@@ -108,21 +107,12 @@ def fit(
     trainer.check_last_loss()
     epochs.restore_best()
 
-    # 3. Report memory shortage, early stopping, and restored weights.
-    findings = []
-    if trainer.parts > 1:
-        parts = f"{settings.batch} were processed in {trainer.parts} parts"
-        findings.append(f"Memory was short: batches of {parts}.")
-    if epochs.stopped:
-        reason = f"{settings.patience} epochs without a better dev score"
-        if epochs.learned_nothing:
-            reason = (
-                "nothing was learned. The dev score is still at the majority baseline, and the loss"
-                " on dev has not fallen since the first epoch"
-            )
-        findings.append(f"Stopped after epoch {len(epochs.scores)} of {settings.epochs}: {reason}.")
-    if epochs.scores and epochs.best < len(epochs.scores) - 1:
-        findings.append(f"The weights are those of epoch {epochs.best + 1}, the best on dev.")
+    findings = epochs.list_findings()
+    if trainer.n_micro_batches > 1:
+        micro_batches = (
+            f"{settings.batch} were processed in {trainer.n_micro_batches} micro-batches"
+        )
+        findings.append(f"Memory was short: batches of {micro_batches}.")
     epochs_done = trainer.state.global_step / dataset.steps
     return FitResult(
         dev=tuple(epochs.scores),
@@ -224,36 +214,52 @@ class EpochScorer:
             )
         return self.stopped
 
+    @property
+    def ended_worse(self) -> bool:
+        """Whether an earlier epoch was better than the last one."""
+        return bool(self.scores) and self.best < len(self.scores) - 1
+
     def restore_best(self) -> None:
         """Load the weights of the best epoch into the network."""
         from safetensors.torch import load_file
 
-        if self.scores and self.best < len(self.scores) - 1:
+        if self.ended_worse:
             self.network.load_state_dict(load_file(self.folder / BEST), strict=True)
+
+    def list_findings(self) -> list[str]:
+        """Report early stopping and restored weights."""
+        findings = []
+        if self.stopped:
+            reason = f"{self.settings.patience} epochs without a better dev score"
+            if self.learned_nothing:
+                reason = (
+                    "nothing was learned. The dev score is still at the majority baseline, and the"
+                    " loss on dev has not fallen since the first epoch"
+                )
+            epochs = f"{len(self.scores)} of {self.settings.epochs}"
+            findings.append(f"Stopped after epoch {epochs}: {reason}.")
+        if self.ended_worse:
+            findings.append(f"The weights are those of epoch {self.best + 1}, the best on dev.")
+        return findings
 
 
 @contextmanager
 def restrict_embeddings(
     network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Reduce a network's embedding matrix to the ids `used` within a `with` block.
+    """Reduce a network's embedding matrix to the ids `used` within a `with` block, so that the cost
+    of a step does not depend on the vocabulary size; other embeddings have no gradient.
 
     Yields the new id of every old one, (vocabulary,) int64, -1 if it is left out. The padding
     embedding is always included. Afterwards the network has all embeddings again, the used ones
     with their trained values.
-
-    In architectures that number positions after the padding token, that token keeps its id, because
-    their layers compare ids with it.
-
-    The cost of a step then does not depend on the vocabulary size. The result is the same, because
-    an embedding that no example uses has no gradient and never changes under Adam without weight
-    decay. Without it, the optimizer stores two values less per weight, and a checkpoint three.
     """
     import torch
 
     # 1. Number the used ids in their order.
     full = cast("torch.nn.Embedding", network.get_input_embeddings())
     if network.config.model_type in POSITIONS_AFTER_PADDING:
+        # Their layers compare ids with that of the padding token, which therefore keeps its id.
         used = np.append(used, np.arange(pad))
     ids = np.unique(np.append(used, pad)).astype(np.int64)
     new_ids = np.full(full.num_embeddings, -1, dtype=np.int64)

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -47,8 +48,8 @@ from vocadapt.training.masked.settings import (
     check_stage,
     select_trained_parameters,
 )
-from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
-from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator, Losses
+from vocadapt.training.masked.trainer import TrainingResult, train_and_validate
+from vocadapt.training.masked.validation import HeldOutCurve, Losses
 from vocadapt.training.rounding import copy_weights, round_weights
 from vocadapt.training.trained_parameters import (
     TrainedParameters,
@@ -197,7 +198,14 @@ def continue_pretraining(
         corpus, model.splitter, folder, training.seed, part(progress, 0.0, 0.05), settings.nsp
     )
     progress(0.05, "packing the text into blocks")
-    blocks = _pack_sentences(text.sentences, model, settings, part(progress, 0.05, 0.07))
+    blocks: Blocks
+    if settings.nsp:
+        report = part(progress, 0.05, 0.07)
+        blocks = pack_pairs(
+            text.sentences, model.vocabulary, training.length, training.seed, report
+        )
+    else:
+        blocks = pack_blocks(text.sentences, model.vocabulary, training.length)
     window_settings = WindowSettings().within(training.length)
     held_out = tuple(
         build_loss_windows(text.held_out, model.splitter, model.vocabulary, window_settings)
@@ -246,18 +254,6 @@ def _describe_masked_words(settings: WindowSettings, text: TrainingText) -> list
     return described
 
 
-def _pack_sentences(
-    sentences: Path, model: LanguageModel, settings: ContinuedSettings, progress: Progress
-) -> Blocks:
-    """Pack sentences into blocks: sentence pairs for next-sentence prediction, else contiguous
-    text.
-    """
-    training = settings.training
-    if settings.nsp:
-        return pack_pairs(sentences, model.vocabulary, training.length, training.seed, progress)
-    return pack_blocks(sentences, model.vocabulary, training.length)
-
-
 def check_continued(
     model: LanguageModel,
     settings: ContinuedSettings,
@@ -296,11 +292,8 @@ def _train(
     folder: Path,
     progress: Progress,
 ) -> tuple[TrainingResult, HeldOutCurve]:
-    """Train the parameters of the stage and evaluate `held_out` at intervals.
-
-    Separated embeddings are merged at the end.
-    """
-    network, training = loaded.network, settings.training
+    """Train the parameters of the stage; separated embeddings are merged at the end."""
+    network = loaded.network
     total = sum(value.numel() for value in network.parameters())
     separated = select_trained_parameters(
         network,
@@ -309,32 +302,16 @@ def _train(
         settings.train_heads,
         settings.only_new_embeddings,
     )
-    trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
     saver = None
     if settings.keep_minutes:
         saver = IntermediateSaver(model, loaded, dtype, settings, separated, folder / INTERMEDIATE)
-    validator = HeldOutValidator(
-        network,
-        model.vocabulary,
-        held_out,
-        folder,
-        training.batch * training.length,
-        lambda: count_steps(network, blocks, training, folder),
+    trained, curve = train_and_validate(
+        network, blocks, held_out, settings.training, folder, progress, saver
     )
-
-    def after_step(step: int) -> None:
-        validator(step)
-        if saver is not None:
-            saver(step)
-
-    trained = train_masked(network, blocks, training, folder, progress, after_step)
     if separated is not None:
         separated.merge()
     network.requires_grad_(True)
-    # The validator's clock includes the time before an interruption.
-    seconds = validator.seconds or trained.seconds
-    trained = replace(trained, trainable=trainable, frozen=total - trainable, seconds=seconds)
-    return trained, validator.curve
+    return replace(trained, frozen=total - trained.trainable), curve
 
 
 class IntermediateSaver:
@@ -368,11 +345,8 @@ class IntermediateSaver:
             "steps": step,
             "tokens": tokens,
         }
-        if self.separated is None:
+        with self.separated.merged() if self.separated else nullcontext():
             save_trained(self.model, self.loaded, draft, self.dtype, report)
-        else:
-            with self.separated.merged():
-                save_trained(self.model, self.loaded, draft, self.dtype, report)
         draft.rename(target)
         self.last = time.monotonic()
 

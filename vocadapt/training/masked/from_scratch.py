@@ -8,6 +8,7 @@ uses: its loss per character is compared with that of a unigram model and of the
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -26,16 +27,21 @@ from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.system.files import write_atomically
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.callbacks import check_finite, find_checkpoint
 from vocadapt.training.masked.architectures import ARCHITECTURES, HEAD_SIZE, NetworkSize
 from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.report import TrainingReport
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.masked.trainer import TrainingResult, count_steps, train_masked
-from vocadapt.training.masked.validation import HeldOutValidator, Losses
+from vocadapt.training.masked.trainer import TrainingResult, train_and_validate
+from vocadapt.training.masked.validation import Losses
 from vocadapt.training.rounding import round_weights
-from vocadapt.training.training_text import TrainingText, write_training_text
+from vocadapt.training.training_text import (
+    TrainingText,
+    read_pretoken_lines,
+    write_training_text,
+)
 from vocadapt.training.word_vectors import train_on_prepared_text
 from vocadapt.vocabulary.families import Vocabulary, find_trainer, list_trainers, vocabulary_of
 from vocadapt.vocabulary.families.roles import find_roles
@@ -166,18 +172,8 @@ def pretrain_from_scratch(
             _initialize_embeddings(network, text, vocabulary, settings, folder, report)
 
         # 3. Train.
-        validator = HeldOutValidator(
-            network,
-            vocabulary,
-            held_out,
-            folder,
-            training.batch * training.length,
-            lambda: count_steps(network, blocks, training, folder),
-        )
         report = part(progress, 0.12, 0.98)
-        trained = train_masked(network, blocks, training, folder, report, validator)
-        # The validator's clock includes the time before an interruption.
-        trained = replace(trained, seconds=validator.seconds or trained.seconds)
+        trained, _ = train_and_validate(network, blocks, held_out, training, folder, report)
 
         # 4. Measure the held-out loss of the weights as they will be saved.
         progress(0.98, "measuring the held-out loss")
@@ -213,28 +209,16 @@ def _read_vocabulary(tokenizer: Tokenizer) -> Vocabulary:
     return vocabulary
 
 
-def count_words_in_file(sentences: Path) -> Counter[str]:
-    """Count the pre-tokens of a file of space-separated pre-tokens, one sentence per line."""
-    counts: Counter[str] = Counter()
-    with sentences.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            counts.update(line.rstrip("\n").split(" "))
-    del counts[""]
-    return counts
-
-
 def _load_or_train_vocabulary(
     text: TrainingText, settings: ScratchSettings, folder: Path, progress: Progress
 ) -> tuple[str, ...]:
     """Load the vocabulary in `folder`; train it first if there is none."""
     file = folder / "vocab.txt"
     if not file.is_file():
-        tokens = find_trainer(settings.trainer).train(
-            count_words_in_file(text.sentences), settings.vocabulary, settings.trainer, progress
-        )
-        draft = file.with_suffix(".part")
-        draft.write_text("\n".join(tokens), encoding="utf-8")
-        draft.rename(file)
+        counts = Counter(chain.from_iterable(read_pretoken_lines(text.sentences)))
+        trainer = settings.trainer
+        tokens = find_trainer(trainer).train(counts, settings.vocabulary, trainer, progress)
+        write_atomically(file, "\n".join(tokens))
     return tuple(file.read_text(encoding="utf-8").split("\n"))
 
 

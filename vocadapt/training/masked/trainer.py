@@ -5,12 +5,12 @@ conversion of its budget to steps.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocadapt.models.contextual.masked_loss import check_masked_head
+from vocadapt.models.contextual.masked_loss import MaskedWindow, check_masked_head
 from vocadapt.progress import Progress, silent
 from vocadapt.system.files import write_atomically
 from vocadapt.training.callbacks import (
@@ -22,6 +22,7 @@ from vocadapt.training.callbacks import (
 from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset
 from vocadapt.training.masked.losses import compute_losses
 from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.masked.validation import HeldOutCurve, HeldOutValidator
 from vocadapt.training.trained_parameters import measure_optimizer
 
 if TYPE_CHECKING:
@@ -53,17 +54,39 @@ class TrainingResult:
 
     def list_metrics(self) -> dict[str, Any]:
         """Return the metrics by their names in a TrainingReport."""
-        return {
-            "tokens": self.tokens,
-            "steps": self.steps,
-            "seconds": self.seconds,
-            "tokens_per_second": self.tokens / self.seconds if self.seconds else 0.0,
-            "trainable": self.trainable,
-            "frozen": self.frozen,
-            "optimizer_bytes": self.optimizer_bytes,
-            "curve": self.curve,
-            "next_curve": self.next_curve or None,
-        }
+        speed = self.tokens / self.seconds if self.seconds else 0.0
+        return {**vars(self), "tokens_per_second": speed, "next_curve": self.next_curve or None}
+
+
+def train_and_validate(
+    network: "transformers.PreTrainedModel",
+    blocks: Blocks,
+    held_out: tuple[MaskedWindow, ...],
+    settings: MaskedSettings,
+    folder: Path,
+    progress: Progress = silent,
+    after_step: Callable[[int], None] | None = None,
+) -> tuple[TrainingResult, HeldOutCurve]:
+    """Train as `train_masked` does, and evaluate the loss on held-out windows at intervals.
+
+    The seconds include those before an interruption.
+    """
+    validator = HeldOutValidator(
+        network,
+        blocks.vocabulary,
+        held_out,
+        folder,
+        settings.batch * settings.length,
+        lambda: count_steps(network, blocks, settings, folder),
+    )
+
+    def finish_step(step: int) -> None:
+        validator(step)
+        if after_step is not None:
+            after_step(step)
+
+    trained = train_masked(network, blocks, settings, folder, progress, finish_step)
+    return replace(trained, seconds=validator.seconds or trained.seconds), validator.curve
 
 
 def train_masked(
@@ -169,9 +192,7 @@ def measure_step_seconds(
     import torch
 
     # 1. Forward and backward passes.
-    device = "cpu"
-    if torch.cuda.is_available():
-        device = "cuda"
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     replica = copy.deepcopy(network).to(device).train()  # type: ignore[arg-type]
     trainable = [value for value in replica.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=1e-6)

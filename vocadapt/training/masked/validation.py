@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from vocadapt.models.contextual.masked_loss import MaskedLoss, MaskedWindow, compute_masked_loss
 from vocadapt.report.table import Finding
 from vocadapt.system.files import write_atomically
-from vocadapt.training.callbacks import find_checkpoint
+from vocadapt.training.callbacks import StepClock, find_checkpoint
 from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
@@ -171,9 +171,8 @@ class HeldOutValidator:
         # Time never decreases, so it is at least that of the last point.
         self.seconds_before = max([until_checkpoint, *(point.seconds for point in self.points)])
         self.seconds = self.seconds_before
-        # Monotonic times of the end of the first step and of the last write, and the seconds spent
-        # on evaluation since.
-        self.began = self.written = self.evaluating = 0.0
+        self.clock = StepClock()
+        self.written = 0.0  # monotonic time of the last write
         if not self.points:
             self.evaluate()
         self.write()
@@ -193,30 +192,24 @@ class HeldOutValidator:
 
     def __call__(self, step: int) -> None:
         """Evaluate the loss and write the curve after a step, if due."""
-        now = time.monotonic()
+        self.clock.finish_step()
         self.step = step
-        done = step - self.start
-        if not self.began:
-            self.began, self.steps = now, self.count_steps()
-        elif done > 1:
-            # Time is measured from the end of the first step, which is assumed to take as long as
-            # the mean of the others.
-            measured = now - self.began - self.evaluating
-            self.seconds = max(self.seconds, self.seconds_before + measured * done / (done - 1))
+        if not self.clock.steps:
+            self.steps = self.count_steps()
+        trained = self.clock.estimate_seconds(step - self.start)
+        self.seconds = max(self.seconds, self.seconds_before + trained)
         interval = max(ceil(self.steps / MAX_POINTS), ceil(TOKENS_BETWEEN / self.tokens_per_step))
         if step % interval == 0 or step == self.steps:
             self.evaluate()
-        if now - self.written > WRITE_SECONDS or step == self.steps:
+        if time.monotonic() - self.written > WRITE_SECONDS or step == self.steps:
             self.write()
+        self.clock.begin_step()
 
     def evaluate(self) -> None:
         """Add the held-out loss after the current step to the curve."""
-        began = time.monotonic()
         loss = compute_masked_loss(self.network, self.vocabulary, self.windows).per_character
         tokens = self.step * self.tokens_per_step
         self.points.append(Point(self.step, tokens, self.seconds, loss))
-        if self.began:
-            self.evaluating += time.monotonic() - began
         self.written = 0.0
 
     def write(self) -> None:
@@ -235,14 +228,6 @@ MIN_WORDS = 400
 MIN_WINDOWS = 10  # windows are the independent units; fewer give no reliable standard error
 
 TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE = "too few words", "lower", "higher", "no difference"
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Loss per character over windows, with its 95 % interval: None for fewer than two windows."""
-
-    value: float
-    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -272,8 +257,12 @@ class LossChange:
         return Finding(code, f"The held-out loss became {self.verdict} ({spread}).")
 
 
-def estimate_ratio(nats: NDArray[np.float64], characters: NDArray[np.float64]) -> Ratio:
+def estimate_ratio(
+    nats: NDArray[np.float64], characters: NDArray[np.float64]
+) -> tuple[float, tuple[float, float] | None]:
     """Estimate sum(nats) / sum(characters) with its 95 % interval; both arrays (windows,).
+
+    The interval is None for fewer than two windows.
 
     The standard error is that of a ratio estimate, by linearization (Cochran 1977, section 6.4):
     √(n / (n − 1) · Σ (nats − value · characters)²) / Σ characters.
@@ -284,12 +273,12 @@ def estimate_ratio(nats: NDArray[np.float64], characters: NDArray[np.float64]) -
     value = float(nats.sum() / characters.sum())
     windows = len(nats)
     if windows < 2:
-        return Ratio(value, None)
+        return value, None
     residuals = nats - value * characters
     error = sqrt(windows / (windows - 1) * float(np.square(residuals).sum())) / float(
         characters.sum()
     )
-    return Ratio(value, (value - Z * error, value + Z * error))
+    return value, (value - Z * error, value + Z * error)
 
 
 @dataclass(frozen=True)
@@ -315,40 +304,33 @@ class Losses:
         return {name: getattr(self, name).per_byte for name in LOSSES}
 
     @property
-    def change(self) -> Ratio:
-        """Change of the loss per character, from the paired differences of each window."""
-        return estimate_ratio(self.after.each[:, 0] - self.before.each[:, 0], self.after.each[:, 1])
-
-    @property
-    def verdict(self) -> str:
-        """Whether the loss became significantly lower or higher, as one of the four verdicts."""
-        change = self.change
-        if (
-            self.after.words < MIN_WORDS
-            or len(self.after.each) < MIN_WINDOWS
-            or change.interval is None
-        ):
-            return TOO_FEW
-        if change.interval[1] < 0:
-            return LOWER
-        if change.interval[0] > 0:
-            return HIGHER
-        return NO_DIFFERENCE
+    def change(self) -> LossChange:
+        """Change of the loss per character, from the paired differences of each window, and whether
+        it is significant.
+        """
+        nats, characters = self.after.each.T
+        value, interval = estimate_ratio(nats - self.before.each[:, 0], characters)
+        verdict = NO_DIFFERENCE
+        if interval is None or self.after.words < MIN_WORDS or len(nats) < MIN_WINDOWS:
+            verdict = TOO_FEW
+        elif interval[1] < 0:
+            verdict = LOWER
+        elif interval[0] > 0:
+            verdict = HIGHER
+        return LossChange(value, interval, verdict)
 
     def list_figures(self) -> dict[str, Any]:
         """Return losses, intervals, change, and numbers of words, windows and skipped windows by
         their names in a TrainingReport.
         """
-        change = self.change
         return {
             "loss_per_character": self.per_character,
             "loss_per_byte": self.per_byte or None,
             "held_out_words": self.after.words,
             "held_out_windows": len(self.after.each),
             "loss_interval": {
-                name: estimate_ratio(*getattr(self, name).each.T).interval
-                for name in ("before", "after")
+                name: estimate_ratio(*getattr(self, name).each.T)[1] for name in ("before", "after")
             },
-            "loss_change": LossChange(change.value, change.interval, self.verdict),
+            "loss_change": self.change,
             "held_out_too_long": self.after.too_long or None,
         }

@@ -41,13 +41,12 @@ def build_tally(
 
 
 def score_baseline(
-    kind: TaskKind, gold: Split, scorer: str = "", rules: Rules = DEFAULT_RULES
+    kind: TaskKind, gold: Split, scorer: Scorer, rules: Rules = DEFAULT_RULES
 ) -> Baseline:
     """Score constant predictions in the default units of `build_tally`."""
-    chosen = kind.scorer(scorer)
     predictions = kind.constant_predictions(gold.gold)
     scores = [
-        chosen.score_tally(build_tally(gold, one, chosen, rules), rules).value
+        scorer.score_tally(build_tally(gold, one, scorer, rules), rules).value
         for one in predictions
     ]
     return Baseline(scores[0], tuple(scores))

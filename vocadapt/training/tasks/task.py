@@ -39,7 +39,7 @@ from vocadapt.training.tasks.splits import SPLITS
 class Task:
     """A task: its kind, labels, splits and score.
 
-    score: name of its scorer; "" for the default of its kind. labels: entity types (ner, "" for
+    scorer_name: "" for the default of its kind. labels: entity types (ner, "" for
     bare tags), classes, or none (qa). unit: "example", or (multilabel) "document" for all
     sentences of a document together. about: a remark of its author.
     """
@@ -48,7 +48,7 @@ class Task:
     kind: TaskKind
     splits: Mapping[str, Split]
     labels: tuple[str, ...]
-    score: str = ""
+    scorer_name: str = ""
     rules: Rules = DEFAULT_RULES
     unit: str = "example"
     about: str = ""
@@ -60,12 +60,12 @@ class Task:
                 f"Splits are {', '.join(SPLITS)}.",
                 code="unknown-split",
             )
-        self.kind.scorer(self.score)
+        self.kind.scorer(self.scorer_name)
 
     @property
     def scorer(self) -> Scorer:
         """Its scorer."""
-        return self.kind.scorer(self.score)
+        return self.kind.scorer(self.scorer_name)
 
     def split(self, name: str) -> Split:
         """Return a split by name; raises InputError if the task does not have it."""

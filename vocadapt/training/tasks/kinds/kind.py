@@ -203,7 +203,7 @@ class TaskKind(ABC):
         """
         encoded = self.encode(examples, tokenizers, settings)
         whole = [self.build_targets(example.gold or (), index) for example in examples]
-        return encoded, tuple(whole[part.owner][part.rows] for part in encoded.parts)
+        return encoded, tuple(whole[chunk.owner][chunk.rows] for chunk in encoded.chunks)
 
     def build_targets(self, gold: Sequence[str], index: Mapping[str, int]) -> Targets:
         """Return the output of each gold label: int64, one for each row of the example's logits."""

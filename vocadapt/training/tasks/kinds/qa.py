@@ -180,7 +180,7 @@ class QuestionAnswering(TaskKind):
             )
         encoded = encode_for_training(answered, tokenizers, settings)
         words = [np.array(find_answer_words(question), dtype=np.int64) for question in answered]
-        return encoded, tuple(words[part.owner] for part in encoded.parts)
+        return encoded, tuple(words[chunk.owner] for chunk in encoded.chunks)
 
     def compute_batch_loss(
         self, logits: "torch.Tensor", labels: "torch.Tensor", mask: "torch.Tensor", n_labels: int
