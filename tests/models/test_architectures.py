@@ -31,7 +31,6 @@ from vocadapt.models.abilities import (
     ENCODERS,
     EXTENDABLE,
     check_ability,
-    explain_inability,
     has_masked_head,
 )
 from vocadapt.models.adapted_model import apply_plan
@@ -604,7 +603,7 @@ def test_every_encoder_gets_a_head_for_every_task(tmp_path: Path, name: str, hea
 @pytest.mark.parametrize("name", DECODERS)
 def test_what_a_decoder_cannot_do_is_refused_by_name(tmp_path: Path, name: str) -> None:
     model = open_model(build_tiny_model(name, tmp_path / "m"))
-    assert all(explain_inability(model, ability) for ability in ABILITIES)
+    assert all(one.explain(model) for one in ABILITIES.values())
     kind = ARCHITECTURES[name].network
     for ability in ("finetune", "pretrain", "extend"):
         with raises_input_error("unsuitable-model", kind):
@@ -616,9 +615,9 @@ def test_what_a_decoder_cannot_do_is_refused_by_name(tmp_path: Path, name: str) 
 def test_abilities_of_encoders(tmp_path: Path) -> None:
     found = {
         name: (
-            not explain_inability(model, "finetune"),
+            not ABILITIES["finetune"].explain(model),
             has_masked_head(model),
-            not explain_inability(model, "extend"),
+            not ABILITIES["extend"].explain(model),
         )
         for name in ENCODER_NAMES
         for model in [open_model(build_tiny_model(name, tmp_path / name))]
@@ -626,8 +625,8 @@ def test_abilities_of_encoders(tmp_path: Path) -> None:
     expected = dict.fromkeys(ENCODER_NAMES, (True, True, False)) | {"bert": (True, True, True)}
     assert found == expected
     detector = open_model(build_tiny_model("electra-discriminator", tmp_path / "detector"))
-    assert not explain_inability(detector, "finetune")
-    assert explain_inability(detector, "pretrain")
+    assert not ABILITIES["finetune"].explain(detector)
+    assert ABILITIES["pretrain"].explain(detector)
 
 
 def test_the_listed_encoders_have_all_heads_in_transformers() -> None:

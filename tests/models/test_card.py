@@ -101,7 +101,7 @@ def test_a_model_of_the_hub_is_named_as_there(tiny_bert: Path, tmp_path: Path) -
     snapshot = tmp_path / "models--org--tiny" / "snapshots" / "0123abc"
     shutil.copytree(tiny_bert, snapshot)
     text = card(adapted_folder(snapshot, tmp_path / "out"))
-    assert "base_model: org/tiny\n" in text and "# org/tiny," in text
+    assert 'base_model: "org/tiny"\n' in text and "# org/tiny," in text
 
 
 @pytest.mark.parametrize(

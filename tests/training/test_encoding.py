@@ -108,11 +108,11 @@ def test_chunks_cut_no_entity_where_that_can_be(tokenizers):
     encoded = encode(
         [Sentence(("a",) * 14, tags)], tokenizers, EncodingSettings(10, 0)
     )  # 8 words fit
-    assert all(not 5 < view.rows[0] < 11 for view in encoded.parts)
+    assert all(not 5 < view.rows[0] < 11 for view in encoded.chunks)
     one = encode(
         [Sentence(("a",) * 14, ("B", *("I",) * 13))], tokenizers, EncodingSettings(10, 0)
     )  # an entity longer than the window
-    assert [view.rows.tolist() for view in one.parts] == [[*range(7)], [*range(7, 14)]]
+    assert [view.rows.tolist() for view in one.chunks] == [[*range(7)], [*range(7, 14)]]
 
 
 def test_words_without_pieces_and_words_longer_than_the_window(adapted, tokenizers):
@@ -171,7 +171,7 @@ def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_tokeni
     ]
     encoded = encode_texts(texts, tokenizers, EncodingSettings(60))
     assert encoded.notes == {IN_SEVERAL_PARTS: 1} and encoded.sizes == (1, 1, 1)
-    assert [view.owner for view in encoded.parts] == [
+    assert [view.owner for view in encoded.chunks] == [
         0,
         1,
         1,

@@ -134,17 +134,18 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
     )
     score, found = (
         example.score_tally(build_tally(gold, said, example)).value,
-        score_baseline(TASK_KINDS["multilabel"], gold),
+        score_baseline(TASK_KINDS["multilabel"], gold, example),
     )
     assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
     scattered = replace(
         gold, examples=tuple(replace(example, document="") for example in gold.examples)
     )
     assert found.constants[0] == found.majority
-    assert not is_collapsed([score], score_baseline(TASK_KINDS["multilabel"], scattered))
+    assert not is_collapsed([score], score_baseline(TASK_KINDS["multilabel"], scattered, example))
     against("relations", "x\ny\n")
     plain = TASK_KINDS["relations"].read_split(tmp_path / "gold.relations")
-    assert score_baseline(TASK_KINDS["relations"], plain, "accuracy").majority == 0.5
+    kind = TASK_KINDS["relations"]
+    assert score_baseline(kind, plain, kind.scorer("accuracy")).majority == 0.5
 
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):

@@ -1,6 +1,7 @@
 import os
+from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -21,13 +22,12 @@ from vocadapt.training.masked.blocks import Blocks, MaskedBlockDataset, pack_blo
 from vocadapt.training.masked.from_scratch import (
     ScratchSettings,
     build_network,
-    count_words_in_file,
     pretrain_from_scratch,
 )
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import measure_step_seconds, train_masked
 from vocadapt.training.masked.validation import read_curve
-from vocadapt.training.training_text import write_training_text
+from vocadapt.training.training_text import read_pretoken_lines, write_training_text
 from vocadapt.vocabulary.families import vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 from vocadapt.vocabulary.families.wordpiece_training import train_wordpiece
@@ -78,9 +78,8 @@ def blocks_of(text, tmp_path):
 
 
 def vocabulary_for(material):
-    return vocabulary_of(
-        build_tokenizer(train_wordpiece(count_words_in_file(material.sentences), 90))
-    )
+    counts = Counter(chain.from_iterable(read_pretoken_lines(material.sentences)))
+    return vocabulary_of(build_tokenizer(train_wordpiece(counts, 90)))
 
 
 def fresh(blocks):

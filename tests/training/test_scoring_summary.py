@@ -19,7 +19,8 @@ def baseline_given(kind, gold, scorer=""):
         "ner": lambda tags: Sentence(("w",) * len(tags), tuple(tags)),
         "qa": lambda answers: Question("", "", "", tuple(Answer(text, None) for text in answers)),
     }.get(kind, lambda labels: Text("", "", labels))
-    return score_baseline(TASK_KINDS[kind], Split(tuple(map(made, gold))), scorer)
+    chosen = TASK_KINDS[kind]
+    return score_baseline(chosen, Split(tuple(map(made, gold))), chosen.scorer(scorer))
 
 
 def test_mean_and_deviation_over_seeds_by_hand():

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from tests.material.input_errors import raises_input_error
 from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
-from vocadapt.training.masked.from_scratch import count_words_in_file
+from vocadapt.training.training_text import read_pretoken_lines
 from vocadapt.vocabulary.families.files.vocab_file import SPECIAL_TOKENS
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.families.wordpiece_training import (
@@ -216,10 +216,10 @@ def test_a_text_without_words_gives_the_special_tokens_only() -> None:
     assert train_wordpiece({}, 99) == SPECIAL_TOKENS
 
 
-def test_words_of_a_file_are_counted_at_blanks_only(tmp_path: Path) -> None:
+def test_words_of_a_file_are_divided_at_blanks_only(tmp_path: Path) -> None:
     file = tmp_path / "words.txt"
     file.write_text("a b a\n\nb\u3000c a\n", encoding="utf-8", newline="\n")
-    assert count_words_in_file(file) == {"a": 3, "b": 1, "b\u3000c": 1}
+    assert list(read_pretoken_lines(file)) == [["a", "b", "a"], [], ["b\u3000c", "a"]]
 
 
 def test_training_reports_itself_and_can_be_stopped() -> None:

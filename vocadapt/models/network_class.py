@@ -69,17 +69,9 @@ def get_network_class(model: ModelFiles) -> Any:
     if not named and model.config.get("architectures") is None:
         return _get_headless_class(model)
     if not named:
-        raise InputError(
-            f"{model.path}: config.json names no architecture.",
-            'Add "architectures": ["BertModel"], for example.',
-            code="no-architecture",
-        )
+        raise _build_unnamed_error(model)
     kind = getattr(_get_classes(model), named, None)
-    if (
-        kind is None
-        or not isinstance(kind, type)
-        or not issubclass(kind, transformers.PreTrainedModel)
-    ):
+    if not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
         raise InputError(
             f"{model.path}: unknown architecture {named!r}, not one of transformers"
             f" {transformers.__version__}.",
@@ -143,9 +135,13 @@ def _get_headless_class(model: ModelFiles) -> Any:
 
     kind: Any = MODEL_MAPPING.get(type(load_config(model)), None)
     if kind is None:
-        raise InputError(
-            f"{model.path}: config.json names no architecture.",
-            'Add "architectures": ["BertModel"], for example.',
-            code="no-architecture",
-        )
+        raise _build_unnamed_error(model)
     return kind
+
+
+def _build_unnamed_error(model: ModelFiles) -> InputError:
+    return InputError(
+        f"{model.path}: config.json names no architecture.",
+        'Add "architectures": ["BertModel"], for example.',
+        code="no-architecture",
+    )

@@ -101,10 +101,7 @@ def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
 
 
 def save_tokenizer(
-    model: ModelFolder,
-    settings: "PreTrainedTokenizerFast",
-    tokenizer: Tokenizer,
-    folder: Path,
+    model: ModelFolder, settings: "PreTrainedTokenizerFast", tokenizer: Tokenizer, folder: Path
 ) -> None:
     """Write a tokenizer into a folder, with everything else of the tokenizer of a model.
 
@@ -135,17 +132,20 @@ def save_tokenizer(
     for name in ("auto_map", "chat_template"):  # unless the model has its template there
         content.pop(name, None)
     write_json(folder / TOKENIZER_CONFIG, content | stored)
-    special = read_settings(model.path, SPECIAL_MAP)
-    if special:
+    if special := read_settings(model.path, SPECIAL_MAP):
         write_json(folder / SPECIAL_MAP, keep_tokens(special, model.vocabulary, after))
-    for file in list_chat_templates(model.path):
-        target = folder / file.relative_to(model.path)
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(file, target)
+    _copy_chat_templates(model.path, folder)
 
     # 4. Some types of models are loaded with their own class nevertheless.
     if is_exact and (folder / CONFIG).is_file() and not _loads_exactly(folder, tokenizer):
         write_json(folder / TOKENIZER_CONFIG, content | stored | {"auto_map": NO_OTHER_CLASS})
+
+
+def _copy_chat_templates(source: Path, folder: Path) -> None:
+    for file in list_chat_templates(source):
+        target = folder / file.relative_to(source)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(file, target)
 
 
 def write_tokenizer_file(model: ModelFolder, tokenizer: Tokenizer, file: Path) -> None:

@@ -99,13 +99,8 @@ class Distiller:
         `start`.
 
         Raises InputError if the model lacks the layer, or if contexts exceed its maximum length.
-
-        1. Sample contexts of every new token from the text.
-        2. In every round, take one context of each token, in batches.
-        3. Update the embeddings of a batch to bring the states closer together; the learning rate
-           decays linearly to 0.
         """
-        # 1. Contexts.
+        # 1. Sample contexts of every new token from the text.
         layers = self._count_layers(settings)
         tokenizer = ContextTokenizer(self.model, plan, self.whole_words, settings.length)
         contexts = sample_contexts(
@@ -116,7 +111,8 @@ class Distiller:
         needed = duration(self.seconds(n_fitted, settings))
         progress(0.1, f"fitting {n_fitted:,} of {len(n_contexts):,} embeddings, about {needed}")
 
-        # 2. and 3. Adam on the embeddings of each batch.
+        # 2. In every round, update the embeddings of all tokens by one context of each, in batches;
+        #    the learning rate decays linearly to 0.
         network, vocabulary = load_until_layer(self.model, layers), self.model.vocabulary
         read_states = partial(STATES[type(settings)], network, layers)
         pad = vocabulary.role_ids.get("pad", 0)

@@ -40,14 +40,11 @@ def train_domain_vectors(
     checkpoint: Path | None = None,
     pair_counter: PairCounter | None = None,
 ) -> TrainedVectors:
-    """Train word vectors on a text.
+    """Train word vectors on a text; their default dimension is that of the model's embeddings.
 
-    Their default dimension is that of the model's embeddings. resample: seed of a bootstrap
-    resample of the lines to train on; 0 trains on the text as it is. checkpoint: a folder for
-    checkpoints, from which an interrupted training resumes. pair_counter: counts the pairs of this
-    corpus elsewhere (`train_word2vec`). Raises InputError if neither the settings nor the model
-    define a dimension, or if a single word is frequent enough: it has no other word in its
-    contexts.
+    resample: seed of a bootstrap resample of the lines to train on; 0 for none. checkpoint: folder
+    from which an interrupted training resumes. pair_counter: counts the pairs of this corpus
+    elsewhere. Raises InputError if no dimension is defined, or if only one word is frequent enough.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(
@@ -59,9 +56,8 @@ def train_domain_vectors(
     training = replace(settings, dim=settings.dim or model.dim)
     with temporary_folder() as folder:
         sentences = Path(folder) / "sentences.txt"
-        counts = write_sentences(
-            corpus, model.splitter, sentences, part(progress, 0.0, WORDS_COUNTED)
-        )
+        report = part(progress, 0.0, WORDS_COUNTED)
+        counts = write_sentences(corpus, model.splitter, sentences, report)
         frequent = [word for word, n in counts.counts.items() if n >= settings.min_count]
         if len(frequent) == 1:
             raise InputError(

@@ -308,6 +308,25 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     Unreachable tokens of a vocabulary that was taken over from a target model are listed in the
     record, and accepted.
     """
+    activated = edit.before.vocabulary.find_activated(edit.after.vocabulary)
+    unreachable = _find_unreachable(edit, activated)
+    # Accept the tokens that are unreachable in the vocabulary of the target, too.
+    unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
+    faults = [token for token in (*edit.added, *activated) if token in unexpected]
+    n_reachable = len(edit.added) - len(unreachable - activated)
+    detail = f"{n_reachable:,} of {len(edit.added):,} added tokens are reachable"
+    if activated:
+        n_now = len(activated - unreachable)
+        detail += f", and {n_now:,} of {len(activated):,} old tokens that are exact words now"
+    if known := len(unreachable) - len(faults):
+        detail += f", {known:,} are unreachable in the target's vocabulary, too"
+    if faults:
+        detail += f", unreachable is for example {faults[0]!r}"
+    return not faults, detail
+
+
+def _find_unreachable(edit: Edit, activated: frozenset[str]) -> set[str]:
+    """Return the added and the activated tokens that the tokenizer does not produce."""
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
     # 1. The tokenizer must return the token of each added word, alone and before another word.
     words = {
@@ -315,7 +334,6 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
         for token in edit.added
         if not vocabulary.continues(token) and (text := _find_text(token, splitter)) is not None
     }
-    activated = edit.before.vocabulary.find_activated(vocabulary)
     words.update({token: token for token in activated})
     lines = [text + (text if text.startswith(" ") else f" {text}") for text in words.values()]
     encoded = encode_batch(
@@ -331,20 +349,7 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
     # 2. For the others, such as continuations and parts of characters, compute whether they are
     #    reachable.
     others = set(edit.added).difference(words)
-    unreachable |= set(vocabulary.find_unreachable(splitter, others))
-    # 3. Accept the tokens that are unreachable in the vocabulary of the target, too.
-    unexpected = unreachable.difference(edit.plan.get("silent_tokens", ()))
-    faults = [token for token in (*edit.added, *activated) if token in unexpected]
-    n_reachable = len(edit.added) - len(unreachable - activated)
-    detail = f"{n_reachable:,} of {len(edit.added):,} added tokens are reachable"
-    if activated:
-        n_now = len(activated - unreachable)
-        detail += f", and {n_now:,} of {len(activated):,} old tokens that are exact words now"
-    if known := len(unreachable) - len(faults):
-        detail += f", {known:,} are unreachable in the target's vocabulary, too"
-    if faults:
-        detail += f", unreachable is for example {faults[0]!r}"
-    return not faults, detail
+    return unreachable | set(vocabulary.find_unreachable(splitter, others))
 
 
 def _find_text(token: str, splitter: Splitter) -> str | None:

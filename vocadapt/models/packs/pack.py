@@ -235,26 +235,8 @@ def _read_pack(
     content: dict[str, Any], tensors: "dict[str, torch.Tensor]", place: str
 ) -> VocabularyPack:
     """Build a pack from its metadata and its tensors; raises InputError if they are invalid."""
-    # 1. Check the types in the metadata.
-    check(has_types(content, CONTENT_TYPES), place, "its metadata")
-    try:
-        json.dumps(content, allow_nan=False)
-    except ValueError:
-        check(False, place, "a number in its metadata")
+    _check_content(content, place)
     entries = content["tokens"]
-    check(0 < len(entries) <= MAX_TOKENS, place, "its list of tokens")
-    check(all(map(_is_token, entries)), place, "its list of tokens")
-
-    # 2. Check the values.
-    names = {entry["token"] for entry in entries}
-    check("" not in names and len(names) == len(entries), place, "its list of tokens")
-    check(NAME.fullmatch(content["name"]) is not None, place, "its name")
-    kind = KINDS.get(content["kind"])
-    check(kind is not None and not kind.rearranges, place, "the kind of its plan")
-    activated, unreachable = content["activated"], content["unreachable"]
-    check(is_texts(activated), place, "its activated tokens")
-    is_known = is_texts(unreachable) and names.issuperset(unreachable)
-    check(is_known, place, "its tokens that no text can produce")
     base = BaseIdentity.from_dict(content["base"], place)
     _check_tensors(tensors, len(entries), base, place)
     return VocabularyPack(
@@ -268,12 +250,36 @@ def _read_pack(
         ),
         tuple(Provenance(one["how"], tuple(map(tuple, one["donors"]))) for one in entries),
         tensors,
-        tuple(activated),
-        tuple(unreachable),
+        tuple(content["activated"]),
+        tuple(content["unreachable"]),
         content["checked_lines"],
         content["sources"],
         content["vocadapt"],
     )
+
+
+def _check_content(content: dict[str, Any], place: str) -> None:
+    """Raise InputError unless the metadata are those of a pack."""
+    # 1. Types.
+    check(has_types(content, CONTENT_TYPES), place, "its metadata")
+    try:
+        json.dumps(content, allow_nan=False)
+    except ValueError:
+        check(False, place, "a number in its metadata")
+    entries = content["tokens"]
+    check(0 < len(entries) <= MAX_TOKENS, place, "its list of tokens")
+    check(all(map(_is_token, entries)), place, "its list of tokens")
+
+    # 2. Values.
+    names = {entry["token"] for entry in entries}
+    check("" not in names and len(names) == len(entries), place, "its list of tokens")
+    check(NAME.fullmatch(content["name"]) is not None, place, "its name")
+    kind = KINDS.get(content["kind"])
+    check(kind is not None and not kind.rearranges, place, "the kind of its plan")
+    activated, unreachable = content["activated"], content["unreachable"]
+    check(is_texts(activated), place, "its activated tokens")
+    is_known = is_texts(unreachable) and names.issuperset(unreachable)
+    check(is_known, place, "its tokens that no text can produce")
 
 
 def _is_token(entry: Any) -> bool:

@@ -67,29 +67,28 @@ def encode_for_training(
 
     Raises InputError if a question leaves no room for its context.
     """
-    tokenized = {
-        name: (
-            tokenizer.ids(question.question for question in questions),
-            _tokenize_contexts(questions, tokenizer),
-        )
+    question_ids = {
+        name: tokenizer.ids(question.question for question in questions)
         for name, tokenizer in tokenizers.items()
     }
+    contexts = {name: _tokenize_contexts(questions, own) for name, own in tokenizers.items()}
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
     available = settings.length - ENDS - max(one.n_between for one in tokenizers.values())
     sizes = _count_words(questions)
     for number, (question, n_words) in enumerate(zip(questions, sizes, strict=True)):
         # 1. The question and its context under each tokenizer.
         own = {
-            name: (question_ids[question.question], contexts[_get_key(question)])
-            for name, (question_ids, contexts) in tokenized.items()
+            name: (question_ids[name][question.question], contexts[name][_get_key(question)])
+            for name in tokenizers
         }
 
         # 2. Chunks of words that fit under every tokenizer.
-        room = available - max(len(ids) for ids, _ in own.values())
+        n_question = max(len(ids) for ids, _ in own.values())
+        room = available - n_question
         if room < 1:
             raise InputError(
-                f"Question {question.id:.60} leaves no room for its context in a sequence of"
-                f" {settings.length:,} wordpieces.",
+                f"Question {question.id:.60} has {n_question:,} wordpieces; a sequence of"
+                f" {settings.length:,} has room for {available - 1:,} beside a context.",
                 "Use a shorter question, or a larger maximum length.",
                 code="long-question",
             )
@@ -99,9 +98,8 @@ def encode_for_training(
             for name, (ids, context) in own.items():
                 left, right = map(int, np.searchsorted(context.words, [first, end]))
                 begin = 1 + len(ids) + tokenizers[name].n_between
-                places = np.arange(right - left, dtype=np.int32) + np.int32(begin)
-                chunk = context.ids[left:right]
-                rows = context.words[left:right]
+                places = np.arange(begin, begin + right - left, dtype=np.int32)
+                chunk, rows = context.ids[left:right], context.words[left:right]
                 views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
     return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
 

@@ -56,9 +56,17 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
         save_tokenizers(prepared.model, folder)
         _record_trained_embeddings(run, prepared.model, folder)
         write_seen(prepared.seen, folder)
-    # 2. The record.
+    # 2. The record, and the predictions.
+    text = json.dumps(_build_record(run, prepared), ensure_ascii=False, allow_nan=False)
+    (folder / RUN).write_text(text, encoding="utf-8")
+    if run.logits:
+        _write_predictions(run, prepared.task.split("test"), folder)
+
+
+def _build_record(run: Run, prepared: PreparedTask) -> dict[str, Any]:
+    """Return what is known of a run except its predictions, as JSON values."""
     task = prepared.task
-    record = {
+    return {
         "task": task.name,
         "kind": task.kind.name,
         "about": task.about,
@@ -85,11 +93,6 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
         "trained_labels": task.kind.count_labels(task.split("train").examples),
         "findings": run.findings,
     }
-    (folder / RUN).write_text(
-        json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
-    )
-    if run.logits:
-        _write_predictions(run, task.split("test"), folder)
 
 
 def _write_predictions(run: Run, test: Split, folder: Path) -> None:

@@ -23,11 +23,9 @@ from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.contextual.masked_loss import (
     MaskedWindow,
     WindowSettings,
-    build_loss_windows,
     check_masked_head,
     check_roles,
     compute_masked_loss,
-    compute_unigram_loss,
 )
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, clear_free_rows, load_network
@@ -36,7 +34,7 @@ from vocadapt.settings import MINUTES_PER_YEAR, check_settings, setting
 from vocadapt.system.files import temporary_folder
 from vocadapt.system.json_values import list_known_fields
 from vocadapt.text.corpus import Corpus
-from vocadapt.training.callbacks import check_finite, preserve_random_state
+from vocadapt.training.callbacks import preserve_random_state
 from vocadapt.training.masked.blocks import Blocks, pack_blocks
 from vocadapt.training.masked.losses import find_next_sentence_head
 from vocadapt.training.masked.report import TrainingReport
@@ -49,7 +47,12 @@ from vocadapt.training.masked.settings import (
     select_trained_parameters,
 )
 from vocadapt.training.masked.trainer import TrainingResult, train_and_validate
-from vocadapt.training.masked.validation import HeldOutCurve, Losses
+from vocadapt.training.masked.validation import (
+    HeldOutCurve,
+    Losses,
+    build_held_out_windows,
+    measure_losses,
+)
 from vocadapt.training.rounding import copy_weights, round_weights
 from vocadapt.training.trained_parameters import (
     TrainedParameters,
@@ -194,30 +197,15 @@ def continue_pretraining(
     clear_free_rows(model, network)
 
     # 2. Split the text into held-out windows and blocks.
-    text = write_training_text(
-        corpus, model.splitter, folder, training.seed, part(progress, 0.0, 0.05), settings.nsp
-    )
-    progress(0.05, "packing the text into blocks")
-    blocks: Blocks
-    if settings.nsp:
-        report = part(progress, 0.05, 0.07)
-        blocks = pack_pairs(
-            text.sentences, model.vocabulary, training.length, training.seed, report
-        )
-    else:
-        blocks = pack_blocks(text.sentences, model.vocabulary, training.length)
-    window_settings = WindowSettings().within(training.length)
-    held_out = tuple(
-        build_loss_windows(text.held_out, model.splitter, model.vocabulary, window_settings)
-    )
+    text, blocks = _pack_text(model, corpus, settings, folder, part(progress, 0.0, 0.07))
+    held_out = build_held_out_windows(text, model.vocabulary, training.length)
 
     # 3. Train.
     before = compute_masked_loss(network, model.vocabulary, held_out)
     stored = None if dtype == network.dtype else copy_weights(network, dtype)
     with preserve_random_state():
-        trained, curve = _train(
-            model, loaded, dtype, blocks, held_out, settings, folder, part(progress, 0.07, 0.98)
-        )
+        report = part(progress, 0.07, 0.98)
+        trained, curve = _train(model, loaded, dtype, blocks, held_out, settings, folder, report)
 
     # 4. Measure the held-out loss of the weights as they will be saved.
     progress(0.98, "measuring the held-out loss")
@@ -226,32 +214,50 @@ def continue_pretraining(
         figures |= round_weights(network, dtype, stored).to_dict()
     if settings.only_new_embeddings:
         figures["old_embeddings"] = compare_old_embeddings(model, network, find_new_ids(model))
-    after = compute_masked_loss(network, model.vocabulary, held_out)
-    last = f"step {trained.steps:,}, the last"
-    check_finite(after.nats, last, training.lr, "The held-out loss is")
-    digest = json.dumps(_describe_masked_words(window_settings, text)).encode()
     return ContinuedModel(
         model=model,
         loaded=loaded,
         dtype=dtype,
         settings=settings,
         trained=trained,
-        losses=Losses(compute_unigram_loss(blocks.counts, held_out), before, after),
+        losses=measure_losses(network, blocks, held_out, before, trained.steps, training.lr),
         curve=curve,
         intermediate=list_intermediate_models(folder),
         figures=figures,
-        held_out_digest=sha256(digest).hexdigest(),
+        held_out_digest=_hash_masked_words(text, training.length),
     )
 
 
-def _describe_masked_words(settings: WindowSettings, text: TrainingText) -> list[Any]:
-    """Return the values that determine the masked words, for a digest: window settings, held-out
-    lines and, for a model whose pre-tokens are not words, its splitter.
+def _pack_text(
+    model: LanguageModel,
+    corpus: Corpus,
+    settings: ContinuedSettings,
+    folder: Path,
+    progress: Progress,
+) -> tuple[TrainingText, Blocks]:
+    """Hold out lines of a text, and pack the others into blocks: sentence pairs for next-sentence
+    prediction, else contiguous text.
     """
-    described: list[Any] = [asdict(settings), text.held_out]
+    training = settings.training
+    report = part(progress, 0.0, 0.7)
+    text = write_training_text(corpus, model.splitter, folder, training.seed, report, settings.nsp)
+    report = part(progress, 0.7, 1.0)
+    report(0.0, "packing the text into blocks")
+    if not settings.nsp:
+        return text, pack_blocks(text.sentences, model.vocabulary, training.length)
+    return text, pack_pairs(
+        text.sentences, model.vocabulary, training.length, training.seed, report
+    )
+
+
+def _hash_masked_words(text: TrainingText, length: int) -> str:
+    """Hash what determines the masked words: window settings, held-out lines and, for a model whose
+    pre-tokens are not words, its splitter.
+    """
+    described: list[Any] = [asdict(WindowSettings().within(length)), text.held_out]
     if not text.splitter.outputs_words:
         described.append([text.splitter.normalizer, text.splitter.pre_tokenizer])
-    return described
+    return sha256(json.dumps(described).encode()).hexdigest()
 
 
 def check_continued(

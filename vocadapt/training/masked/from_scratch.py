@@ -16,26 +16,20 @@ from typing import TYPE_CHECKING
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual.masked_loss import (
-    WindowSettings,
-    build_loss_windows,
-    check_roles,
-    compute_masked_loss,
-    compute_unigram_loss,
-)
+from vocadapt.models.contextual.masked_loss import check_roles, compute_masked_loss
 from vocadapt.models.layers import get_embeddings
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import check_settings, setting
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.system.files import write_atomically
 from vocadapt.text.corpus import Corpus
-from vocadapt.training.callbacks import check_finite, find_checkpoint
+from vocadapt.training.callbacks import find_checkpoint
 from vocadapt.training.masked.architectures import ARCHITECTURES, HEAD_SIZE, NetworkSize
 from vocadapt.training.masked.blocks import pack_blocks
 from vocadapt.training.masked.report import TrainingReport
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.training.masked.trainer import TrainingResult, train_and_validate
-from vocadapt.training.masked.validation import Losses
+from vocadapt.training.masked.validation import Losses, build_held_out_windows, measure_losses
 from vocadapt.training.rounding import round_weights
 from vocadapt.training.training_text import (
     TrainingText,
@@ -158,10 +152,7 @@ def pretrain_from_scratch(
         vocabulary = _read_vocabulary(family.build(tokens, not settings.cased))
         progress(0.06, "packing the text into blocks")
         blocks = pack_blocks(text.sentences, vocabulary, training.length)
-        window_settings = WindowSettings().within(training.length)
-        held_out = tuple(
-            build_loss_windows(text.held_out, text.splitter, vocabulary, window_settings)
-        )
+        held_out = build_held_out_windows(text, vocabulary, training.length)
 
         # 2. A network with random weights, and word vectors as its embeddings.
         network = build_network(vocabulary, settings)
@@ -179,10 +170,7 @@ def pretrain_from_scratch(
         progress(0.98, "measuring the held-out loss")
         if half:
             round_weights(network, torch.float16)
-        after = compute_masked_loss(network, vocabulary, held_out)
-        last = f"step {trained.steps:,}, the last"
-        check_finite(after.nats, last, training.lr, "The held-out loss is")
-        losses = Losses(compute_unigram_loss(blocks.counts, held_out), untrained, after)
+        losses = measure_losses(network, blocks, held_out, untrained, trained.steps, training.lr)
         return ScratchModel(network, tokens, settings, trained, losses)
 
 

@@ -82,37 +82,30 @@ def pack_pairs(
 ) -> Pairs:
     """Pack a file of pre-tokens into pairs of segments.
 
-    Documents are separated by empty lines; without empty lines, each line is a document. `seed`
-    determines the pairs whose B is replaced, and the replacements. Raises InputError if fewer than
-    two documents have two sentences.
-
-    1. Divide each document into pairs of consecutive segments.
-    2. Choose a random half of the pairs, and replace their B by that of another document's pair.
-    3. Shorten pairs that are too long, and write them as [CLS] A [SEP] B [SEP] with padding.
+    Documents are separated by empty lines; without empty lines, each line is a document. Raises
+    InputError if fewer than two documents have two sentences.
 
     Example: the documents "a . b ." and "c . d ." give the pairs (a ., b .) and (c ., d .). If the
     second one is chosen, it becomes (c ., b .) with the label OTHER.
     """
-    # 1. Pairs with the number of their document.
+    # 1. Divide each document into pairs of consecutive segments, with its number.
     numbered: list[tuple[int, tuple[Ids, Ids]]] = []
     for number, sentences in enumerate(_read_documents(documents, vocabulary, progress)):
         numbered += [(number, pair) for pair in _split_into_pairs(sentences, length - 3)]
     n_documents = len({number for number, _ in numbered})
     if n_documents < 2:
         raise InputError(
-            "Next-sentence prediction needs two documents of two sentences each, and the text has"
-            f" {n_documents}.",
-            "Separate the documents by empty lines. In a text without empty lines, each line is a"
-            " document.",
+            f"Next-sentence prediction needs two documents of two sentences, not {n_documents}.",
+            "Separate the documents by empty lines, or give each a line.",
             code="few-documents",
         )
 
-    # 2. Exactly half of the pairs (rounded) keep their B.
+    # 2. Replace the B of a random half of the pairs by that of another document's pair.
     rng = np.random.default_rng(seed)
     follows = rng.permutation(len(numbered)) % 2 == NEXT
     pairs = _replace_second_segments(numbered, follows.tolist(), rng)
 
-    # 3. Ids and segments.
+    # 3. Shorten pairs that are too long, and pad the others.
     cls, sep, pad = (mark_start(vocabulary.role_ids[role]) for role in ("cls", "sep", "pad"))
     marked = np.full((len(numbered), length), pad, dtype=np.int64)
     segments = np.zeros((len(numbered), length), dtype=np.int8)

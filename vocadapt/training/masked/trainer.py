@@ -100,9 +100,8 @@ def train_masked(
     """Train the parameters of `network` that require a gradient, in place.
 
     Checkpoints are written to `folder`; if it holds one, training resumes from it with the same
-    blocks and the same masked positions. `after_step` is called with the number of each finished
-    step. Raises InputError if the network has no masked-language-model head, or if the training
-    diverges.
+    blocks and masked positions. after_step: called with the number of each finished step. Raises
+    InputError if the network has no masked-language-model head, or if the training diverges.
     """
     from vocadapt.training.masked.masked_trainer import NEXT_LOSS, MaskedTokenTrainer
     from vocadapt.training.trainers import StepCallback

@@ -27,10 +27,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.models.contextual.masked_loss import MaskedLoss, MaskedWindow, compute_masked_loss
+from vocadapt.models.contextual.masked_loss import (
+    MaskedLoss,
+    MaskedWindow,
+    WindowSettings,
+    build_loss_windows,
+    compute_masked_loss,
+    compute_unigram_loss,
+)
 from vocadapt.report.table import Finding
 from vocadapt.system.files import write_atomically
-from vocadapt.training.callbacks import StepClock, find_checkpoint
+from vocadapt.training.callbacks import StepClock, check_finite, find_checkpoint
+from vocadapt.training.masked.blocks import Blocks
+from vocadapt.training.training_text import TrainingText
 from vocadapt.vocabulary.families import Vocabulary
 
 if TYPE_CHECKING:
@@ -118,6 +127,14 @@ def read_curve(folder: Path) -> HeldOutCurve:
     with suppress(OSError, ValueError, KeyError, TypeError):
         return HeldOutCurve.from_dict(json.loads((folder / CURVE).read_text(encoding="utf-8")))
     return HeldOutCurve()
+
+
+def build_held_out_windows(
+    text: TrainingText, vocabulary: Vocabulary, length: int
+) -> tuple[MaskedWindow, ...]:
+    """Divide the held-out lines of a text into windows that rarely exceed a length in tokens."""
+    settings = WindowSettings().within(length)
+    return tuple(build_loss_windows(text.held_out, text.splitter, vocabulary, settings))
 
 
 def select_evenly(
@@ -334,3 +351,20 @@ class Losses:
             "loss_change": self.change,
             "held_out_too_long": self.after.too_long or None,
         }
+
+
+def measure_losses(
+    network: "transformers.PreTrainedModel",
+    blocks: Blocks,
+    windows: Sequence[MaskedWindow],
+    before: MaskedLoss,
+    steps: int,
+    lr: float,
+) -> Losses:
+    """Measure the held-out loss after a training, and that of a unigram model of its blocks.
+
+    Raises InputError if the loss is not finite.
+    """
+    after = compute_masked_loss(network, blocks.vocabulary, windows)
+    check_finite(after.nats, f"step {steps:,}, the last", lr, "The held-out loss is")
+    return Losses(compute_unigram_loss(blocks.counts, windows), before, after)

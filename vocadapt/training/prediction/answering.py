@@ -65,26 +65,11 @@ def answer(
 ) -> list[QuestionAnswers]:
     """Answer questions on a context of any length under every tokenization.
 
-    rule: rule that splits the context into the words over which logits are pooled (WORD_RULES); ""
-    means the rule used in training.
-
-    Raises InputError if the run is not of question answering, if a question is empty or leaves no
-    room for the context, or if the context has no words.
+    rule: the word rule of the context; "" means the one used in training. Raises InputError if the
+    run is not of question answering, if a question is empty or leaves no room for the context, or
+    if the context has no words.
     """
-    if run.kind.head != QUESTION:
-        raise InputError(
-            f"{run.folder}: it was fine-tuned for {run.kind}, not for question answering.",
-            "Give a run, or any model folder, with a question answering head.",
-        )
-    if not context.split():
-        raise InputError("The context has no words.", "Give the text that contains the answers.")
-    if not questions or not all(question.strip() for question in questions):
-        raise InputError("Expected a question, got none.", 'For example: "What does ACE2 do?".')
-    if not 1 <= max_answers <= MAX_ANSWERS:
-        raise InputError(
-            f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.",
-            code="out-of-range",
-        )
+    _check_questions(run, questions, context, max_answers)
     # 1. The logits of all questions, pooled over the words of the context.
     rule = check_word_rule(rule or run.word_rule)
     examples = [
@@ -101,6 +86,25 @@ def answer(
         }
         answers.append(QuestionAnswers(question, best))
     return answers
+
+
+def _check_questions(
+    run: SavedRun, questions: Sequence[str], context: str, max_answers: int
+) -> None:
+    if run.kind.head != QUESTION:
+        raise InputError(
+            f"{run.folder}: it was fine-tuned for {run.kind}, not for question answering.",
+            "Give a run, or any model folder, with a question answering head.",
+        )
+    if not context.split():
+        raise InputError("The context has no words.", "Give the text that contains the answers.")
+    if not questions or not all(question.strip() for question in questions):
+        raise InputError("Expected a question, got none.", 'For example: "What does ACE2 do?".')
+    if not 1 <= max_answers <= MAX_ANSWERS:
+        raise InputError(
+            f"Expected 1 to {MAX_ANSWERS} answers per question, got {max_answers}.",
+            code="out-of-range",
+        )
 
 
 def find_best_answers(

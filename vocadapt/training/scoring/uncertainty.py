@@ -134,39 +134,31 @@ def compare(
 def compare_tallies(
     scorer: Scorer, a: Tally, b: Tally, rules: Rules = DEFAULT_RULES, draws: Draws = DEFAULT_DRAWS
 ) -> Comparison:
-    """Compare two tallies of the same units.
-
-    1. Bootstrap: the difference B − A over units drawn with replacement, the same for both.
-    2. Approximate randomization: the difference after exchanging the predictions of random units.
-    3. p-value: fraction of the exchanges with at least the observed difference.
-    """
-
+    """Compare two tallies of the same units by a paired bootstrap and approximate randomization."""
     a, b = align_labels([a, b])
 
     def headlines(sums: Array) -> Array:
-        sums = np.atleast_2d(sums)
         return scorer.headlines(sums.reshape(len(sums), *a.rows.shape[1:]), a.labels, rules)
 
     rows_a, rows_b = _flatten(a.rows), _flatten(b.rows)
     sums_a, sums_b = rows_a.sum(axis=0), rows_b.sum(axis=0)
-    score_a = float(headlines(sums_a)[0])
-    score_b = float(headlines(sums_b)[0])
+    score_a, score_b = headlines(np.stack([sums_a, sums_b])).tolist()
     difference = score_b - score_a
 
-    # 1. Bootstrap.
+    # 1. Bootstrap: the difference over units drawn with replacement, the same for both.
     resampled = np.concatenate(
         [headlines(w @ rows_b) - headlines(w @ rows_a) for w in _weights(len(rows_a), draws)]
     )
 
-    # 2. Approximate randomization: what moves from B's sums to A's, when units are exchanged.
+    # 2. Approximate randomization: the difference after exchanging the predictions of random units,
+    #    which moves counts from B's sums to A's.
+    moves = _moves(rows_b - rows_a, draws)
     exchanged = np.concatenate(
-        [
-            headlines(sums_b - move) - headlines(sums_a + move)
-            for move in _moves(rows_b - rows_a, draws)
-        ]
+        [headlines(sums_b - move) - headlines(sums_a + move) for move in moves]
     )
 
-    # 3. The observed difference counts as one of the exchanges, so that no p-value is 0.
+    # 3. p-value: the fraction of the exchanges with at least the observed difference, which counts
+    #    as one of them, so that no p-value is 0.
     as_large = int((np.abs(exchanged) >= abs(difference) - ROUNDING).sum())
     return Comparison(
         scorer=scorer.name,

@@ -160,14 +160,12 @@ def download_benchmark(
 ) -> TaskFile:
     """Fetch the files of a card into an existing folder, and write its task.toml.
 
-    source: replaces the card's own place: the address of a mirror, a file:// address, or a folder
-    (in which the files may also be without subfolders). recorded: checksums of an earlier download
-    by file name. Raises InputError for a card that is not free without a source, a place that does
-    not answer, and a file with another checksum.
+    source: replaces the card's own place: an address, or a folder. recorded: checksums of an
+    earlier download by file name. Raises InputError for a card that is not free without a source, a
+    place that does not answer, and a file with another checksum.
     """
-    # 1. Where the files come from, and where they go.
+    # 1. Where the files come from, and where they go: train.tsv, in a subfolder for each fold.
     base = _base(source or _own_place(card))
-    # A split's file is called train.tsv, in a subfolder for each fold if there are folds.
     splits = {}
     for split, file in card.files.items():
         splits[split] = f"{split}{Path(file.member or file.path).suffix}"

@@ -146,11 +146,9 @@ class TaskFile(CheckedSettings):
 
 
 def read_task(path: Path, fold: int = 0) -> Task:
-    """Read the task of a TOML file, or of a folder with a task.toml in it; of a k-fold task, one
-    fold (from 1).
+    """Read the task of a TOML file, or of a folder with a task.toml; of a k-fold task, one fold.
 
-    Raises InputError for an invalid file, a missing fold, labels that the file does not list, and
-    for whatever the readers reject.
+    Raises InputError for an invalid file, a missing fold (from 1), and unlisted labels.
     """
     # 1. The task file, and the fold to read.
     path = path / TASK if check_path(path).is_dir() else path

@@ -4,7 +4,8 @@ tag last; tab or spaces) or JSON lines.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,22 +46,19 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
 
     The number of columns of the first line applies to all: one means words without tags (predict
     only), with two or more the tag is the last. A line that begins with -DOCSTART- begins a
-    document. Lines such as `# id = 7` before a sentence are comments, and a first column that
-    numbers the words is left out. A file that ends in .jsonl has {"words": […], "tags": […]} on
-    each line. Raises InputError, with the line, for other columns, an empty word, an unknown tag, a
-    mix of bare and typed tags, and no sentence.
+    document; comments (`# id = 7`) and numbers of words are left out. Raises InputError, with the
+    line, for other columns, an empty word, an unknown tag, a mix of bare and typed tags, and no
+    sentence.
     """
-    # 1. The sentences of the file. A mix of bare and typed tags is found while CoNLL columns are
-    # read, with its lines; in JSON lines only here.
-    read = _read_conll
-    if path.name.removesuffix(".gz").endswith(".jsonl"):
-        read = _read_json
+    # 1. The sentences of the file, of which all tags have a type, or none.
+    is_json = path.name.removesuffix(".gz").endswith(".jsonl")
+    read = _read_json if is_json else _read_conll
     checker, notes = TagChecker(), Counter[str]()
     found = list(read(path, checker, notes))
     checker.finish()
     scheme = detect_scheme([sentence.tags for sentence in found if sentence.tags])
     if scheme in ("BILOU", "IO"):
-        found = list(map(_normalize_tags, found))
+        found = [_convert_tags(one, lambda tags: tuple(map(normalize_tag, tags))) for one in found]
     if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
         raise InputError(
             f"{path}: bare and typed tags in one file.", SAME_FORM, code="bare-and-typed-tags"
@@ -75,28 +73,25 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
         EMPTY: len(found) - len(sentences),
         **notes,
     }
-    if not tagged:
-        return Split(tuple(sentences), counted, path)
-    counted |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), SCHEME: scheme}
-    counted[INSIDE] = 0 if scheme in ("IOB1", "IO") else count_stray_insides(tagged)
+    if tagged:
+        counted |= {"entities": sum(len(decode_spans(tags)) for tags in tagged), SCHEME: scheme}
+        counted[INSIDE] = 0 if scheme in ("IOB1", "IO") else count_stray_insides(tagged)
     # 3. The spans of every scheme as IOB2, which training and scores expect.
     if iob2:
-        sentences = list(map(_convert_to_iob2, sentences))
+        sentences = [_convert_tags(one, _convert_to_iob2) for one in sentences]
     return Split(tuple(sentences), counted, path)
 
 
-def _normalize_tags(sentence: Sentence) -> Sentence:
+def _convert_tags(
+    sentence: Sentence, convert: Callable[[tuple[str, ...]], tuple[str, ...]]
+) -> Sentence:
     if sentence.tags is None:
         return sentence
-    tags = tuple(map(normalize_tag, sentence.tags))
-    return Sentence(sentence.words, tags, sentence.document)
+    return replace(sentence, tags=convert(sentence.tags))
 
 
-def _convert_to_iob2(sentence: Sentence) -> Sentence:
-    if sentence.tags is None:
-        return sentence
-    tags = encode_spans(decode_spans(sentence.tags), len(sentence.words))
-    return Sentence(sentence.words, tags, sentence.document)
+def _convert_to_iob2(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return encode_spans(decode_spans(tags), len(tags))
 
 
 def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
