@@ -128,18 +128,6 @@ def test_example_based_f1_is_blues():
         )
 
 
-def test_example_based_f1_worked_by_hand():
-    values = (
-        TASK_KINDS["multilabel"]
-        .scorer()
-        .score([("a", "b"), ("c",), (), ()], [("a",), ("a", "c"), (), ("a",)])
-        .values
-    )
-    assert values["precision"] == pytest.approx((1 + 0.5 + 1 + 0) / 4)
-    assert values["recall"] == pytest.approx((0.5 + 1 + 1 + 0) / 4)
-    assert values["mean_f1"] == pytest.approx((2 / 3 + 2 / 3 + 1 + 0) / 4)
-
-
 def squad_normalize(s):
     """The official script's normalize_answer: the oracle."""
 
@@ -220,28 +208,3 @@ def test_every_kind_has_a_usual_score_and_every_score_says_what_it_is():
         assert len(scorer.about) > 30
     with raises_input_error("unknown-choice", "accuracy"):
         TASK_KINDS["nli"].scorer("entity-strict")
-
-
-def test_the_definition_names_the_class_of_a_binary_figure():
-    """Of two classes a reader must know which one the F1 is of; of more the definition is
-    enough.
-    """
-    gold, said = [("yes",), ("no",), ("yes",)], [("yes",), ("yes",), ("no",)]
-    kind = TASK_KINDS["classification"]
-
-    def named_classes(score):
-        return re.findall("'([^' ]+)'", score.classes)
-
-    for name in ("macro-f1", "micro-f1-positive"):
-        score = kind.scorer(name).score(gold, said)
-        assert named_classes(score) == ["no", "yes"]
-        assert score.definition == f"{kind.scorer(name).about}; here {score.classes}"
-    one = kind.scorer("micro-f1-positive").score(gold, said, Rules(negative=("no",)))
-    assert named_classes(one) == ["yes"] and one.values["f1"] == 0.5
-    binary = kind.scorer("binary-f1")
-    assert named_classes(binary.score(gold, said, Rules(positive="yes"))) == ["yes"]
-    assert named_classes(binary.score(gold, said)) == ["1"]  # which no example has
-    three = kind.scorer().score([*gold, ("perhaps",)], [*said, ("no",)])
-    assert three.definition == kind.scorer().about
-    accuracy = kind.scorer("accuracy")
-    assert accuracy.score(gold, said).definition == accuracy.about

@@ -5,7 +5,6 @@ import pytest
 from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
 from vocadapt.training.scoring.summary import (
     Baseline,
-    compute_group_means,
     is_collapsed,
     summarize_seeds,
 )
@@ -21,23 +20,6 @@ def baseline_given(kind, gold, scorer=""):
     }.get(kind, lambda labels: Text("", "", labels))
     chosen = TASK_KINDS[kind]
     return score_baseline(chosen, Split(tuple(map(made, gold))), chosen.scorer(scorer))
-
-
-def test_mean_and_deviation_over_seeds_by_hand():
-    found = summarize_seeds([0.8, 0.82, 0.84])
-    assert (found.mean, found.sd) == pytest.approx((0.82, 0.02))
-    assert (found.collapsed, found.mean_learned) == (0, pytest.approx(0.82))
-    assert summarize_seeds([0.5]).sd is None
-    with pytest.raises(ValueError, match="no value"):
-        summarize_seeds([])
-
-
-def test_a_collapsed_run_is_shown_beside_the_mean_without_it():
-    found = summarize_seeds([0.9, 0.0, 0.8], [False, True, False])
-    assert (found.mean, found.collapsed) == (pytest.approx(1.7 / 3), 1)
-    assert (found.mean_learned, found.sd_learned) == pytest.approx((0.85, 0.05 * 2**0.5))
-    every = summarize_seeds([0.0, 0.0], [True, True])
-    assert (every.mean, every.mean_learned, every.sd_learned) == (0.0, None, None)
 
 
 def test_collapsed_is_never_leaving_the_baseline():
@@ -66,16 +48,6 @@ def test_baselines_of_the_other_kinds():
     assert baseline_given("qa", [("x",), ()]).majority == 0.5  # no answer is right once
     found = baseline_given("multilabel", [("a",), ("a",), ("b", "c"), ()])
     assert found.constants[0] == found.majority and len(found.constants) == 3
-
-
-def test_means_of_groups_say_how_many_tasks_they_hold():
-    groups = {"PubMed": ("a", "b"), "clinical": ("c",)}
-    found = compute_group_means(
-        {"a": 0.8, "b": 0.6, "other": 0.1}, groups, {"a": 1, "other": 2, "absent": 4}
-    )
-    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
-    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
-    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}
 
 
 def test_equal_scores_deviate_by_zero_and_not_by_a_rounding_error():

@@ -5,14 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from vocadapt.training.scoring.counts import Tally
 from vocadapt.training.scoring.uncertainty import (
     Draws,
     align_labels,
     bootstrap,
     compare,
     compare_tallies,
-    mcnemar_test,
 )
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
@@ -66,14 +64,6 @@ def test_a_clear_difference_is_found_and_its_sign_kept():
     assert back.difference == pytest.approx(-0.3) and back.better_share == 0.0
 
 
-def test_mcnemar_by_hand():
-    # Only A right 1 time, only B right 5 times: two-sided 2 · (C(6,0) + C(6,1)) / 2⁶.
-    a = np.array([1.0] + [0.0] * 5 + [1.0] * 10)
-    b = np.array([0.0] + [1.0] * 5 + [1.0] * 10)
-    assert mcnemar_test(a, b) == pytest.approx(2 * 7 / 64)
-    assert mcnemar_test(a, b) == mcnemar_test(b, a)
-
-
 def test_randomization_agrees_with_mcnemar_on_accuracy():
     gold = [("x",)] * 60
     found = compare(ACCURACY, gold, answers(40, 60), answers(40, 60, shift=12), draws=Draws(4000))
@@ -102,45 +92,6 @@ def test_entities_are_compared_by_sentence_over_the_types_of_both():
     first, second = align_labels([STRICT.tally(gold, a), STRICT.tally(gold, b)])
     assert first.labels == second.labels == ("X", "Y", "Z")
     assert compare_tallies(STRICT, first, second, draws=Draws(200)) == found
-
-
-def test_many_units_are_drawn_in_blocks_with_the_same_result(monkeypatch):
-    from vocadapt.training.scoring import uncertainty
-
-    gold, said = [["B", "O"]] * 30, [["B", "O"], ["O", "B"], ["B", "B"]] * 10
-    whole = bootstrap(STRICT, STRICT.tally(gold, said), draws=Draws(100))
-    monkeypatch.setattr(uncertainty, "BLOCK", 90)
-    assert bootstrap(STRICT, STRICT.tally(gold, said), draws=Draws(100)) == whole
-
-
-def test_sentences_of_a_document_are_drawn_together():
-    tally = STRICT.tally([["B"], ["B"], ["O"]], [["B"], ["O"], ["B"]])
-    grouped = tally.grouped(["d1", "d2", "d1"])
-    assert grouped.rows[:, 0].tolist() == [[1, 2, 1], [1, 0, 0]]
-    assert STRICT.score_tally(grouped).values == STRICT.score_tally(tally).values
-    with pytest.raises(ValueError, match=r"2\D+3"):
-        tally.grouped(["d1", "d2"])
-
-
-def test_rows_of_a_tally_add_up_to_its_score():
-    gold, said = [["B-X", "O"], ["B-X", "I-X"]], [["B-X", "B-Y"], ["B-X", "O"]]
-    tally = STRICT.tally(gold, said)
-    assert isinstance(tally, Tally) and tally.totals.tolist() == [[2, 2, 1], [0, 1, 0]]
-
-
-def test_mcnemar_is_of_single_examples_only():
-    """A document of which A has three right and B one is neither right nor wrong."""
-    gold, a, b = GOLD[:6], answers(5, 6), answers(1, 6)
-    first, second = (ACCURACY.tally(gold, said) for said in (a, b))
-    documents = ["d1", "d1", "d1", "d2", "d2", "d3"]
-    grouped = compare_tallies(
-        ACCURACY, first.grouped(documents), second.grouped(documents), draws=Draws(50)
-    )
-    assert grouped.p_mcnemar is None and grouped.units == 3
-    alone = compare_tallies(
-        ACCURACY, first.grouped(list("abcdef")), second.grouped(list("abcdef")), draws=Draws(50)
-    )
-    assert alone.p_mcnemar == pytest.approx(2 / 2**4)  # only A right 4 times
 
 
 def test_a_single_unit_has_no_interval():

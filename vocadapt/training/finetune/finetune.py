@@ -181,6 +181,12 @@ def prepare(
         )
     if "base" not in tokenizers:
         findings.append(f"1 of 2 {NO_BASE}.")
+    if collapse_sample and len(collapse_sample[0]) < len(task.split("train")):
+        findings.append(
+            "There are no dev scores: whether a run collapsed is determined by its predictions for"
+            f" {len(collapse_sample[0]):,} of {len(task.split('train')):,} training examples,"
+            " drawn at random."
+        )
     if length < settings.length:
         findings.append(f"The model accepts {length} wordpieces at most, not {settings.length}.")
     return PreparedTask(
