@@ -189,12 +189,7 @@ DAMAGE: dict[str, tuple[Callable[[Edit], Any], str, list[float], str]] = {
         [153, 154, 153],
         "",
     ),
-    "another special id": (
-        set_config("pad_token_id", 3),
-        "token ids",
-        [0, 151],
-        ": pad_token_id",
-    ),
+    "another special id": (set_config("pad_token_id", 3), "token ids", [0, 151], ": pad_token_id"),
     "another padding row": (set_padding, "padding token", [], "after: [SEP]"),
     "another weight": (nudge(DENSE), "other tensors", [39, 40], f": {DENSE}"),
     "another weight in every output": (

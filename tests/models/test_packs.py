@@ -86,11 +86,7 @@ def untidy(folder: Path) -> Path:
     for name in shuffled:
         raw = tensors[name].numpy().tobytes()
         shape = list(tensors[name].shape)
-        header[name] = {
-            "shape": shape,
-            "dtype": "F32",
-            "data_offsets": [begin, begin + len(raw)],
-        }
+        header[name] = {"shape": shape, "dtype": "F32", "data_offsets": [begin, begin + len(raw)]}
         begin += len(raw)
         data += raw
     header["__metadata__"] = {"format": "pt", "made by": "hand"}

@@ -117,10 +117,7 @@ def source(tmp_path):
 def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     made, manifest = fetch_benchmark("free", tmp_path / "out", str(source))
     assert made.splits == {"train": "train.txt", "test": "test.txt"}
-    assert made.sha256 == {
-        "train.txt": SUM,
-        "test.txt": SUM,
-    }
+    assert made.sha256 == {"train.txt": SUM, "test.txt": SUM}
     assert read_task_file(tmp_path / "out" / "task.toml") == made
     task = read_task(tmp_path / "out")
     assert (task.name, task.labels, len(task.split("train"))) == ("x/free", ("D",), 1)

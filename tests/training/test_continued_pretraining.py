@@ -115,10 +115,7 @@ def test_the_heads_are_trained_where_they_are_asked_for(folders, long_text, tmp_
     trained(source, long_text, out, "extension", train_heads=True)
     names, ids = moved(source, out)
     heads = {name for name in names if name.startswith("cls.predictions.transform")}
-    assert {name for name in names if not is_extension_tensor(name)} == {
-        ROWS,
-        BIAS,
-    } | heads
+    assert {name for name in names if not is_extension_tensor(name)} == {ROWS, BIAS} | heads
     assert len(heads) == 4
     assert ids <= set(find_new_ids(open_model(source)))
     assert (tensors(source)[BIAS] != tensors(out)[BIAS]).float().mean() > 0.9

@@ -94,12 +94,7 @@ def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
     assert found.positions == [(0, 0), (1, 1), (3, 2), (4, 3), (5, 4)]
     other = reader.align_context(["hypotensions"], 0)  # hypo ##tension ##s, then hypo ##tensions
     assert other.new == [ids["[CLS]"], ids["hypo"], new + 1, ids["[SEP]"]]
-    assert other.positions == [
-        (0, 0),
-        (1, 1),
-        (3, 2),
-        (4, 3),
-    ]
+    assert other.positions == [(0, 0), (1, 1), (3, 2), (4, 3)]
     assert reader.find_new_tokens("hypertension") == [0]
     assert reader.find_new_tokens("hypotensions") == [1]
     assert reader.find_new_tokens("the") == []

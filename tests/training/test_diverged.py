@@ -131,11 +131,7 @@ def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
 def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged):
     settings = FinetuneStep(FinetuneSettings(epochs=1, batch=8, lr=1e20), kind="ner")
     job, ending = queue(
-        Spec(
-            settings,
-            {"model": str(tiny_bert), "train": str(tagged), "test": str(tagged)},
-        ),
-        "r",
+        Spec(settings, {"model": str(tiny_bert), "train": str(tagged), "test": str(tagged)}), "r"
     )
     assert ending["state"] == "failed" and "diverged" in ending["error"]
     assert not job.target.exists()

@@ -516,11 +516,7 @@ def test_labels_unseen_in_training_are_missed_and_reported(tiny_bert):
     run = finetune(prepare(open_model(tiny_bert), task, FAST))
     assert any(one.startswith("test ") and one.endswith(": Drug.") for one in run.findings)
     assert run.scores["base"].values["recall"] <= 0.5
-    assert set(run.outputs.names) == {
-        "O",
-        "B-Disease",
-        "I-Disease",
-    }
+    assert set(run.outputs.names) == {"O", "B-Disease", "I-Disease"}
 
 
 def test_one_label_only_cannot_be_trained_on(tiny_bert):

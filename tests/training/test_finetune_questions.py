@@ -102,10 +102,7 @@ def test_words_without_tokens_are_no_answer(tokenizers):
         "base"
     ][0]
     assert rows[1].tolist() == [LOWEST, LOWEST]
-    assert QA.predict(rows, question) in (
-        "heart",
-        "placebo",
-    )
+    assert QA.predict(rows, question) in ("heart", "placebo")
     assert QA.predict(np.zeros((0, 2), dtype=np.float32), Question("2", "the", "", None)) == ""
 
 
@@ -185,10 +182,7 @@ def test_a_question_longer_than_the_window_is_named(tokenizers):
             ["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"],
             "and this model is a DistilBert",
         ),
-        (
-            ["--corpus", "text.txt", "--preset", "green-bert+mlm"],
-            "continues pretraining",
-        ),
+        (["--corpus", "text.txt", "--preset", "green-bert+mlm"], "continues pretraining"),
     ],
 )
 def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, capsys, monkeypatch):
@@ -231,11 +225,7 @@ def test_zero_shot_a_run_is_adapted_and_then_tested_on_what_it_never_saw(tmp_pat
     assert main(["evaluate", "--run", str(folder), "--test", str(domain), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["scorer"] == "squad"
-    assert list(answer["seeds"][0]["scores"]) == [
-        "base",
-        "adapted",
-        "pooled",
-    ]
+    assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
     assert run_line(f"predict --model {folder} {domain} --out {tmp_path}/said.json --json") == 0
     capsys.readouterr()
     score = f"score --gold {domain} --predicted {tmp_path}/said.json --kind qa --json"

@@ -3,11 +3,7 @@
 import pytest
 
 from vocadapt.training.examples.examples import Answer, Question, Sentence, Split, Text
-from vocadapt.training.scoring.summary import (
-    Baseline,
-    is_collapsed,
-    summarize_seeds,
-)
+from vocadapt.training.scoring.summary import Baseline, is_collapsed, summarize_seeds
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.predictions import score_baseline
 

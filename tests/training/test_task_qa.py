@@ -159,11 +159,7 @@ def test_questions_without_an_answer(read):
         ('{"data": [3]}', "wrong-type", '"paragraphs"'),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', "wrong-type", '"context"'),
         (squad({"id": "a", "question": 3}), "wrong-type", '"question"'),
-        (
-            squad({"id": "a", "question": "?", "answers": {"text": "x"}}),
-            "wrong-type",
-            '"answers"',
-        ),
+        (squad({"id": "a", "question": "?", "answers": {"text": "x"}}), "wrong-type", '"answers"'),
         (
             squad({"id": "a", "question": "?", "answers": [{"text": "x"}]}),
             "wrong-type",
