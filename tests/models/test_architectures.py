@@ -120,6 +120,9 @@ def test_the_rows_of_a_matrix_counted_by_hand() -> None:
     assert numbers(100, 101, 103) == (103, 1, 1)  # no multiple divides 101
     assert numbers(50_280, 50_368, 50_400) == (50_432, 88, 64)  # ModernBERT
     assert numbers(151_665, 151_936, 151_700) == (151_936, 35, 128)  # Qwen
+    assert numbers(128_256, 128_256, 129_066) == (129_152, 0, 128)  # Llama 3.1 has no free rows
+    assert numbers(192, 192, 193) == (256, 0, 64)
+    assert numbers(30_000, 30_000, 30_001) == (30_001, 0, 1)  # ALBERT: 8 times 3,750 by chance
     assert numbers(100, 192, 60, keeps=False) == (64, 0, 64)
     assert numbers(100, 100, 60, keeps=False) == (60, 0, 1)
 

@@ -1,6 +1,4 @@
-"""Ids that a config or a chat template names are not free for new words, and a matrix keeps the
-multiple that its rows had.
-"""
+"""Ids that a config or a chat template names are not free for new words."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +7,6 @@ import pytest
 
 from tests.material.architectures import TinyTokenizer, build_llama, build_tiny_model
 from tests.material.files import edit_json
-from vocadapt.models.embedding_matrix.padding import count_rows
 from vocadapt.models.language_model import open_model
 
 RESERVED = tuple(f"<|reserved_special_token_{i}|>" for i in range(4))
@@ -47,13 +44,3 @@ def test_a_reserved_token_that_a_file_names_is_not_free(
     found = open_model(folder).vocabulary
     assert found.reserved_tokens == (RESERVED[0], *RESERVED[2:])
     assert open_model(folder).fast_tokenizer.token_to_id(RESERVED[1]) == ids[RESERVED[1]]
-
-
-def test_a_matrix_keeps_its_multiple_also_without_free_rows() -> None:
-    """Llama 3.1 has as many rows as tokens, 1,002 times 128: 810 more need 1,009 times 128."""
-    rows = count_rows(128_256, 128_256, 129_066, keeps_rows=True)
-    assert (rows.new_rows, rows.multiple) == (129_152, 128)
-    rows = count_rows(192, 192, 193, keeps_rows=True)
-    assert (rows.new_rows, rows.multiple) == (256, 64)
-    rows = count_rows(30_000, 30_000, 30_001, keeps_rows=True)  # ALBERT: 8 times 3,750 by chance
-    assert (rows.new_rows, rows.multiple) == (30_001, 1)

@@ -16,7 +16,6 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.models.adapted_model import AdaptedModel
 from vocadapt.models.card import render_model_card
 from vocadapt.models.certificate.certificate import Edit, certify, run_check
-from vocadapt.models.certificate.comparisons import is_equal_to_rounding
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.layers import get_embeddings
 from vocadapt.models.trimmed_size import measure_trimmed_size
@@ -177,12 +176,3 @@ def test_logits_may_differ_in_rounding_but_hidden_states_may_not(tmp_path: Path)
     assert not run_check("outputs", edit).passed
     handle.remove()
     assert run_check("outputs", edit).passed
-
-
-def test_equal_to_rounding() -> None:
-    one = torch.tensor([100.0, 1.0])
-    assert is_equal_to_rounding(one, torch.tensor([100.0, 1.0005]))
-    assert not is_equal_to_rounding(one, torch.tensor([100.0, 1.005]))
-    assert not is_equal_to_rounding(one, torch.tensor([100.0, float("nan")]))
-    assert not is_equal_to_rounding(one, one.half())
-    assert not is_equal_to_rounding(one, one[:1])

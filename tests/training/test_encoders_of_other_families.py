@@ -388,10 +388,11 @@ def test_tagged_words_have_the_tokens_of_the_line(name, folders):
     assert view.places.tolist()[:4] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("name", ["roberta", "xlm-roberta", "modernbert"])
+@pytest.mark.parametrize("name", ["bert", "roberta", "xlm-roberta", "modernbert"])
 def test_a_reduced_matrix_gives_the_same_outputs_with_padding(name, folders):
     model = folders(name)
     network, pad = model.network.base_model, model.vocabulary.role_ids["pad"]
+    embeddings = network.get_input_embeddings()
     lines = ["the heart of the patients", "pain"]
     rows = [model.fast_tokenizer.encode(line).ids for line in lines]
     ids = np.full((2, max(map(len, rows))), pad)
@@ -403,6 +404,7 @@ def test_a_reduced_matrix_gives_the_same_outputs_with_padding(name, folders):
     with restrict_embeddings(network, ids.ravel(), pad) as renamed, torch.inference_mode():
         assert len(network.get_input_embeddings().weight) < len(model.vocabulary)
         found = network(input_ids=torch.from_numpy(renamed[ids]), attention_mask=mask)[0]
+    assert network.get_input_embeddings() is embeddings
     attended = mask.bool()
     torch.testing.assert_close(found[attended], wanted[attended])
 

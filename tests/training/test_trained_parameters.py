@@ -3,7 +3,6 @@ masked training, fine-tuning and distillation, and for networks of several archi
 """
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,7 @@ from vocadapt.cli import main
 from vocadapt.errors import Canceled
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.language_model import open_model
-from vocadapt.models.layers import get_embeddings, get_output_layer, is_tied
+from vocadapt.models.layers import get_embeddings, get_output_bias, get_output_layer, is_tied
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.finetune.finetune import finetune, prepare
 from vocadapt.training.finetune.run_files import save_run
@@ -150,6 +149,10 @@ def test_the_gradients_are_those_of_the_whole_matrix():
         parts(ids, labels=ids).loss.backward()
         wanted = get_embeddings(whole).grad[new]
         torch.testing.assert_close(separated.rows.trained.grad, wanted, atol=1e-6, rtol=1e-4)
+        bias = get_output_bias(whole)
+        if bias is not None and bias.grad is not None:
+            found = separated.output.trained_bias.grad
+            torch.testing.assert_close(found, bias.grad[new], atol=1e-6, rtol=1e-4)
 
 
 def test_a_layer_that_reads_the_whole_matrix_gets_it_and_passes_the_gradient_on():
@@ -232,29 +235,6 @@ def test_the_optimizer_of_all_parameters_is_larger(adapted, long_text, tmp_path)
     new = find_new_ids(model)
     compared = compare_old_embeddings(model, done.loaded.network, new)
     assert compared["of"] == len(model.vocabulary) - len(new) > compared["bit_equal"]
-
-
-@pytest.mark.slow
-def test_masked_training_stopped_twice_ends_with_the_same_bits(adapted, long_text, tmp_path):
-    training = replace(DECAYING, save_minutes=1e-6, dropout=0.2)
-    settings = ContinuedSettings("continued", trained=NEW_EMBEDDINGS, training=training)
-    run = (open_model(adapted), open_corpus([long_text]), settings)
-    folders = [tmp_path / "whole", tmp_path / "stopped"]
-    for folder in folders:
-        folder.mkdir()
-    expected = continue_pretraining(*run, folders[0]).loaded.network
-    for stop in (3, 6, None):
-
-        def progress(fraction, message="", stop=stop):
-            if stop is not None and f"step {stop} " in message:
-                raise Canceled
-
-        try:
-            found = continue_pretraining(*run, folders[1], progress).loaded.network
-        except Canceled:
-            assert list(folders[1].glob("checkpoint-*"))
-    for key, value in found.state_dict().items():
-        assert torch.equal(value, expected.state_dict()[key]), key
 
 
 @pytest.mark.parametrize("tokenization", ["mixed", "adapted"])
