@@ -49,14 +49,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS = DistilSettings(contexts=8, passes=4, length=16, batch=4, lr=0.02)
 
 
-@pytest.fixture(scope="module")
-def model(tiny_bert):
-    """tiny-bert, whose random layers tell something of a token: its rows are as long as a trained
-    model's.
-    """
-    return open_model(tiny_bert)
-
-
 @pytest.fixture
 def sentences(tmp_path):
     file = tmp_path / "words.txt"

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers.utils import ModelOutput
 
-from tests.material.finetuning import sentences, tiny_adapted
+from tests.material.finetuning import sentences
 from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.models.heads import SEQUENCE
@@ -40,16 +40,6 @@ from vocadapt.training.tasks.kinds import TASK_KINDS
 EMPTY = Text("", "", None)
 NER = Outputs(TASK_KINDS["ner"], ("O", "B", "I"))
 encode, encode_texts = TASK_KINDS["ner"].encode, TASK_KINDS["classification"].encode
-
-
-@pytest.fixture(scope="module")
-def adapted(tmp_path_factory):
-    return open_model(tiny_adapted(tmp_path_factory.mktemp("adapted")))
-
-
-@pytest.fixture(scope="module")
-def tokenizers(adapted):
-    return load_tokenizers(adapted)
 
 
 def tokens(adapted, view):

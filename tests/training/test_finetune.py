@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.material.architectures import build_tiny_model
-from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
+from tests.material.finetuning import ner_task, sentences, texts
 from tests.material.input_errors import raises_input_error
 from tests.material.nightly import mark_slow
 from tests.material.stated_numbers import find_numbers
@@ -36,11 +36,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 FAST = FinetuneSettings(epochs=20, batch=5, lr=1e-2)
 SHORT = FinetuneSettings(epochs=2, batch=4, lr=1e-3)
-
-
-@pytest.fixture(scope="module")
-def adapted(tmp_path_factory):
-    return open_model(tiny_adapted(tmp_path_factory.mktemp("adapted")))
 
 
 @pytest.fixture(scope="module")

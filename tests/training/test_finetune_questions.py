@@ -11,7 +11,6 @@ from transformers.utils import ModelOutput
 
 from tests.material.adapted import adapted_folder
 from tests.material.commands import run_line
-from tests.material.finetuning import tiny_adapted
 from tests.material.input_errors import raises_input_error
 from tests.material.questions import LONG, questions, squad
 from tests.material.stated_numbers import find_numbers
@@ -20,7 +19,6 @@ from vocadapt.cli import main
 from vocadapt.models.heads import QUESTION
 from vocadapt.models.language_model import open_model
 from vocadapt.training.encoding.encoding import EncodingSettings
-from vocadapt.training.encoding.model_tokenizers import load_tokenizers
 from vocadapt.training.encoding.question_encoding import (
     encode_for_training,
     encode_questions,
@@ -38,16 +36,6 @@ from vocadapt.training.tasks.task import Task
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QA = Outputs(TASK_KINDS["qa"], ("start", "end"))
-
-
-@pytest.fixture(scope="module")
-def adapted(tmp_path_factory):
-    return open_model(tiny_adapted(tmp_path_factory.mktemp("adapted")))
-
-
-@pytest.fixture(scope="module")
-def tokenizers(adapted):
-    return load_tokenizers(adapted)
 
 
 class Echo(torch.nn.Module):

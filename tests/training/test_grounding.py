@@ -30,11 +30,6 @@ LINES = (
 SETTINGS = GroundingSettings(passes=40, batch=8, lr=0.02, masked=1.0)
 
 
-@pytest.fixture(scope="module")
-def model(tiny_bert):
-    return open_model(tiny_bert)
-
-
 def plan_of(model, *words):
     vocabulary = model.vocabulary
     tokens = [vocabulary.spell(word) for word in words]

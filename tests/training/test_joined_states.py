@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.material.input_errors import raises_input_error
-from vocadapt.models.language_model import open_model
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training import joined_states
 from vocadapt.training.joined_states import PieceJoiner, StateReader, fit_state_map
@@ -17,11 +16,6 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS = JoinSettings(ridge=1e-6)
-
-
-@pytest.fixture(scope="module")
-def model(tiny_bert):
-    return open_model(tiny_bert)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from tests.material.finetuning import ner_task, tiny_adapted, write_conll
+from tests.material.finetuning import ner_task, write_conll
 from tests.material.finetuning import sentences as tagged
 from tests.material.input_errors import raises_input_error
 from tests.material.stated_numbers import find_numbers
@@ -84,12 +84,6 @@ def build_network(name, **changes):
 
 def bits(matrix):
     return matrix.detach().contiguous().view(torch.int32).clone()
-
-
-@pytest.fixture(scope="module")
-def adapted(tmp_path_factory):
-    """A tiny BERT with three added tokens, and the one before it in the folder before; read only."""
-    return tiny_adapted(tmp_path_factory.mktemp("models"))
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -195,10 +189,10 @@ def test_an_embedding_layer_of_another_kind_is_refused():
 
 @pytest.mark.parametrize("stage", ["continued", "whole", "embeddings"])
 def test_masked_training_of_new_embeddings_is_the_same_in_every_stage(
-    stage, adapted, long_text, tmp_path
+    stage, adapted_path, long_text, tmp_path
 ):
     settings = ContinuedSettings(stage, trained=NEW_EMBEDDINGS, training=DECAYING)
-    model = open_model(adapted)
+    model = open_model(adapted_path)
     done = continue_and_save(model, open_corpus([long_text]), settings, tmp_path / "m")
     new = find_new_ids(model)
     old = [i for i in range(len(model.vocabulary)) if i not in new]
@@ -219,30 +213,32 @@ def test_masked_training_of_new_embeddings_is_the_same_in_every_stage(
     assert report.trained == NEW_EMBEDDINGS and report.trainable == n_values
     assert report.optimizer_bytes == 4 * (2 * n_values + 2)
     assert report.old_embeddings == {"of": len(old), "bit_equal": len(old)}
-    certified = Edit(open_model(adapted.parent / "before"), after)
+    certified = Edit(open_model(adapted_path.parent / "before"), after)
     for check in ("kept embeddings", "new embeddings", "output bias", "other tensors", "outputs"):
         assert run_check(check, certified).passed, check
 
 
-def test_the_optimizer_of_all_parameters_is_larger(adapted, long_text, tmp_path):
+def test_the_optimizer_of_all_parameters_is_larger(adapted_path, long_text, tmp_path):
     settings = ContinuedSettings("continued", training=DECAYING)
-    done = continue_pretraining(open_model(adapted), open_corpus([long_text]), settings, tmp_path)
+    done = continue_pretraining(
+        open_model(adapted_path), open_corpus([long_text]), settings, tmp_path
+    )
     whole = done.report
     assert whole.old_embeddings is None
     n_parameters = len([*done.loaded.network.parameters()])
     assert whole.optimizer_bytes == 4 * (2 * whole.trainable + n_parameters)
-    model = open_model(adapted)
+    model = open_model(adapted_path)
     new = find_new_ids(model)
     compared = compare_old_embeddings(model, done.loaded.network, new)
     assert compared["of"] == len(model.vocabulary) - len(new) > compared["bit_equal"]
 
 
 @pytest.mark.parametrize("tokenization", ["mixed", "adapted"])
-def test_fine_tuning_of_new_embeddings_and_the_head(tokenization, adapted, tmp_path):
+def test_fine_tuning_of_new_embeddings_and_the_head(tokenization, adapted_path, tmp_path):
     settings = FinetuneSettings(epochs=3, lr=1e-2, weight_decay=0.5, trained=NEW_EMBEDDINGS)
-    prepared = prepare(open_model(adapted), ner_task(), settings, tokenization)
+    prepared = prepare(open_model(adapted_path), ner_task(), settings, tokenization)
     run = finetune(prepared)
-    model = open_model(adapted)
+    model = open_model(adapted_path)
     stored, state = model.network.state_dict(), run.network.state_dict()
     used = list(prepared.new_ids)
     # hypertension does not occur in the examples.
@@ -265,16 +261,16 @@ def test_fine_tuning_of_new_embeddings_and_the_head(tokenization, adapted, tmp_p
     assert run.curve[-1][1] < run.curve[0][1]
 
     save_run(run, prepared, tmp_path)
-    certified = Edit(open_model(adapted.parent / "before"), open_model(tmp_path))
+    certified = Edit(open_model(adapted_path.parent / "before"), open_model(tmp_path))
     for check in ("kept embeddings", "new embeddings", "token ids", "padding token"):
         assert run_check(check, certified).passed, check
 
 
-def test_fine_tuning_stopped_twice_ends_with_the_same_bits(adapted, tmp_path):
+def test_fine_tuning_stopped_twice_ends_with_the_same_bits(adapted_path, tmp_path):
     settings = FinetuneSettings(
         epochs=4, batch=4, lr=1e-2, trained=NEW_EMBEDDINGS, save_minutes=1e-6
     )
-    prepared = prepare(open_model(adapted), ner_task(), settings)
+    prepared = prepare(open_model(adapted_path), ner_task(), settings)
     expected = finetune(prepared, 2).network.state_dict()
     for stop in (4, 7, None):
 
@@ -289,11 +285,11 @@ def test_fine_tuning_stopped_twice_ends_with_the_same_bits(adapted, tmp_path):
     assert all(torch.equal(found[key], value) for key, value in expected.items())
 
 
-def test_distillation_keeps_state_for_new_embeddings_only(adapted):
+def test_distillation_keeps_state_for_new_embeddings_only(adapted_path):
     from vocadapt.models.contextual.word_vectors import load_until_layer
     from vocadapt.training.distillation import AlignedContext, StateMatcher, read_hidden_states
 
-    model = open_model(adapted)
+    model = open_model(adapted_path)
     network = load_until_layer(model, 2)
     before = {key: value.clone() for key, value in network.state_dict().items()}
     size = len(model.vocabulary)
@@ -326,7 +322,7 @@ def test_a_model_without_a_record_of_new_tokens_is_refused(tiny_bert, long_text,
     assert list(STAGES) and not list(tmp_path.iterdir())
 
 
-def test_what_contradicts_the_setting_is_refused(adapted):
+def test_what_contradicts_the_setting_is_refused(adapted_path):
     with raises_input_error("untrained-head"):
         ContinuedSettings("extension", train_heads=True, trained=NEW_EMBEDDINGS)
     with raises_input_error("two-selections", "top-1"):
@@ -334,12 +330,14 @@ def test_what_contradicts_the_setting_is_refused(adapted):
     with raises_input_error("unknown-choice", "new"):
         FinetuneSettings(trained="new")
     with raises_input_error("no-new-token"):
-        prepare(open_model(adapted), ner_task(), FinetuneSettings(trained=NEW_EMBEDDINGS), "base")
-    assert len(require_new_ids(open_model(adapted))) == 3
+        prepare(
+            open_model(adapted_path), ner_task(), FinetuneSettings(trained=NEW_EMBEDDINGS), "base"
+        )
+    assert len(require_new_ids(open_model(adapted_path))) == 3
 
 
-def test_both_commands_have_the_setting(adapted, long_text, tmp_path, capsys):
-    given = ["--model", str(adapted), "--trained-parameters", NEW_EMBEDDINGS, "--json"]
+def test_both_commands_have_the_setting(adapted_path, long_text, tmp_path, capsys):
+    given = ["--model", str(adapted_path), "--trained-parameters", NEW_EMBEDDINGS, "--json"]
     text = ["--corpus", str(long_text), "--stage", "continued", "--length", "16"]
     code = main(["pretrain", *given, *text, "--tokens", "512", "--out", str(tmp_path / "m")])
     answer = json.loads(capsys.readouterr().out)
