@@ -29,7 +29,10 @@ import("@huggingface/transformers").then(async ({ AutoTokenizer, env }) => {
 
 
 def try_transformers_js(edit: Edit) -> Finding:
-    """Compare the ids of AutoTokenizer in JavaScript with those of the model's tokenizer."""
+    """Compare the ids of AutoTokenizer in JavaScript with those of the model's tokenizer.
+
+    If they differ, the original model is tried on the same texts.
+    """
     # 1. Find Node.js and the package.
     node = shutil.which("node")
     start = Path(os.environ.get(VARIABLE) or Path.cwd()).resolve()
@@ -46,6 +49,13 @@ def try_transformers_js(edit: Edit) -> Finding:
     if isinstance(found, str):
         return DIFFERS, f"version {release}: cannot be loaded: {found}"
     state, detail = compare_ids(texts, encode_texts(edit.after, texts), found)
+
+    # 3. Compare the original model, too: some differences are not caused by the edit.
+    if state == DIFFERS:
+        original = run_program(command, [str(edit.before.path.resolve()), texts], str(start))
+        if not isinstance(original, str):
+            comparison = compare_ids(texts, encode_texts(edit.before, texts), original)[1]
+            detail += f"; the original model: {comparison}"
     return state, f"version {release}: {detail}"
 
 
