@@ -23,7 +23,8 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.contextual.masked_loss import MaskedLoss
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.masked import from_scratch as pretrain_module
+from vocadapt.training.masked import validation
+from vocadapt.training.masked.from_scratch import pretrain_from_scratch
 
 WILD = "--learning-rate 1e20"
 
@@ -75,11 +76,11 @@ def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, t
 
 def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch):
     """The report of such a training had no figure to print."""
-    losses = iter([MaskedLoss(10.0, 5, 20, 2), MaskedLoss(float("nan"), 5, 20, 2)])
-    monkeypatch.setattr(pretrain_module, "compute_masked_loss", lambda *given: next(losses))
+    lost = MaskedLoss(float("nan"), 5, 20, 2)
+    monkeypatch.setattr(validation, "compute_masked_loss", lambda *given: lost)
     settings = replace(SMALL, random_rows=True, training=replace(SMALL.training, tokens=16 * 8 * 2))
     with raises_input_error("diverged", "held-out", "nan", "step 2"):
-        pretrain_module.pretrain_from_scratch(open_corpus([text]), settings)
+        pretrain_from_scratch(open_corpus([text]), settings)
 
 
 def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
