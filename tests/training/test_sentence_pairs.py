@@ -248,7 +248,7 @@ def test_the_command_and_a_model_without_such_a_head(
     assert type(open_model(tmp_path / "m").network).__name__ == "BertForPreTraining"
     command[-2] = str(tmp_path / "n")
     assert main([*command, str(tiny_bert)]) == 2
-    assert "next-sentence head" in capsys.readouterr().err
+    assert "next-sentence" in capsys.readouterr().err
 
 
 def test_a_strange_second_half_is_drawn_at_once_from_all_other_documents() -> None:
