@@ -49,9 +49,10 @@ from vocadapt.vocabulary.families.wordpiece import build_tokenizer  # noqa: E402
 from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402
 from vocadapt.vocabulary.plan.reduction import (  # noqa: E402
+    BELIEF,
+    POWER,
     PUBLISHED,
     REDUCTIONS,
-    CostSettings,
     ReductionSettings,
     count_removed,
     list_removable_ids,
@@ -143,7 +144,7 @@ def cells_of(name: str, chooser: Reducer, judge: Reducer) -> dict[tuple[float, f
         ]
         free = list_removable_ids(vocabulary, marks)
         for power, belief in found:
-            order = rank_by_cost(vocabulary, free, chooser.table, CostSettings(power, belief))
+            order = rank_by_cost(vocabulary, free, chooser.table, power, belief)
             masks = [
                 np.isin(np.arange(len(vocabulary)), order[: count_removed(vocabulary, one)])
                 for one in shares
@@ -170,7 +171,7 @@ def report(ratios: dict[tuple[float, float], np.ndarray]) -> None:
     power, belief = min(near)
     print(
         f"chosen: power {power:g}, belief {-belief:g}; defaults of vocadapt:"
-        f" {CostSettings().power:g} and {CostSettings().belief:g}"
+        f" {POWER:g} and {BELIEF:g}"
     )
 
 

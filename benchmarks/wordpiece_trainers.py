@@ -31,7 +31,6 @@ from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary  # noqa: 
 from vocadapt.vocabulary.families.wordpiece_training import (  # noqa: E402
     ALPHABET,
     TRAINERS,
-    TrainerSettings,
     train_wordpiece,
 )
 
@@ -58,9 +57,7 @@ def main() -> None:
         again, _ = timed(lambda: library(sentences, options.size))
     show(trainer="tokenizers library", **measured(theirs, seconds, again, counts, held_out))
     for name in TRAINERS:
-        ours, seconds = timed(
-            lambda name=name: train_wordpiece(counts, options.size, TrainerSettings(name))
-        )  # type: ignore[misc]
+        ours, seconds = timed(lambda name=name: train_wordpiece(counts, options.size, name))  # type: ignore[misc]
         show(trainer=name, **measured(ours, seconds, theirs, counts, held_out))
 
 

@@ -17,7 +17,7 @@ from vocadapt.analysis.errors.report import Report
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.keyword_in_context import ContextSettings, find_each_in_context, find_in_context
+from vocadapt.text.keyword_in_context import ContextSettings, find_by_name, find_in_context
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.examples.examples import Sentence
 
@@ -59,7 +59,7 @@ def pair(tmp_path):
 def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
     words = ["fever", "and", "café", "free"]
     words = [word for word in words if splitter.words(word) == [word]] + splitter.words("no")
-    together = find_each_in_context(corpus, words, splitter, settings)
+    together = find_by_name(corpus, {word: word for word in words}, splitter, settings)
     assert together == {word: find_in_context(corpus, word, splitter, settings) for word in words}
     assert together["fever"].total > 3
     assert find_each_in_examples(TRAIN, words, splitter, "x", settings) == {

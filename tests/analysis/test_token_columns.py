@@ -6,7 +6,7 @@ import pytest
 
 from vocadapt.analysis import token_columns
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.families.family import find_word_kinds
+from vocadapt.vocabulary.families.wordpiece import find_word_kinds
 
 TOKENS = ("cancer", "##ing", "##", "<script>", "$x$", "שלום")
 

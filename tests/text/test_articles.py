@@ -164,10 +164,10 @@ def test_cord_articles_without_an_abstract_or_text(tmp_path):
     assert lines(tmp_path, cord(body_text=None), "c.json") == CORD_LINES[:1]
 
 
-def test_ten_megabytes_in_a_line(tmp_path):
-    body = [{"text": "word " * 2_000_000}]
-    assert len(lines(tmp_path, cord(abstract=[], body_text=body), "a.json")[0]) == 9_999_999
-    assert len(lines(tmp_path, jats(f"<p>{'word ' * 2_000_000}</p>"), "a.xml")[0]) == 9_999_999
+def test_a_megabyte_in_a_line(tmp_path):
+    body = [{"text": "word " * 200_000}]
+    assert len(lines(tmp_path, cord(abstract=[], body_text=body), "a.json")[0]) == 999_999
+    assert len(lines(tmp_path, jats(f"<p>{'word ' * 200_000}</p>"), "a.xml")[0]) == 999_999
 
 
 LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
@@ -203,11 +203,6 @@ BAD = {
     "blank.xml": ("  \n", "not-xml-or-json"),
     "words.xml": ("only words", "not-xml-or-json"),
     "words.json": ("only words", "not-xml-or-json"),
-    "said.xml": (
-        '<?xml version="1.0" encoding="ISO-8859-1"?>' + jats("<p>naïve</p>"),
-        "wrong-declared-encoding",
-        "ISO-8859-1",
-    ),
     "utf16.xml": (
         '<?xml version="1.0" encoding="utf-16"?>' + jats("<p>a</p>"),
         "invalid-xml",
@@ -223,11 +218,7 @@ BAD = {
         "unknown-encoding",
     ),
     "list.json": (json.dumps([CORD]), "not-a-json-object", "list"),
-    "keys.json": (
-        '{"name": "x", "version": 1}',
-        "unknown-article-format",
-        "'name', 'version'",
-    ),
+    "keys.json": ('{"name": "x", "version": 1}', "unknown-article-format", "'name', 'version'"),
     "empty.json": ("{}", "unknown-article-format"),
     "torn.json": (cord()[:300], "invalid-json"),
     "lines.json": (f"{cord()}\n{cord()}\n", "invalid-json", "jsonl"),

@@ -135,8 +135,8 @@ def test_a_text_with_newlines_becomes_lines(tmp_path: Path):
     assert list(open_corpus([tmp_path / "a.csv"])) == ["one", "two", "three"]
 
 
-def test_a_cell_and_a_line_of_ten_megabytes(tmp_path: Path):
-    long = "naïve " * 1_700_000
+def test_a_cell_and_a_line_of_a_megabyte(tmp_path: Path):
+    long = "naïve " * 170_000
     write_csv(tmp_path / "a.csv", [["text"], [long]])
     (tmp_path / "a.txt").write_text(long, encoding="utf-8")
     before = csv.field_size_limit()
@@ -278,12 +278,7 @@ BAD = {
     "fake.parquet": (b"not parquet", "invalid-parquet"),
     "broken.jsonl": (b'{"text": "a"}\n\n{"text": \n', "invalid-json", "line 3:"),
     "list.jsonl": (b'["text"]\n', "not-a-json-object", "line 1:", "list"),
-    "number.jsonl": (
-        b'{"text": "a"}\n{"text": 3}\n',
-        "field-without-text",
-        "line 2:",
-        "int",
-    ),
+    "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "field-without-text", "line 2:", "int"),
     "missing.jsonl": (
         b'{"text": "a"}\n{"title": "b", "body": "c"}\n',
         "unknown-field",

@@ -10,13 +10,12 @@ from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
 from tests.material.nightly import mark_slow
 from tests.material.tiny_bert import TINY_TOKENS
-from vocadapt.errors import InputError
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.keyword_in_context import (
     ContextSettings,
     KeywordContext,
-    find_any_in_context,
+    find_by_name,
     find_in_context,
     normalize_single_word,
 )
@@ -96,14 +95,13 @@ def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_p
     assert len(counts) > 60
     monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 500)
     for word, count in counts.items():
-        found = find_any_in_context(corpus, word, [word], word, splitter, EVERY)
+        found = find_by_name(corpus, {word: word}, splitter, EVERY, core=word)[word]
         assert found.total == count == len(found.hits), word
         for hit in found.hits:
             assert word in splitter.words(hit.match) and "\n" not in hit.left + hit.right
-    together = find_any_in_context(
-        corpus, "", [word for word in counts if "a" in word], "a", splitter
-    )
-    assert together.total == sum(count for word, count in counts.items() if "a" in word)
+    names = {word: "all" for word in counts if "a" in word}
+    together = find_by_name(corpus, names, splitter, core="a")
+    assert together["all"].total == sum(count for word, count in counts.items() if "a" in word)
 
 
 def test_the_lines_are_those_of_the_text(tmp_path):
@@ -205,21 +203,17 @@ def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
     assert vocabulary.tokenize("tachycarditis") == ("tachy", "##card", "##itis")
     found = look_up(corpus, "##card", UNCASED, vocabulary, FIRST)
     assert found.word == "##card"
-    assert [hit.match for hit in found.hits] == [
-        "Tachycardia",
-        "hypercard",
-        "tachycarditis",
-    ]
+    assert [hit.match for hit in found.hits] == ["Tachycardia", "hypercard", "tachycarditis"]
     begins = look_up(corpus, "hyper", UNCASED, vocabulary, FIRST, piece=True)
     assert [hit.match for hit in begins.hits] == ["hypercard", "hyper", "hypertension"]
     assert [hit.match for hit in look_up(corpus, "hyper", UNCASED, vocabulary, FIRST).hits] == [
         "hyper"
     ]
-    for piece, given, said in (
-        ("##zzz", vocabulary, "not among the model's"),
-        ("##card", None, "without a model"),
+    for piece, given, code in (
+        ("##zzz", vocabulary, "unknown-wordpiece"),
+        ("##card", None, "no-model"),
     ):
-        with pytest.raises(InputError, match=said):
+        with raises_input_error(code):
             look_up(corpus, piece, UNCASED, given)
 
 

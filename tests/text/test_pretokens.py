@@ -12,7 +12,7 @@ from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
 from tests.material.byte_level import LLAMA_3, QWEN_2, build_tiny, read_abstracts, split_as
 from tests.material.nightly import mark_slow
-from vocadapt.text import counting
+from vocadapt.text import counting, shards
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.counting import LineCounter, PartCounter, build_word_counter
 from vocadapt.text.line_division import BEFORE_ANY_SPACE, BETWEEN_ASCII, find_boundary
@@ -189,13 +189,17 @@ def test_few_parts_in_memory_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert +fast.word_counts() == +slow.word_counts()
 
 
-def test_counts_of_a_corpus_and_of_its_parts(tmp_path: Path) -> None:
+def test_counts_of_a_corpus_and_of_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "SMALLEST", 1 << 17)
+    monkeypatch.setattr(shards, "UNIT", 1 << 16)
     path, splitter = tmp_path / "text.txt", SPLITTERS["plain"]
-    path.write_text("heart heart (heart\nHeart 中 heart\n\n heart\n" * 200_000, encoding="utf-8")
+    path.write_text("heart heart (heart\nHeart 中 heart\n\n heart\n" * 8_000, encoding="utf-8")
     corpus = open_corpus([path])
     counts = count_words(corpus, splitter)
-    assert counts.counts["Ġheart"] == 600_000 and counts.counts["heart"] == 400_000
-    assert splitter.count_words(counts.counts)["heart"] == 1_000_000
+    assert counts.counts["Ġheart"] == 24_000 and counts.counts["heart"] == 16_000
+    assert splitter.count_words(counts.counts)["heart"] == 40_000
     parallel = count_words_in_parallel(corpus, splitter, 2)
     assert list(parallel.counts.items()) == list(counts.counts.items())
     assert (parallel.lines, parallel.bytes) == (counts.lines, counts.bytes)

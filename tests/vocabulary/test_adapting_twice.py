@@ -8,7 +8,6 @@ import pytest
 
 from tests.material.adapted import adapted_folder
 from tests.material.input_errors import raises_input_error
-from tests.material.stated_numbers import list_numbers
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -119,22 +118,3 @@ def test_a_token_added_to_a_tokenizer_that_has_it_as_a_wordpiece_is_one(tiny_ber
     tokenizer = open_model(tiny_bert).fast_tokenizer
     tokenizer.add_tokens(["drug", "ozempic"])
     assert vocabulary_of(tokenizer).whole == {"ozempic"}
-
-
-@pytest.mark.parametrize(("size", "note"), [(60, "smaller"), (160, "The first 151")])
-def test_a_target_of_another_size_is_reported(
-    tiny_bert: Path, make_bert: Callable[..., Path], size: int, note: str
-) -> None:
-    target = open_model(make_bert(tokens=[*TINY_TOKENS, *(f"term{i}" for i in range(9))][:size]))
-    assert note in str(
-        adapt(get_preset("combined-last-100"), open_model(tiny_bert), Sources(target=target))
-        .plan.summary()
-        .note
-    )
-
-
-def test_an_addition_that_runs_out_of_tokens_is_reported(tiny_bert: Path) -> None:
-    summary = adapt(
-        add_by("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
-    ).plan.summary()
-    assert list_numbers(summary.note)[:2] == ["1", "8"] and summary.tokens_after == 144

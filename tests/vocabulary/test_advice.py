@@ -3,8 +3,6 @@ both sides of its threshold."""
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +36,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     Gain,
     ModelSize,
     TokenizationStatistics,
-    measure_tokenization,
-    tokenize_words,
+    tokenize_pretokens,
 )
 
 SPECIAL = ("[UNK]", "[CLS]")
@@ -67,7 +64,7 @@ def advice_on(counts=COUNTS, task=None, **options):
 
 
 def test_tokenization_statistics_by_hand():
-    cuts = measure_tokenization(VOCABULARY, COUNTS, tokenize_words(VOCABULARY, COUNTS))
+    cuts = tokenize_pretokens(VOCABULARY, COUNTS).statistics
     assert (cuts.words, cuts.distinct) == (60 + 25 + 10 + 4 + 2, 5)  # with a letter
     assert cuts.split_words == 25 + 10 + 4
     assert cuts.pieces == (62 / 101, 39 / 101, 0, 0, 0, 0)
@@ -77,7 +74,7 @@ def test_tokenization_statistics_by_hand():
 
 
 def test_no_words_at_all_are_no_division_by_zero():
-    cuts = measure_tokenization(VOCABULARY, {}, {})
+    cuts = tokenize_pretokens(VOCABULARY, {}).statistics
     assert (cuts.split, cuts.split_distinct, cuts.unknown, cuts.fertility) == (0, 0, 0, 0)
 
 
@@ -357,19 +354,6 @@ def test_the_answer_is_strict_json_of_fractions():
 def test_scores_are_written_without_their_zero_and_small_ones_with_two_digits():
     shown = [format_precise(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
     assert shown == [".095", ".00051", ".500", "1.000", ".000", "–"]
-
-
-def test_nothing_heavy_is_loaded_on_the_way():
-    code = (
-        "import sys, vocadapt.cli.vocabulary.advise, vocadapt.vocabulary.advice.advice, vocadapt.lab.reports.advice\n"
-        "print(*{'torch', 'transformers', 'gensim', 'scipy', 'sklearn'} & set(sys.modules))"
-    )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == ""
-    )
 
 
 def test_the_measured_gains_are_those_of_the_docs():

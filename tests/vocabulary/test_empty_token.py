@@ -67,7 +67,8 @@ def test_no_id_is_shifted(model: LanguageModel) -> None:
 
 def test_its_lists_and_figures_hold_it(model: LanguageModel) -> None:
     shown = profile(model.vocabulary, model.splitter)
-    assert "" in shown.unreachable and sum(shown.positions.values()) == len(TOKENS)
+    figures = shown.figures
+    assert "" in figures.unreachable.first and sum(figures.positions.values()) == len(TOKENS)
     assert any(
         "" in tokens for tokens in group_protected_tokens(model.vocabulary).values()
     )  # shorter than four characters: it stays

@@ -84,17 +84,6 @@ def test_unknown_mode() -> None:
         add_words(build_tokenizer(("[UNK]",)), ["x"], "suffix")
 
 
-def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) -> None:
-    old = read_tokenizer(tiny_bert)
-    pieces = Counter({"placebos": 90, "placebos®": 3, "placebos_x": 2, "heart": 5})
-    found = measure_departures(
-        vocabulary_of(old), WORDPIECE.add_exact_words(old, ADDED), Splitter.bert(), pieces
-    )
-    assert (found.added_words, found.missed, found.other) == (92, 2, 3)
-    assert found.share == pytest.approx(5 / 92)
-    assert {example[0] for example in found.examples} == {"placebos®", "placebos_x"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("casing", ["uncased", "cased"])
 def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> None:

@@ -12,11 +12,11 @@ from vocadapt.vocabulary.families import (
     list_trainers,
     register_family,
 )
-from vocadapt.vocabulary.families.family import find_word_kinds
 from vocadapt.vocabulary.families.wordpiece import (
     WordPieceFamily,
     WordPieceVocabulary,
     build_tokenizer,
+    find_word_kinds,
 )
 from vocadapt.vocabulary.vocabulary import Notation
 

@@ -1,7 +1,8 @@
 """Faults of other vocabulary tools, each a test here: reference/transfer-systems.md, section 3, by
 its numbers.
 
-7 (exBERT's weights cannot be loaded back) waits for the extension module.
+8 is also in test_initializers: every initializer gives embeddings. 7 (exBERT's weights cannot be
+loaded back) waits for the extension module.
 """
 
 import json
@@ -16,14 +17,12 @@ from tokenizers import AddedToken, Tokenizer, models
 from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import SPECIAL, TINY_TOKENS, build_tiny_bert
-from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import FAMILIES, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.initializers.initialize import (
-    INITIALIZERS,
     InitializerSettings,
     Materials,
     NewEmbeddings,
@@ -79,16 +78,6 @@ def test_1_ids_close_up_when_tokens_are_removed_and_each_embedding_keeps_its_tok
     assert stored.pop("tachycardia") == 0
     for token, i in stored.items():
         assert torch.equal(rows_of(after)[i], rows_of(model)[TINY_TOKENS.index(token)])
-
-
-def test_2_merges_are_not_left_with_a_reduced_vocabulary(tmp_path: Path) -> None:
-    """Elsewhere a BPE vocabulary is cut and its merges stay. Such models are refused before
-    anything is cut.
-    """
-    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    with raises_input_error("unsupported-tokenizer", "BPE", "WordPiece"):
-        read_tokenizer(tmp_path)
 
 
 def test_3_ids_in_the_configuration_move_with_their_tokens(
@@ -172,12 +161,7 @@ def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_cal
     """
     old, others = (
         build_tokenizer(TOKENS),
-        (
-            "tachycardia",
-            "hypertensive",
-            "hypertensions",
-            "cakes",
-        ),
+        ("tachycardia", "hypertensive", "hypertensions", "cakes"),
     )
     before = [cut(old, word) for word in others]
     assert cut(old, "hypertensive")[0] == "hyper"
@@ -243,27 +227,6 @@ def test_6_no_row_is_drawn_or_averaged_again(tiny_bert: Path, tmp_path: Path) ->
     assert torch.equal(rows_of(after), torch.cat([rows_of(model), torch.from_numpy(given)]))
 
 
-@pytest.mark.parametrize("method", INITIALIZERS)
-def test_8_every_initializer_gives_embeddings_and_nothing_else(
-    method: str, tiny_bert: Path
-) -> None:
-    """Elsewhere one returns an exception object instead of raising it: here rows come, or an
-    InputError is raised.
-    """
-    model = open_model(tiny_bert)
-    added = tuple(
-        AddedWord(word, model.vocabulary.tokenize(word)) for word in ("tachycardia", "placebos")
-    )
-    materials = Materials(VocabularyPlan(model.vocabulary, added), model.space, target=model.space)
-    try:
-        rows = initialize(materials, InitializerSettings(method))
-    except InputError:
-        return
-    assert isinstance(rows.matrix, np.ndarray) and rows.matrix.dtype == np.float32
-    assert rows.matrix.shape == (2, model.dim) and np.isfinite(rows.matrix).all()
-    assert len(rows.provenance) == len(rows.tokens) == 2
-
-
 @pytest.mark.parametrize(
     "name", [name for name, one in AUGMENTATIONS.items() if one.family in ("", "wordpiece")]
 )
@@ -296,16 +259,13 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("model", "kind"),
-    [
-        (models.BPE({"a": 0}, []), "BPE"),
-        (models.WordLevel({"a": 0}, "a"), "WordLevel"),
-    ],
+    [(models.BPE({"a": 0}, []), "BPE"), (models.WordLevel({"a": 0}, "a"), "WordLevel")],
 )
-def test_9_other_kinds_of_vocabularies_are_refused_by_name(
+def test_2_and_9_other_kinds_of_vocabularies_are_refused_by_name(
     model: models.Model, kind: str, tmp_path: Path
 ) -> None:
-    """Elsewhere words are asked for on such models again and again, and they are answered by a
-    wrong edit or by none.
+    """Elsewhere a BPE vocabulary is cut and its merges stay; words are asked for on such models again
+    and again, and answered by a wrong edit or by none.
     """
     Tokenizer(model).save(str(tmp_path / "tokenizer.json"))
     with raises_input_error("unsupported-tokenizer", kind):

@@ -228,9 +228,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
     assert np.allclose(weights.sum(axis=1), 1, atol=1e-5) and (weights >= 0).all()
 
 
-def test_a_search_block_by_block_equals_the_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_search_block_by_block_equals_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     tokens = tuple(f"t{i}" for i in range(300))
     base = WordPieceVocabulary(tokens[:200], frozenset())
@@ -367,9 +365,3 @@ def test_a_line_shows_the_heaviest_donors_and_how_many_more() -> None:
     assert format_provenance("##toma", halves) == "##toma = 1/2 ##t + 1/2 ##oma"
     assert format_provenance("w", Provenance("random")) == "w = random"
     assert format_provenance("w", Provenance("taken over", (("v", 1.0),))) == "w = v"
-
-
-def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:
-    """Its pieces are [UNK], whose embedding the rule names; it gets the mean of all instead."""
-    about = INITIALIZERS["syntactic"].about
-    assert "old embeddings" in about and "unknown token" in about

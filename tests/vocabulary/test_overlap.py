@@ -11,7 +11,14 @@ from tokenizers import Tokenizer
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
-from vocadapt.vocabulary.overlap import count_lengths, list_common_tokens, measure_overlap, profile
+from vocadapt.vocabulary.overlap import (
+    Unreachable,
+    compare_vocabularies,
+    compute_overlap,
+    count_common_tokens,
+    count_lengths,
+    profile,
+)
 
 BERT = Splitter.bert()
 
@@ -25,26 +32,22 @@ def test_common_tokens_of_table_31(shared: Path) -> None:
         shared / f"data/vocab/{name}.txt"
         for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")
     ]
-    found = measure_overlap([vocabulary_of(read_tokenizer(path)) for path in files])
-    assert found.sizes == (30_522, 30_522)
-    assert found.common[0][1] == found.common[1][0] == 12_309
-    assert round(found.share[0][1], 3) == 0.403
-    assert found.share[0][0] == 1.0
+    common = count_common_tokens([vocabulary_of(read_tokenizer(path)) for path in files])
+    assert common == ((30_522, 12_309), (12_309, 30_522))
+    assert round(compute_overlap(common)[0][1], 3) == 0.403
 
 
 def test_the_share_is_of_the_row() -> None:
-    found = measure_overlap(
-        [vocabulary("x", "##x"), vocabulary("x"), vocabulary("y", "z", "##x", "w")]
-    )
-    assert found.sizes == (4, 3, 6)
+    vocabularies = [vocabulary("x", "##x"), vocabulary("x"), vocabulary("y", "z", "##x", "w")]
+    profiles = [profile(one, BERT) for one in vocabularies]
+    found = compare_vocabularies("abc", vocabularies, profiles)
+    assert [(one.model, one.size) for one in found.vocabularies] == [("a", 4), ("b", 3), ("c", 6)]
     assert found.common == ((4, 3, 3), (3, 3, 2), (3, 2, 6))
     assert found.share[0] == (1.0, 3 / 4, 3 / 4)
     assert found.share[2] == (3 / 6, 2 / 6, 1.0)
-    assert list_common_tokens([vocabulary("x", "##x"), vocabulary("##x", "y")]) == (
-        "[PAD]",
-        "[UNK]",
-        "##x",
-    )
+    assert (found.lengths_common, found.word_start_common) == ({}, 0)
+    two = compare_vocabularies("ac", vocabularies[::2], profiles[::2])
+    assert (two.lengths_common, two.continuation_common) == ({1: 1}, 1)
 
 
 def test_positions_and_lengths() -> None:
@@ -66,8 +69,8 @@ def test_positions_and_lengths() -> None:
     assert count_lengths(own, own.tokens) == {1: 1, 2: 1, 5: 1, 7: 2}
     found = profile(own, BERT)
     assert found.single == frozenset() and found.single_more == {"s"}
-    assert sum(found.positions.values()) == len(own)
-    assert found.unreachable == ("[unused0]", "##") and found.unreachable_unused == 1
+    assert sum(found.figures.positions.values()) == len(own)
+    assert found.figures.unreachable == Unreachable(2, 1, ("##",))
 
 
 @pytest.mark.parametrize(

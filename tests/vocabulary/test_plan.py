@@ -9,12 +9,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary, build_tokenizer
 from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.plan.planning import (
-    OVER_LIMIT,
-    TOO_RARE,
-    PlanSources,
-    plan_vocabulary,
-)
+from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE, PlanSources, plan_vocabulary
 from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
 from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPACED, TOO_LONG
 

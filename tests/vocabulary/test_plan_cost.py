@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.growth.growth import Reducer, measure_growth_curves, study
 from vocadapt.vocabulary.growth.plan_cost import measure_plan_cost, measure_savings
@@ -20,6 +21,7 @@ VOCABULARY = WordPieceVocabulary(
 # chair is rare in the lines that tokens are chosen by, and frequent in those that are held out.
 CHOOSING = {"heart": 9, "stair": 5, "chair": 1}
 HELD_OUT = {"chair": 3, "heart": 1}
+WHOLE = {"heart": 10, "stair": 5, "chair": 4}
 ONE_LESS = 1 - 1 / len(VOCABULARY)
 
 
@@ -67,12 +69,12 @@ def plan(kind, **settings):
 def test_the_plan_of_a_reduction_is_chosen_by_the_first_table():
     made = plan("reduce", remove_by="freq", removed=1 / len(VOCABULARY))
     assert made.removed_tokens == ("chair",)
-    cost = measure_plan_cost(made, CHOOSING, HELD_OUT)
+    cost = measure_plan_cost(made, WordCounts(WHOLE, 9, 99, held_out=HELD_OUT, held_out_lines=7))
     assert (cost.tokens_before, cost.tokens_after, cost.growth) == (4, 16, 3.0)
     assert cost.growth_in_sample == pytest.approx(4 / 15)
-    assert cost.summarize(7).held_out_lines == 7
-    alone = measure_plan_cost(made, CHOOSING, {})
-    assert (alone.growth, alone.summarize(0).held_out_lines) == (pytest.approx(4 / 15), 0)
+    assert cost.held_out_lines == 7
+    alone = measure_plan_cost(made, WordCounts(CHOOSING, 9, 99))
+    assert (alone.growth, alone.held_out_lines) == (pytest.approx(4 / 15), 0)
 
 
 def test_a_trim_keeps_the_whole_text_and_its_cost_is_that_without_the_held_out_lines():
@@ -86,16 +88,20 @@ def test_a_trim_keeps_the_whole_text_and_its_cost_is_that_without_the_held_out_l
     assert held_out is not None and (held_out.tokens, held_out.kept_tokens) == (4, 1)
     assert held_out.unknown_after == 3
     assert held_out.coverage == 0.25
-    cost = measure_plan_cost(made, sources.counts or {}, sources.held_out)
-    assert (cost.growth_in_sample, cost.unknown, cost.is_held_out) == (0.0, 3, True)
+    counts = WordCounts(
+        {"heart": 10, "chair": 3}, 9, 99, held_out=sources.held_out, held_out_lines=1
+    )
+    cost = measure_plan_cost(made, counts)
+    assert (cost.growth_in_sample, cost.unknown, cost.held_out_lines) == (0.0, 3, 1)
 
 
 def test_words_of_vectors_are_chosen_again_without_the_held_out_lines():
     # Two candidates, one of them added. Without the held-out lines the other one is more frequent.
-    counts, held_out = {"hat": 2, "tea": 5}, {"hat": 9, "tea": 1, "heart": 2}
+    held_out = {"hat": 9, "tea": 1, "heart": 2}
+    counts = WordCounts({"hat": 11, "tea": 6, "heart": 2}, 9, 99, held_out=held_out)
     added = (AddedWord("hat", ("h", "##a", "##t"), 11),)
     made = VocabularyPlan(VOCABULARY, added, left_out={OVER_LIMIT: ("tea",)})
-    cost = measure_savings(made, Splitter.bert(), counts, held_out)
+    cost = measure_savings(made, Splitter.bert(), counts)
     # Held out: 3 · 10 + 2 = 32 tokens, of which tea saves 2; else 21, of which it saves 10.
     assert (cost.tokens_before, cost.tokens_after) == (32, 30)
     assert cost.growth_in_sample == pytest.approx(-10 / 21)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
@@ -86,7 +87,7 @@ def test_all_tokens_of_the_text_stay_with_its_characters_at_both_places() -> Non
     assert set(plan.tokens) == expected
     assert plan.tokens == tuple(token for token in TINY_TOKENS if token in expected)
     figures = plan.trim
-    assert figures is not None and not figures.changed
+    assert figures is not None and not plan.changed_pretokens
     assert (figures.tokens, figures.kept_tokens, figures.coverage) == (26, 26, 1.0)
     assert figures.stay == {FIXED: 5, SINGLE: 26}
 
@@ -103,7 +104,7 @@ def test_all_tokens_of_the_text_stay_with_its_characters_at_both_places() -> Non
 def test_the_smallest_set_that_covers_the_text(cover, words, changed) -> None:
     plan = trim(BUILDERS["wordpiece"](), COUNTS, cover=cover)
     assert {t for t in plan.tokens if len(t) > 3 and t[0] != "["} == words
-    assert plan.trim is not None and plan.trim.changed == changed
+    assert plan.trim is not None and plan.changed_pretokens == changed
     assert plan.trim.changed_pretokens == sum(COUNTS[word] for word in changed)
 
 
@@ -329,7 +330,7 @@ def test_every_pretoken_and_every_line_of_a_real_text(
         # 1. A pre-token of kept tokens never changes, and the figures name all others that do.
         changed = {p for p in counts if before.tokenize(p) != after.tokenize(p)}
         assert not any(kept.issuperset(before.tokenize(p)) for p in changed)
-        assert figures.changed == changed
+        assert plan.changed_pretokens == changed
         # 2. The same of lines, by the tokenizers library.
         new_lines = read_names(new, lines)
         differ = [one != other for one, other in zip(old_lines, new_lines, strict=True)]
@@ -381,10 +382,15 @@ def test_a_token_map(tmp_path: Path) -> None:
     assert found["hot_token_id"].tolist() == [0, 2, 5]
     assert found["d2t"].tolist() == [0, 1, 3]
     assert found["t2d"].tolist() == [True, False, True, False, False, True, False, False]
-    write_token_map(tmp_path / "m.safetensors", vocabulary, ["f", "a", "c"], 8, {"coverage": 0.5})
+    facts = {"coverage": 0.5, "text": "Fälle"}
+    write_token_map(tmp_path / "m.safetensors", vocabulary, ["f", "a", "c"], 8, facts)
+    with safe_open(tmp_path / "m.safetensors", "numpy") as opened:
+        assert opened.metadata() == {"coverage": "0.5", "text": "Fälle"}
     stored = load_file(tmp_path / "m.safetensors")
     assert all(np.array_equal(stored[name], array) for name, array in found.items())
     assert stored["d2t"].dtype == np.int64 and stored["t2d"].dtype == np.bool_
-    write_token_map(tmp_path / "m.json", vocabulary, ["f", "a", "c"], 8, {"coverage": 0.5})
+    write_token_map(tmp_path / "m.json", vocabulary, ["f", "a", "c"], 8, facts)
     content = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
-    assert content == {"coverage": 0.5, "hot_token_id": [0, 2, 5], "d2t": [0, 1, 3]}
+    assert content == {**facts, "hot_token_id": [0, 2, 5], "d2t": [0, 1, 3]}
+    with raises_input_error("unknown-file-kind", ".json", ".safetensors"):
+        write_token_map(tmp_path / "m.txt", vocabulary, ["a"], 8, facts)

@@ -40,7 +40,6 @@ from vocadapt.vocabulary.plan.reduction import (
 )
 from vocadapt.vocabulary.plan.tokenizer import (
     adapt_tokenizer,
-    count_departures,
     measure_pretoken_departures,
 )
 from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPECIAL
@@ -581,19 +580,6 @@ def test_2000_words_are_whole_and_only_longer_words_with_them_change(
     found = measure_pretoken_departures(before, adapted, splitter, counts)
     assert found.other == 0 and 0 < found.within < sum(within.values())
     assert found.missed > 0  # words in parentheses
-
-
-def test_departures_are_counted_on_a_text(shared: Path, tmp_path: Path) -> None:
-    from vocadapt.text.corpus import open_corpus
-
-    tokenizer = read_real(shared)
-    adapted = FAMILY.add_exact_words(tokenizer, ["▁tachycardia"])
-    text = tmp_path / "text.txt"
-    text.write_text("tachycardia, tachycardias (tachycardia) x\n" * 3, encoding="utf-8")
-    splitter = FAMILY.make_splitter(tokenizer)
-    found = count_departures(open_corpus([str(text)]), vocabulary_of(tokenizer), adapted, splitter)
-    # tachycardias was ▁ta chy card ias, and stays so.
-    assert (found.added_words, found.missed, found.within, found.other) == (6, 3, 0, 0)
 
 
 @pytest.mark.slow

@@ -234,6 +234,11 @@ def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> 
     return value
 
 
+def read_optional_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file that contains an object; {} if there is no such file."""
+    return read_json_object(path) if path.is_file() else {}
+
+
 def read_toml(named: str | Path, remedy: str = "Correct the file.") -> dict[str, Any]:
     """Read a TOML file; raise InputError if it is not valid."""
     return parse_toml(read_document(named, MAX_TOML_BYTES), show_path(named), remedy)

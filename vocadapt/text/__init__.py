@@ -6,8 +6,7 @@ pre-tokenization: a line becomes words), `words` (word counts and the training f
 held out), `shards` (counting by several processes), `keyword_in_context` (occurrences of a word),
 `pretoken_lines` (lines with some pre-tokens), `word_search` (the words that a search text matches:
 `spelling`, `patterns` and `formulas` do the work). Read the others when needed: `formats` (one
-reader per file format), `language` (filter for the main language of a corpus), `entities` (words of
-a labeled file), `glossary` (words with descriptions), `tokenization` (errors of the tokenizers
-library), `display` and `spreadsheet` (safe output of untrusted text), `summary` (how the main
-values show themselves in a notebook).
+reader per file format), `language` (filter for the main language of a corpus), `glossary` (words
+with descriptions), `tokenization` (errors of the tokenizers library), `display` and `spreadsheet`
+(safe output of untrusted text), `summary` (how the main values show themselves in a notebook).
 """

@@ -217,7 +217,10 @@ class Corpus:
         bytes_before = 0  # of the files that were read to their end
         for path in self.files:
             number = 1  # of the next line of this file
-            for block in self._read_file(path):
+            blocks = _read_blocks(path, self.settings)
+            if self.span is not None:
+                blocks = read_plain_text(path, max_line=self.settings.max_line, span=self.span)
+            for block in blocks:
                 text = block.text
                 read = text.count("\n")
                 numbers: Sequence[int] = range(number, number + read)
@@ -227,11 +230,6 @@ class Corpus:
                 yield FileBlock(path, text, numbers, read, len(block.text), fraction, block.notes)
                 number += read
             bytes_before += path.stat().st_size
-
-    def _read_file(self, path: Path) -> Iterator[Block]:
-        if self.span is None:
-            return _read_blocks(path, self.settings)
-        return read_plain_text(path, max_line=self.settings.max_line, span=self.span)
 
     def digest(self) -> str:
         """Hash the content of the files, in order, and the settings.
@@ -403,7 +401,6 @@ def may_divide(path: Path) -> bool:
 
 
 def _find_reader_by_suffix(path: Path) -> Reader | None:
-    """Return the reader for a file's suffix; None if there is none."""
     suffix, packed = _split_suffixes(path)
     if packed and suffix == ".parquet":
         return None
@@ -411,7 +408,6 @@ def _find_reader_by_suffix(path: Path) -> Reader | None:
 
 
 def _join_blocks(parts: Sequence[FileBlock]) -> Passage:
-    """Join blocks of consecutive files to one passage."""
     where = parts[0].where
     if len(parts) > 1:
         where += f", and up to {parts[-1].where}"

@@ -204,7 +204,6 @@ class ChunkCounter(LineCounter):
         return self.words
 
     def _split_chunk(self, chunk: str) -> str:
-        """Return the words of a chunk, joined by spaces; "" if it has none."""
         if chunk.isascii():
             return chunk
         if chunk not in self.joined:

@@ -9,7 +9,7 @@ splitter, and each distinct run is split once. Any other splitter is called line
 import heapq
 import re
 import string
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -127,48 +127,20 @@ def find_in_context(
     Raises InputError if the splitter splits it into several words.
     """
     word = normalize_single_word(word, splitter)
-    return find_any_in_context(corpus, word, [word], word, splitter, settings, progress)
+    return find_by_name(corpus, {word: word}, splitter, settings, progress, word)[word]
 
 
-def find_any_in_context(
-    corpus: Corpus,
-    name: str,
-    words: Collection[str],
-    core: str,
-    splitter: Splitter,
-    settings: ContextSettings = DEFAULT_CONTEXT,
-    progress: Progress = silent,
-) -> KeywordContext:
-    """Find the occurrences of several normalized words, reported together under one `name`.
-
-    core: a substring that all the words contain, which makes the search fast.
-    """
-    names = dict.fromkeys(words, name)
-    return _find_by_name(corpus, names, core, splitter, settings, progress)[name]
-
-
-def find_each_in_context(
-    corpus: Corpus,
-    words: Collection[str],
-    splitter: Splitter,
-    settings: ContextSettings = DEFAULT_CONTEXT,
-    progress: Progress = silent,
-) -> dict[str, KeywordContext]:
-    """Find the occurrences of each of several normalized words in one pass over the corpus."""
-    return _find_by_name(corpus, {word: word for word in words}, "", splitter, settings, progress)
-
-
-def _find_by_name(
+def find_by_name(
     corpus: Corpus,
     names: Mapping[str, str],
-    core: str,
     splitter: Splitter,
-    settings: ContextSettings,
-    progress: Progress,
+    settings: ContextSettings = DEFAULT_CONTEXT,
+    progress: Progress = silent,
+    core: str = "",
 ) -> dict[str, KeywordContext]:
-    """Find the occurrences of normalized words, reported under the name of each word.
+    """Find the occurrences of normalized words in one pass over a corpus, by name.
 
-    core: a substring that all the words contain.
+    names: by word. core: a substring of all words, which makes the search fast.
     """
     find_spans: Callable[[bytes], list[Span]] = _RunFinder(splitter, frozenset(names), core)
     if not splitter.never_crosses_whitespace:
@@ -188,8 +160,7 @@ def _find_by_name(
             for start, end in found:
                 written = raw[start:end]
                 if written not in name_of:
-                    split = splitter.words(written.decode())
-                    name_of[written] = next(names[word] for word in split if word in names)
+                    name_of[written] = _find_name(names, splitter.words(written.decode()))
                 spans.setdefault(name_of[written], []).append((start, end))
 
         # 3. Count them, and store those to show.
@@ -199,6 +170,10 @@ def _find_by_name(
     return {
         name: KeywordContext(name, sample.total, sample.hits()) for name, sample in samples.items()
     }
+
+
+def _find_name(names: Mapping[str, str], words: Sequence[str]) -> str:
+    return next(names[word] for word in words if word in names)
 
 
 class _HitSample:
@@ -262,7 +237,6 @@ def _build_hit(raw: bytes, span: Span, part: FileBlock, width: int) -> Hit:
 
 
 def _find_in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
-    """Return the byte spans of words, by splitting each line."""
     spans: list[Span] = []
     at = 0
     for line in raw.split(b"\n"):
@@ -272,7 +246,6 @@ def _find_in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> lis
 
 
 def _find_spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
-    """Return the byte spans of words in one line or run."""
     text = raw.decode()
     if words.isdisjoint(splitter.words(text)):
         return []

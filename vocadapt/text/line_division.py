@@ -93,7 +93,6 @@ def _read_expression(step: Mapping[str, Any]) -> str:
 
 
 def _are_known_expressions(steps: Steps) -> bool:
-    """Return whether the steps split at a known expression and then spell bytes."""
     *others, last = steps or [{"type": ""}]
     if last["type"] != "ByteLevel":
         return False
@@ -104,7 +103,6 @@ def _are_known_expressions(steps: Steps) -> bool:
 
 
 def _are_words_of_expressions(steps: Steps) -> bool:
-    """Return whether the steps split at a known expression and then at spaces."""
     *others, last = steps
     known = len(others) == 1 and _read_expression(others[0]) in EXPRESSIONS
     return known and last["type"] == "BertPreTokenizer"

@@ -77,7 +77,6 @@ def find_matches(typed: str, words: Sequence[str], seconds: float = MAX_SECONDS)
 
 
 def _match(pattern: str, typed: str, words: list[str]) -> list[bool]:
-    """Return for each word whether the pattern occurs in it; raise InputError if it is invalid."""
     import pyarrow
     from pyarrow.compute import match_substring_regex
 
@@ -85,16 +84,10 @@ def _match(pattern: str, typed: str, words: list[str]) -> list[bool]:
         array = pyarrow.array(words, "string")
         matched: list[bool] = match_substring_regex(array, pattern, ignore_case=True).to_pylist()
     except (pyarrow.ArrowInvalid, UnicodeEncodeError) as error:
+        why = str(error).removeprefix("Invalid regular expression: ")
         raise InputError(
-            f"{typed[:100]!r} is not a regular expression that can be searched: {_explain(error)}.",
+            f"{typed[:100]!r} is not a regular expression that can be searched: {why}.",
             "Close every bracket; lookaround and references to groups are not supported.",
             code="invalid-pattern",
         ) from error
     return matched
-
-
-def _explain(error: Exception) -> str:
-    """Return what is wrong with an expression, from the message of RE2."""
-    if isinstance(error, UnicodeEncodeError):
-        return "it is not valid UTF-8"
-    return str(error).removeprefix("Invalid regular expression: ")

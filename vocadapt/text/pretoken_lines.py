@@ -38,29 +38,22 @@ class PretokenFinder:
             return self._check(lines)
         # 1. Divide the lines, and check the parts that are new.
         divided = [self.boundary.split(line) for line in lines]
-        self._add_firsts({parts[0] for parts in divided})
-        self._add_others({part for parts in divided for part in parts[1:]})
+        self._check_new(self.firsts, {parts[0] for parts in divided})
+        self._check_new(self.others, {part for parts in divided for part in parts[1:]}, CONTEXT)
         # 2. A line has a pre-token if one of its parts has.
         return [
             self.firsts[first] or any(map(self.others.__getitem__, others))
             for first, *others in divided
         ]
 
-    def _add_firsts(self, parts: Iterable[str]) -> None:
-        """Check parts at the start of a line."""
-        if len(self.firsts) > MAX_PARTS:
-            self.firsts.clear()
-        new = [part for part in parts if part not in self.firsts]
-        self.firsts.update(zip(new, self._check(new), strict=True))
-
-    def _add_others(self, parts: Iterable[str]) -> None:
-        """Check parts that follow a boundary: they are split after CONTEXT."""
-        if len(self.others) > MAX_PARTS:
-            self.others.clear()
-        new = [part for part in parts if part not in self.others]
-        n_context = len(self.splitter.pretokens(CONTEXT.strip()))
-        found = self._check([CONTEXT + part for part in new], n_context)
-        self.others.update(zip(new, found, strict=True))
+    def _check_new(self, known: dict[str, bool], parts: Iterable[str], context: str = "") -> None:
+        """Check the parts that are not known yet; each is split after the context."""
+        if len(known) > MAX_PARTS:
+            known.clear()
+        new = [part for part in parts if part not in known]
+        n_context = len(self.splitter.pretokens(context.strip()))
+        found = self._check([context + part for part in new], n_context)
+        known.update(zip(new, found, strict=True))
 
     def _check(self, texts: Sequence[str], n_context: int = 0) -> list[bool]:
         """Return whether each text has one of the pre-tokens after its first `n_context`."""

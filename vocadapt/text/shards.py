@@ -23,18 +23,20 @@ from pathlib import Path
 from queue import Queue
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, report_block, silent
+from vocadapt.progress import Progress, silent
 from vocadapt.system.files import open_file
 from vocadapt.system.processes import end_with_parent
 from vocadapt.text.corpus import Corpus, Passage, may_divide
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import (
+    NO_COUNTS,
     TextCounter,
     WordCounts,
     add_sizes,
     add_tallies,
+    count_passages,
     count_words,
-    describe_lines,
+    describe_size,
     finish_counts,
     tally_words,
 )
@@ -43,7 +45,6 @@ SMALLEST = 4 << 20  # bytes of a part: a smaller one is not worth a process
 UNIT = 1 << 20  # bytes of a unit: so small that all processes end at about the same time
 AHEAD = 2  # units that a process is given before it has counted them: it never waits for the next
 REPORT_EVERY = 0.2  # seconds between reports of progress
-NO_COUNTS = WordCounts({}, 0, 0)
 
 Unit = Corpus | Passage
 
@@ -169,11 +170,6 @@ class _Division:
             while counter.waiting < AHEAD and (unit := self.take()) is not None:
                 counter.send(unit)
 
-    def ask_for_counts(self) -> None:
-        """Ask all processes for their counts: no unit follows."""
-        for counter in self.counters:
-            counter.send(None)
-
     def collect(self, progress: Progress) -> None:
         """Wait for the counts of all processes."""
         for counter in self.counters:
@@ -189,9 +185,7 @@ class _Division:
 
     def report(self, progress: Progress) -> None:
         """Report the lines that were read."""
-        total = self.total
-        message = describe_lines(total.lines, total.lines_read, total.notes)
-        progress(self.fraction, message)
+        progress(self.fraction, describe_size(self.total))
 
 
 def _count_units(
@@ -208,31 +202,28 @@ def _count_units(
         division = _Division(units, number, counters)
         division.feed()
         while (unit := division.take()) is not None:
-            for size in _convert_unit_errors(_count_unit(unit, tally)):
-                division.add(size)
-                division.feed()
-                division.report(progress)
-        division.ask_for_counts()  # they split their chunks into words while this process does
+            try:
+                for size, _ in _count_unit(unit, tally):
+                    division.add(size)
+                    division.feed()
+                    division.report(progress)
+            except InputError:  # its line numbers are those in the unit, not in the text
+                raise _UnitError from None
+        for counter in counters:  # they split their chunks into words while this process does
+            counter.send(None)
         own = tally.finish()
         division.collect(progress)
     return add_counts([own, *division.found], corpus)
 
 
-def _count_unit(unit: Unit, tally: TextCounter) -> Iterator[WordCounts]:
+def _count_unit(unit: Unit, tally: TextCounter) -> Iterator[tuple[WordCounts, float]]:
     """Count the words of a unit; yield the sizes of its passages."""
     passages: Iterable[Passage] = (unit,) if isinstance(unit, Passage) else unit.passages()
-    for passage in passages:
-        with report_block(passage.where):
-            tally.count(passage.text)
-        text = passage.text
-        lines = text.count("\n")
-        size = len(text.encode())
-        yield WordCounts({}, lines, size, passage.read, passage.notes)
+    return count_passages(passages, tally.count)
 
 
 @contextmanager
 def _start_counters(number: int, splitter: Splitter) -> Iterator[list[_Counter]]:
-    """Start processes that count words; end them after the block."""
     # Spawn, not fork: a forked process with threads may hang.
     context = get_context("spawn")
     counters = []
@@ -266,7 +257,7 @@ def _run_counter(connection: Connection, splitter: Splitter) -> None:
             connection.send(NO_COUNTS)
         while (unit := units.get()) is not None:
             try:
-                connection.send(add_sizes(list(_count_unit(unit, tally))))
+                connection.send(add_sizes([size for size, _ in _count_unit(unit, tally)]))
             except InputError:
                 connection.send(None)
         connection.send(tally.finish())
@@ -288,17 +279,8 @@ def tally_part(part: Corpus, splitter: Splitter) -> WordCounts | None:
         return None
 
 
-def _convert_unit_errors(sizes: Iterator[WordCounts]) -> Iterator[WordCounts]:
-    """Convert errors to _UnitError: their line numbers are those in the unit, not in the text."""
-    try:
-        yield from sizes
-    except InputError:
-        raise _UnitError from None
-
-
 @contextmanager
 def _convert_loss() -> Iterator[None]:
-    """Convert the error of a connection whose process has died."""
     try:
         yield
     except (EOFError, OSError):

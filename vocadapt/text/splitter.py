@@ -199,7 +199,6 @@ class Splitter:
         return normalizer is None or normalizer.normalize_str(text) == text
 
     def _split(self, text: str, pre_tokenizer: PreTokenizer | None) -> list[str]:
-        """Normalize a text, and split it by a pre-tokenizer of the tokenizers library."""
         normalizer = self._tokenizer.normalizer
         try:
             if normalizer is not None:
@@ -213,12 +212,10 @@ class Splitter:
 
     @cached_property
     def _byte_of(self) -> dict[str, int]:
-        """The byte that each character of the byte alphabet spells."""
         return {character: byte for byte, character in enumerate(self.byte_alphabet)}
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """A minimal tokenizer with this normalizer and pre-tokenizer."""
         return _build_tokenizer(self.normalizer, self.pre_tokenizer)
 
     @cached_property

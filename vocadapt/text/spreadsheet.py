@@ -86,7 +86,6 @@ def format_frame_as_csv(frame: "pd.DataFrame") -> str:
 
 
 def _replace_breaks(cell: object) -> object:
-    """Replace the tabs and line breaks of a text or path by spaces."""
     if isinstance(cell, PurePath):
         cell = str(cell)
     if isinstance(cell, str):

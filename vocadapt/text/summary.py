@@ -83,7 +83,6 @@ def render_html(kind: str, summary: Summary) -> str:
 
 
 def _render_table(table: Table) -> str:
-    """Render the first rows of a table, and how many there are if it has more."""
     shown = list(islice(table.rows, table.shown))
     # The values of a column are of one kind, so the first row decides on which side its name is.
     sides = map(_choose_side, shown[0]) if shown else ()
@@ -100,7 +99,6 @@ def _render_table(table: Table) -> str:
 
 
 def _render_cell(value: object, is_code: bool) -> str:
-    """Render a cell; tokens as code."""
     text = _escape(value, MAX_TEXT)
     if is_code and value:
         text = CODE.format(_escape(value, MAX_CODE))
@@ -108,7 +106,6 @@ def _render_cell(value: object, is_code: bool) -> str:
 
 
 def _choose_side(value: object) -> str:
-    """Return the side to which a value is aligned: texts to the left, numbers to the right."""
     return "left" if isinstance(value, str) else "right"
 
 
@@ -117,7 +114,6 @@ def _escape(value: object, limit: int = MAX_TEXT) -> str:
 
 
 def _format(value: object, limit: int) -> str:
-    """Format a value as a short text without invisible characters."""
     if isinstance(value, str):
         return shorten_text(value, limit)
     return escape_invisible(format_number(value))

@@ -9,7 +9,7 @@ import errno
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -24,7 +24,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.system.files import open_file
 from vocadapt.system.json_values import build_value, json_name, list_changed_values
-from vocadapt.text.corpus import Corpus
+from vocadapt.text.corpus import Corpus, Passage
 from vocadapt.text.counting import build_word_counter
 from vocadapt.text.display import shorten_text
 from vocadapt.text.formats.readers import NO_NOTES, ReaderNotes
@@ -170,6 +170,9 @@ class WordCounts(Summarized):
             ) from None
 
 
+NO_COUNTS = WordCounts({}, 0, 0)
+
+
 class TextCounter:
     """Counts the words of a text in two tables, and its identical lines."""
 
@@ -277,27 +280,34 @@ def add_sizes(parts: Sequence[WordCounts]) -> WordCounts:
     )
 
 
-def _read_passages(corpus: Corpus, count: Callable[[str], None], progress: Progress) -> WordCounts:
-    """Give each block of lines to `count`; return the size of the text, without its words."""
-    lines = lines_read = n_bytes = 0
-    notes = NO_NOTES
-    for passage in corpus.passages():
+def count_passages(
+    passages: Iterable[Passage], count: Callable[[str], None]
+) -> Iterator[tuple[WordCounts, float]]:
+    """Give each block of lines to `count`; yield its size, without its words, and the fraction of
+    the corpus read so far.
+    """
+    for passage in passages:
         with report_block(passage.where):
             count(passage.text)
-        lines += passage.text.count("\n")
-        lines_read += passage.read
-        n_bytes += len(passage.text.encode())
-        notes += passage.notes
-        progress(passage.fraction, describe_lines(lines, lines_read, notes))
-    return WordCounts({}, lines, n_bytes, lines_read, notes)
+        lines, n_bytes = passage.text.count("\n"), len(passage.text.encode())
+        yield WordCounts({}, lines, n_bytes, passage.read, passage.notes), passage.fraction
 
 
-def describe_lines(lines: int, lines_read: int, notes: ReaderNotes = NO_NOTES) -> str:
+def _read_passages(corpus: Corpus, count: Callable[[str], None], progress: Progress) -> WordCounts:
+    """Give each block of lines to `count`; return the size of the text, without its words."""
+    total = NO_COUNTS
+    for size, fraction in count_passages(corpus.passages(), count):
+        total = add_sizes((total, size))
+        progress(fraction, describe_size(total))
+    return total
+
+
+def describe_size(size: WordCounts) -> str:
     """Return how much was read: 900 lines kept of 1,000 from 20 articles, …"""
-    message = f"{lines:,} lines"
-    if lines < lines_read:
-        message += f" kept of {lines_read:,}"
-    return f"{message}{notes}"
+    message = f"{size.lines:,} lines"
+    if size.lines < size.lines_read:
+        message += f" kept of {size.lines_read:,}"
+    return f"{message}{size.notes}"
 
 
 def finish_counts(found: WordCounts, corpus: Corpus) -> WordCounts:
@@ -336,9 +346,8 @@ def sort_counts(found: WordCounts) -> WordCounts:
     """
     words = found.counts
     if not words:
-        message = describe_lines(found.lines, found.lines_read, found.notes)
         raise InputError(
-            f"The text contains no words ({message}).",
+            f"The text contains no words ({describe_size(found)}).",
             "Check the text and the options.",
             code="no-words",
         )

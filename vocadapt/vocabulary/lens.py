@@ -11,7 +11,7 @@ token such as [MASK]: it is one token for the tokenizer, but three words in the 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
@@ -337,24 +337,6 @@ def count_text(text: str, splitter: Splitter) -> dict[str, int]:
     tally = build_word_counter(splitter)
     tally.count(f"{text}\n")
     return dict(tally.word_counts())
-
-
-def count_for_each_splitter(
-    splitters: Sequence[Splitter], count: Callable[[Splitter], Counts]
-) -> dict[Splitter, Counts]:
-    """Return the word counts of one text for several splitters, with as few passes as possible.
-
-    count: reads the text and counts its words for one splitter.
-    """
-    counted: dict[Splitter, Counts] = {}
-    # Cased splitters first: the counts of an uncased one can be computed from those of a cased one.
-    for splitter in sorted(dict.fromkeys(splitters), key=lambda one: one.lowercase):
-        finer = next((other for other in counted if refines(other, splitter)), None)
-        if finer is None:
-            counted[splitter] = count(splitter)
-        else:
-            counted[splitter] = recount_words(counted[finer], splitter)
-    return counted
 
 
 def find_finest_splitter(splitters: Sequence[Splitter]) -> Splitter:

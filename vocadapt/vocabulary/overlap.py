@@ -6,7 +6,7 @@ vocabulary: BERT and PubMedBERT share 12,309 / 30,522 of BERT's tokens (Fast 202
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vocadapt.progress import percent
 from vocadapt.report.table import Column, Table
@@ -16,89 +16,18 @@ from vocadapt.vocabulary.vocabulary import POSITIONS, Vocabulary
 LISTED = 20  # unreachable tokens that are named
 
 
-@dataclass(frozen=True, eq=False)
-class Overlap:
-    """Numbers of tokens that vocabularies have in common.
+def count_common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[tuple[int, ...], ...]:
+    """Count the common tokens of every pair of vocabularies, (n, n); tokens include their marks.
 
-    common: (n, n); the diagonal has the number of distinct tokens of each vocabulary.
+    The diagonal has the number of distinct tokens of each vocabulary.
     """
-
-    common: tuple[tuple[int, ...], ...]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of distinct tokens of each vocabulary."""
-        return tuple(row[i] for i, row in enumerate(self.common))
-
-    @property
-    def share(self) -> tuple[tuple[float, ...], ...]:
-        """Common tokens as a fraction of the row's vocabulary, (n, n)."""
-        return tuple(
-            tuple(count / size for count in row)
-            for size, row in zip(self.sizes, self.common, strict=True)
-        )
-
-
-def measure_overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
-    """Count the common tokens of every pair of vocabularies; tokens include their marks."""
     sets = [set(vocabulary.tokens) for vocabulary in vocabularies]
-    return Overlap(tuple(tuple(len(one & other) for other in sets) for one in sets))
+    return tuple(tuple(len(one & other) for other in sets) for one in sets)
 
 
-def list_common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
-    """Return the tokens that all vocabularies have, by the ids of the first."""
-    first, *others = vocabularies
-    shared = set(first.tokens).intersection(*(other.tokens for other in others))
-    return tuple(token for token in first.tokens if token in shared)
-
-
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """Statistics of a vocabulary.
-
-    lengths: number of tokens by length, without special and unused ones.
-    positions: number of tokens by position class (POSITIONS).
-    single, single_more: single characters that are word starts, and that are continuations.
-    unreachable: tokens that no text can produce.
-    unreachable_others: unreachable tokens other than placeholders such as [unused7].
-    """
-
-    tokens: tuple[str, ...]
-    lengths: Mapping[int, int]
-    positions: Mapping[str, int]
-    single: frozenset[str]
-    single_more: frozenset[str]
-    unreachable: tuple[str, ...]
-    unreachable_others: tuple[str, ...]
-
-    @property
-    def unreachable_unused(self) -> int:
-        """Number of unreachable tokens that are placeholders."""
-        return len(self.unreachable) - len(self.unreachable_others)
-
-
-def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
-    """Compute the statistics of a vocabulary; `splitter` splits a text into its words."""
-    positions = {token: vocabulary.position(token) for token in vocabulary.tokens}
-    position_counts = Counter(positions.values())
-    unreachable = vocabulary.find_unreachable(splitter)
-    others = [token for token in unreachable if not vocabulary.is_placeholder(token)]
-    bodies = [(position, vocabulary.body(token)) for token, position in positions.items()]
-    return Profile(
-        vocabulary.tokens,
-        count_lengths(vocabulary, vocabulary.tokens),
-        {position: position_counts[position] for position in POSITIONS},
-        frozenset(body for place, body in bodies if place == "word start" and len(body) == 1),
-        frozenset(body for place, body in bodies if place == "continuation" and len(body) == 1),
-        unreachable,
-        tuple(others),
-    )
-
-
-def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
-    """Count tokens by length, shortest first, without special and unused tokens."""
-    counted = (token for token in tokens if vocabulary.position(token) not in ("special", "unused"))
-    return dict(sorted(Counter(len(vocabulary.body(token)) for token in counted).items()))
+def compute_overlap(common: Sequence[Sequence[int]]) -> tuple[tuple[float, ...], ...]:
+    """Return common tokens as a fraction of the row's vocabulary, (n, n)."""
+    return tuple(tuple(count / row[i] for count in row) for i, row in enumerate(common))
 
 
 @dataclass(frozen=True)
@@ -112,8 +41,8 @@ class Unreachable:
 
 @dataclass(frozen=True)
 class VocabularyFigures:
-    """Numbers of tokens of a vocabulary: all, by length, by position in a word, and those of one
-    character that start a word or continue it.
+    """Numbers of tokens of a vocabulary: all, by length (without special and unused ones), by
+    position class, and those of one character that start a word or continue it.
     """
 
     model: str
@@ -125,12 +54,51 @@ class VocabularyFigures:
     unreachable: Unreachable
 
 
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Figures of a vocabulary.
+
+    single, single_more: single characters that are word starts, and that are continuations.
+    """
+
+    figures: VocabularyFigures
+    single: frozenset[str]
+    single_more: frozenset[str]
+
+
+def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
+    """Compute the figures of a vocabulary; `splitter` splits a text into its words."""
+    positions = {token: vocabulary.position(token) for token in vocabulary.tokens}
+    counts = Counter(positions.values())
+    bodies = [(position, vocabulary.body(token)) for token, position in positions.items()]
+    single = frozenset(body for place, body in bodies if place == "word start" and len(body) == 1)
+    more = frozenset(body for place, body in bodies if place == "continuation" and len(body) == 1)
+    unreachable = vocabulary.find_unreachable(splitter)
+    others = [token for token in unreachable if not vocabulary.is_placeholder(token)]
+    unused = len(unreachable) - len(others)
+    figures = VocabularyFigures(
+        model="",
+        size=len(vocabulary),
+        lengths=count_lengths(vocabulary, vocabulary.tokens),
+        positions={position: counts[position] for position in POSITIONS},
+        word_start=len(single),
+        continuation=len(more),
+        unreachable=Unreachable(len(unreachable), unused, tuple(others[:LISTED])),
+    )
+    return Profile(figures, single, more)
+
+
+def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
+    """Count tokens by length, shortest first, without special and unused tokens."""
+    counted = (token for token in tokens if vocabulary.position(token) not in ("special", "unused"))
+    return dict(sorted(Counter(len(vocabulary.body(token)) for token in counted).items()))
+
+
 @dataclass(frozen=True)
 class VocabularyComparison:
     """Figures of each vocabulary, and what they have in common.
 
-    common: common tokens of each pair; share: as a fraction of the row's vocabulary.
-    lengths_common:
+    common: common tokens of each pair; share: as a fraction of the row's vocabulary. lengths_common:
     lengths of the tokens of all. word_start_common, continuation_common: their single characters.
     """
 
@@ -188,26 +156,14 @@ def compare_vocabularies(
     names: Sequence[str], vocabularies: Sequence[Vocabulary], profiles: Sequence[Profile]
 ) -> VocabularyComparison:
     """Compare vocabularies by their profiles."""
-    overlap = measure_overlap(vocabularies)
-    figures = tuple(
-        VocabularyFigures(
-            name,
-            len(one.tokens),
-            one.lengths,
-            one.positions,
-            len(one.single),
-            len(one.single_more),
-            Unreachable(
-                len(one.unreachable), one.unreachable_unused, one.unreachable_others[:LISTED]
-            ),
-        )
-        for name, one in zip(names, profiles, strict=True)
-    )
+    common = count_common_tokens(vocabularies)
+    first, *others = vocabularies
+    shared = set(first.tokens).intersection(*(other.tokens for other in others))
     return VocabularyComparison(
-        figures,
-        overlap.common,
-        overlap.share,
-        count_lengths(vocabularies[0], list_common_tokens(vocabularies)),
+        tuple(replace(one.figures, model=name) for name, one in zip(names, profiles, strict=True)),
+        common,
+        compute_overlap(common),
+        count_lengths(first, shared),
         len(frozenset.intersection(*(one.single for one in profiles))),
         len(frozenset.intersection(*(one.single_more for one in profiles))),
     )

@@ -112,15 +112,6 @@ def sum_by_id(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.
     return np.bincount(ids, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
 
 
-def list_byte_ids(ids: Mapping[str, int]) -> Ints:
-    """Return the ids of the tokens <0x00> to <0xFF>, (256,) int64; ValueError if one is missing."""
-    names = [f"<0x{byte:02X}>" for byte in range(256)]
-    missing = [name for name in names if name not in ids]
-    if missing:
-        raise ValueError(f"Byte fallback needs {missing[0]}, which is not a token")
-    return np.array([ids[name] for name in names])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary(Summarized, ABC):
     """The tokens of a model by id, and how they tokenize a word.
@@ -364,25 +355,12 @@ class Vocabulary(Summarized, ABC):
         """
 
     @abstractmethod
-    def build_word_table(
-        self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
-    ) -> WordTable:
-        """Prepare words and their counts for many tokenizations without some of the tokens.
-
-        continuations: texts of tokens that continue a word, each with a weight; they are tokenized
-        as continuations, and follow the words in the table.
-        """
+    def build_word_table(self, counts: Mapping[str, float]) -> WordTable:
+        """Prepare pre-tokens and their counts for many tokenizations without some of the tokens."""
 
     def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text of each token as a word or a continuation, counted by its weight."""
-        starts: dict[str, float] = {}
-        continuations: dict[str, float] = {}
-        for token, weight in weights.items():
-            if self.position(token) == "continuation":
-                continuations[self.body(token)] = weight
-            else:
-                starts[self.body(token)] = weight
-        return self.build_word_table(starts, continuations)
+        """Prepare a text in which each token is a word, with its weight as the count."""
+        return self.build_word_table(weights)
 
     def produces(self, token: str, splitter: Splitter) -> bool:
         """Return whether a tokenizer with this vocabulary and splitter makes a whole pre-token of

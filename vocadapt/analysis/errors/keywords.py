@@ -19,7 +19,7 @@ from vocadapt.text.keyword_in_context import (
     ContextSettings,
     Hit,
     KeywordContext,
-    find_each_in_context,
+    find_by_name,
     normalize_single_word,
 )
 from vocadapt.text.splitter import Splitter
@@ -138,7 +138,8 @@ def find_keywords(
     if train is not None:
         found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, lines)
     if corpus is not None:
-        found[CORPUS] = find_each_in_context(corpus, chosen, splitter, lines, progress)
+        names = {word: word for word in chosen}
+        found[CORPUS] = find_by_name(corpus, names, splitter, lines, progress)
     keywords = []
     for word in chosen:
         contexts = {where: contexts[word] for where, contexts in found.items()}

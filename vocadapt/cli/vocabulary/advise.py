@@ -37,7 +37,6 @@ from vocadapt.vocabulary.lens import (
     Tokenization,
     WordTokenizer,
     build_figures_table,
-    count_for_each_splitter,
     count_text,
     encode_text,
     find_finest_splitter,
@@ -233,7 +232,7 @@ def _count(
             return count_text(source, splitter)
         return count_words(source, splitter, progress).counts
 
-    return count_for_each_splitter(splitters, count)
+    return {splitter: count(splitter) for splitter in dict.fromkeys(splitters)}
 
 
 def _list_changes(

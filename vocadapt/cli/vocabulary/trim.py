@@ -38,7 +38,7 @@ from vocadapt.presets import build_trim
 from vocadapt.recipe import Recipe
 from vocadapt.vocabulary.plan.plan import PlanNumbers, PlanSettings
 from vocadapt.vocabulary.plan.token_map import check_token_map_path, write_token_map
-from vocadapt.vocabulary.plan.trim_figures import TextNumbers, TrimNumbers
+from vocadapt.vocabulary.plan.trim_figures import TextFigures, TrimFigures
 
 ONE_OF_TWO = "none; one of the two is required"  # shown in place of default values
 CHANGES = (
@@ -117,7 +117,7 @@ def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answ
     corpus = read_texts(options, options.corpus)
     plan = plan_adaptation(recipe, model, Sources(corpus), progress=options.progress)
     assert plan.trim is not None
-    _write_map(path, model, plan.tokens, plan.trim.numbers)
+    _write_map(path, model, plan.tokens, plan.trim)
     seconds = time.perf_counter() - start
     answer = MapAnswer(**vars(plan.summary()), token_map=path, seconds=seconds)
     facts = {
@@ -138,7 +138,7 @@ def _count_rows(model: LanguageModel) -> int:
 
 
 def _write_map(
-    path: Path, model: LanguageModel, tokens: tuple[str, ...], trim: TrimNumbers
+    path: Path, model: LanguageModel, tokens: tuple[str, ...], trim: TrimFigures
 ) -> None:
     """Write the kept tokens as a draft vocabulary of the original model."""
     rows = _count_rows(model)
@@ -152,7 +152,7 @@ def _write_map(
         write_token_map(draft, model.vocabulary, tokens, rows, facts)
 
 
-def _describe(numbers: ModelNumbers, trim: TrimNumbers, recipe: Recipe) -> list[str]:
+def _describe(numbers: ModelNumbers, trim: TrimFigures, recipe: Recipe) -> list[str]:
     """Describe what a trim keeps and what it changes, in sentences."""
     # 1. The tokens and parameters that are kept.
     before, fewer, saved = numbers.parameters_before, numbers.parameters_saved, numbers.bytes_saved
@@ -192,7 +192,7 @@ def _describe(numbers: ModelNumbers, trim: TrimNumbers, recipe: Recipe) -> list[
     return notes
 
 
-def _describe_held_out(own: TextNumbers | None) -> str:
+def _describe_held_out(own: TextFigures | None) -> str:
     """Describe the effect of a trim on other texts, as measured on the held-out lines."""
     if own is None:
         return "No line is held out, so the effect on other texts was not measured."

@@ -47,8 +47,8 @@ from vocadapt.report.terminal import write_terminal
 from vocadapt.settings import MAX_SEED, get_settings
 from vocadapt.system.files import expand_path
 from vocadapt.text.words import WordCounts, describe_held_out
-from vocadapt.vocabulary.families.family import inspect_file
 from vocadapt.vocabulary.families.files.vocab_file import Fault, format_faults
+from vocadapt.vocabulary.families.reading import inspect_file
 from vocadapt.vocabulary.growth.growth import (
     EXTENSION_SIZES,
     KEEPS,

@@ -13,7 +13,7 @@ from vocadapt.spaces.word2vec.counted_trainer import SparseMatrix, count_pairs_o
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.shards import SMALLEST, add_counts, divide_corpus, tally_part
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.words import WordCounts, count_words, describe_lines
+from vocadapt.text.words import WordCounts, add_sizes, count_words, describe_size
 
 PARTS_OF_A_CPU = 2  # parts are small enough that no CPU waits long for the last one
 
@@ -36,9 +36,7 @@ def count_words_on_ray(
             if counts is None:  # invalid text: count in one process, whose error names the line
                 return count_words(corpus, splitter, progress)
             found.append(counts)
-            lines = sum(part.lines for part in found)
-            read = sum(part.lines_read for part in found)
-            progress(fraction, describe_lines(lines, read))
+            progress(fraction, describe_size(add_sizes(found)))
     return add_counts(found, corpus)
 
 

@@ -13,7 +13,7 @@ from vocadapt.spaces.io.storage import VECTORS, load_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.files import expand_path
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.families.family import find_word_kinds
+from vocadapt.vocabulary.families.wordpiece import find_word_kinds
 
 
 @dataclass(frozen=True, eq=False)

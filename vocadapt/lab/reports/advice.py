@@ -3,6 +3,7 @@
 import os
 import shlex
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +22,10 @@ from vocadapt.models.model_files import list_weight_files
 from vocadapt.progress import Progress, silent
 from vocadapt.system.files import check_path
 from vocadapt.text.corpus import Corpus, CorpusSettings
-from vocadapt.text.entities import read_entity_words
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
+from vocadapt.training.examples.examples import Sentence
+from vocadapt.training.tasks.formats.conll import read_sentences
 from vocadapt.vocabulary.advice.advice import RECOMMENDED, Advice, Suggestion, advise
 from vocadapt.vocabulary.growth.word_tokenizations import ModelSize
 
@@ -131,7 +133,7 @@ def advise_on(
     """
     # 1. Words of the task file, and word counts of the text: saved ones if there are any.
     start = time.perf_counter()
-    entities = read_entity_words(task, model.splitter) if task else None
+    words, task_file = _read_task(task, model.splitter) if task else (None, None)
     counts = find_saved_counts(root, corpus, model.splitter)
     origin: Literal["kept", "counted"] = "kept"
     if counts is None:
@@ -141,11 +143,6 @@ def advise_on(
         )
 
     # 2. The advice that follows from them.
-    words: Mapping[str, int] | None = None
-    task_file: TaskFile | None = None
-    if entities:
-        words = entities.counts
-        task_file = TaskFile(entities.entities, entities.sentences, entities.tokens)
     advice = advise(
         counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
     )
@@ -155,6 +152,25 @@ def advise_on(
         counts=origin,
         seconds=time.perf_counter() - start,
     )
+
+
+def _read_task(path: Path, splitter: Splitter) -> tuple[Mapping[str, int], TaskFile]:
+    """Return the words inside the entities of a task file, most frequent first, and its size."""
+    split = read_sentences(path)
+    sentences = [example for example in split.examples if isinstance(example, Sentence)]
+    entities = Counter(entity for sentence in sentences for entity in sentence.entities)
+    words = Counter[str]()
+    for entity, count in entities.items():
+        for word in splitter.words(entity):
+            words[word] += count
+    n_words = sum(len(sentence.words) for sentence in sentences)
+    if not words:
+        raise InputError(
+            f"{path}: no entity in {n_words:,} words.",
+            "Give tagged sentences with entities.",
+            code="no-entity",
+        )
+    return dict(words.most_common()), TaskFile(entities.total(), len(sentences), n_words)
 
 
 def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:

@@ -13,12 +13,12 @@ from vocadapt.text.keyword_in_context import (
     DEFAULT_CONTEXT,
     ContextSettings,
     KeywordContext,
-    find_any_in_context,
+    find_by_name,
     find_in_context,
 )
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
-from vocadapt.vocabulary.families.family import find_word_kinds
+from vocadapt.vocabulary.families.wordpiece import find_word_kinds
 
 
 def look_up(
@@ -50,16 +50,17 @@ def look_up(
         raise InputError(
             f"{query[:100]!r} is a wordpiece, and without a model its words are not known.",
             "Give a model.",
+            code="no-model",
         )
     if query not in vocabulary:
         raise InputError(
             f"{query[:100]!r} is not among the model's {len(vocabulary):,} wordpieces.",
             "Type a wordpiece exactly as it is in the vocabulary, or a whole word.",
+            code="unknown-wordpiece",
         )
     counts = load_or_count_words(root, text, splitter, part(progress, 0.0, 0.5))
     pretokens = vocabulary.find_words_with(query, counts.counts)
-    found = {word for pretoken in pretokens for word in splitter.words_of(pretoken)}
-    words = sorted(word for word in found if body in word)
-    return find_any_in_context(
-        text, query, words, body, splitter, settings, part(progress, 0.5, 1.0)
-    )
+    words = {word for pretoken in pretokens for word in splitter.words_of(pretoken)}
+    names = {word: query for word in words if body in word}
+    found = find_by_name(text, names, splitter, settings, part(progress, 0.5, 1.0), body)
+    return found.get(query, KeywordContext(query, 0, ()))

@@ -54,7 +54,7 @@ from vocadapt.training.estimates import measure_pretraining
 from vocadapt.training.masked.continued_adaptation import ContinuedAdaptation, check_adaptable
 from vocadapt.training.masked.report import TrainingReport
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
-from vocadapt.vocabulary.growth.plan_cost import CostNumbers, measure_plan_cost
+from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost
 from vocadapt.vocabulary.initializers.materials import JoinSettings
 from vocadapt.vocabulary.initializers.stacked import StackedSettings
 from vocadapt.vocabulary.plan.plan import PlanNumbers
@@ -138,7 +138,7 @@ class ModelNumbers(PlanNumbers):
     departures: int | None = None
     within_words: int | None = None
     departures_not_counted: str | None = None
-    cost: CostNumbers | None = None
+    cost: PlanCost | None = None
     pretraining: TrainingReport | None = None
     certificate: bool | None = None
     failed_checks: tuple[str, ...] | None = None
@@ -177,8 +177,7 @@ def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
     # 4. Measure the result, for the manifest and the model card.
     numbers = _measure_result(context, recipe, text, adapted, stages)
     if words is not None:
-        cost = measure_plan_cost(adapted.plan, words.in_sample, words.held_out)
-        numbers["cost"] = cost.summarize(words.held_out_lines)
+        numbers["cost"] = measure_plan_cost(adapted.plan, words)
     figures, card = list_known_fields(ModelNumbers(**numbers)), {}
     for group, names in CARD_FIGURES.items():
         if found := {name: figures[name] for name in names if name in figures}:

@@ -128,7 +128,6 @@ def extract_cord_paragraphs(path: Path, text: str) -> list[str]:
 
 
 def _extract_lines(paragraphs: Any, key: str, path: Path) -> Iterator[str]:
-    """Yield the text of each paragraph as one line."""
     if not isinstance(paragraphs, list):
         raise InputError(
             f"{path}: expected a list in {key!r}, found {type(paragraphs).__name__}.",

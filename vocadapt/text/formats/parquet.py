@@ -78,7 +78,6 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
 
 
 def _list_text_columns(schema: Any) -> list[str]:
-    """Return the names of the string columns, plain or dictionary-encoded."""
     import pyarrow.types as types
 
     names = []
@@ -134,7 +133,6 @@ def _measure_cells(column: Any) -> NDArray[Any]:
 
 
 def _check_page(path: Path, page: int, max_line: int) -> None:
-    """Raise InputError if the largest page (bytes) is too large to decompress."""
     limit = PAGE_LINES * max_line
     if page > limit:
         raise InputError(
@@ -213,7 +211,6 @@ def _parse_struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
 
 
 def _skip_value(raw: bytes, at: int, kind: int) -> int:
-    """Return the offset of the end of a value of a Thrift type."""
     if kind in FIXED_SIZES:
         return at + FIXED_SIZES[kind]
     if kind in (I16, I32, I64):

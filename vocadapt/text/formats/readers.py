@@ -53,13 +53,11 @@ class ReaderNotes:
                 f" in English and {self.articles_without_text:,} without text"
             )
         if self.rows_joined:
-            rows = "row has" if self.rows_joined == 1 else "rows have"
-            text += f"; {self.rows_joined:,} {rows} separators in the last cell, read as text"
+            text += f"; separators in the last cell, read as text: {self.rows_joined:,} rows"
         if self.files_with_literal_quotes:
-            files = f"file{'s' * (self.files_with_literal_quotes != 1)}"
             text += (
-                f"; quotation marks are read as text in {self.files_with_literal_quotes:,} {files},"
-                " where they do not quote cells"
+                "; quotation marks that quote no cells, read as text:"
+                f" {self.files_with_literal_quotes:,} files"
             )
         return text
 
@@ -123,7 +121,6 @@ def join_lines(texts: Sequence[str]) -> str:
 
 
 def _read_json_field(line: str, field: str, place: str) -> str:
-    """Return the text under `field` of a JSON line; "" for null."""
     record = parse_record(line, place, "Correct or remove the line.")
     if not isinstance(record, dict):
         raise InputError(

@@ -117,7 +117,7 @@ def cost_of(
     if counts is None:
         return None
     plan = plan_of(recipe, model, vectors, target, corpus, root)
-    return measure_plan_cost(plan, counts.in_sample, counts.held_out)
+    return measure_plan_cost(plan, counts)
 
 
 @cached(
@@ -134,7 +134,7 @@ def savings_of(
     counts: WordCounts,
 ) -> PlanCost:
     """Return what the added words of word vectors save in the text of these vectors."""
-    return measure_savings(plan, model.splitter, counts.in_sample, counts.held_out)
+    return measure_savings(plan, model.splitter, counts)
 
 
 def counts_of(corpus: Artifact, model: str, root: Path) -> WordCounts | None:

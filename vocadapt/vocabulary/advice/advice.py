@@ -185,21 +185,16 @@ def recommend(figures: Figures) -> Suggestion | None:
     for floor in (FEW_OCCURRENCES, figures.min_count):
         gain = figures.gain(floor)
         if gain.words:
-            return Suggestion(
-                RECOMMENDED,
-                DEFAULT_PRESET,
-                gain.words,
-                _describe_gain(gain),
-                gain.min_count,
-            )
+            return _suggest(RECOMMENDED, gain)
     return None
 
 
-def _describe_gain(gain: Gain) -> str:
-    return (
+def _suggest(name: str, gain: Gain) -> Suggestion:
+    about = (
         f"Words that occur {gain.min_count} times or more: saves {percent(gain.saved)} of the"
         f" tokens; {percent(gain.mended)} of the split words become one token."
     )
+    return Suggestion(name, DEFAULT_PRESET, gain.words, about, gain.min_count)
 
 
 def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
@@ -211,15 +206,7 @@ def suggest_recipes(figures: Figures) -> tuple[Suggestion, ...]:
         gain = figures.gain(floor)
         if gain.words < MIN_ADDED or gain.words in recipes:
             continue
-        if not recipes:
-            name = "frequent words"
-        recipes[gain.words] = Suggestion(
-            name,
-            DEFAULT_PRESET,
-            gain.words,
-            _describe_gain(gain),
-            gain.min_count,
-        )
+        recipes[gain.words] = _suggest(name if recipes else "frequent words", gain)
     about = (
         "The same words with random embeddings: shows whether the embeddings help, or only the"
         " tokenization."
@@ -325,17 +312,10 @@ def _list_split_words(
     vocabulary: Vocabulary, text: TokenizedText, task: TokenizedText | None
 ) -> tuple[SplitWord, ...]:
     """Return the most frequent pre-tokens with a letter that the model splits, as words."""
-    split = [
-        pretoken
-        for pretoken in text.counts
-        if len(text.pieces[pretoken]) > 1 and has_letter(vocabulary.read(pretoken))
-    ]
-    split = sorted(split, key=lambda pretoken: -text.counts[pretoken])[:SHOWN]
     words: list[SplitWord] = []
-    for pretoken in split:
-        task_count = None
-        if task is not None:
-            task_count = task.counts.get(pretoken, 0)
-        word = vocabulary.read(pretoken)
-        words.append(SplitWord(word, text.pieces[pretoken], text.counts[pretoken], task_count))
-    return tuple(words)
+    for pretoken, count in text.counts.items():
+        word, pieces = vocabulary.read(pretoken), text.pieces[pretoken]
+        if len(pieces) > 1 and has_letter(word):
+            task_count = None if task is None else task.counts.get(pretoken, 0)
+            words.append(SplitWord(word, pieces, count, task_count))
+    return tuple(sorted(words, key=lambda word: -word.count)[:SHOWN])

@@ -1,8 +1,7 @@
 """Changes on tasks that were measured once, for the advice: nothing is forecast from them.
 
 A forecast of the gain from the P@1 of the alignment was checked on a task that it was not fitted
-on:
-its mean error, .0136, is not below that of always forecasting the mean gain, .0134
+on: its mean error, .0136, is not below that of always forecasting the mean gain, .0134
 (docs/evidence.md).
 """
 

@@ -15,7 +15,7 @@ Read in this order: `family` (what a family provides), then the families:
   XLM-R, DeBERTa-v3, T5;
 - `sentencepiece_bpe`: Llama 2 and Gemma.
 
-`roles` finds special tokens. The package `files` reads, checks and edits the files of tokenizers;
+`reading` reads a tokenizer, `roles` finds special tokens. The package `files` reads, checks and edits the files of tokenizers;
 `tables` tokenizes many pre-tokens at once.
 """
 
@@ -23,14 +23,13 @@ from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily
 from vocadapt.vocabulary.families.family import (
     FAMILIES,
     TokenizerFamily,
-    explain_casing,
     family_of,
     find_trainer,
     list_trainers,
-    read_tokenizer,
     register_family,
     vocabulary_of,
 )
+from vocadapt.vocabulary.families.reading import explain_casing, read_tokenizer
 from vocadapt.vocabulary.families.roles import read_roles
 from vocadapt.vocabulary.families.sentencepiece_bpe import SentencePieceBpeFamily
 from vocadapt.vocabulary.families.unigram import UnigramFamily

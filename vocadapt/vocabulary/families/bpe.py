@@ -14,7 +14,6 @@ entry and the merge (Ġhyper, tension).
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, processors
@@ -34,35 +33,27 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import (
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     list_tokens,
-    renumber_special,
+    renumber_added,
     split_added_tokens,
     to_json,
 )
 from vocadapt.vocabulary.families.merges import Merge, MergeList
-from vocadapt.vocabulary.families.wordpiece_training import Pieces, Trainer, merge_best_pairs
+from vocadapt.vocabulary.families.wordpiece_training import PairTrainer, Pieces, merge_best_pairs
 from vocadapt.vocabulary.vocabulary import Vocabulary
 
 MAX_NAMED = 3  # maximum number of tokens that a message lists
 MIN_COUNT = 2  # a pair that occurs only once is never merged
-# Special tokens of RoBERTa, by role.
-SPECIAL_TOKENS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
-TRAINER = Trainer(
-    lambda pair, left, right: pair,
+TRAINER = PairTrainer(
     "the most frequent pair of the model's tokens is merged first",
-    "f(t1 t2)",
     "Sennrich et al. 2016",
+    lambda pair, left, right: pair,
 )
 
 
 class BpeFamily(TokenizerFamily):
-    """A tokenizer family that uses BPE.
+    """A tokenizer family that uses BPE."""
 
-    special_tokens: special tokens of a tokenizer that is trained from scratch, by role, in the
-        order of ids.
-    """
-
-    trainers: Mapping[str, Trainer] = {}
-    special_tokens: Mapping[str, str] = SPECIAL_TOKENS
+    trainers: Mapping[str, PairTrainer] = {}
 
     def check_model(self, model: Json) -> dict[str, int]:
         """Check the model of a tokenizer.json; return its ids by token."""
@@ -173,10 +164,7 @@ class BpeFamily(TokenizerFamily):
         content["model"]["merges"] = list(map(list, vocabulary.merges))
         content["model"]["ignore_merges"] = vocabulary.ignore_merges
         content["model"]["byte_fallback"] = vocabulary.byte_fallback
-        kept = [token for token in content["added_tokens"] if token["content"] in ids]
-        renumbered = [{**token, "id": ids[token["content"]]} for token in kept]
-        content["added_tokens"] = sorted(renumbered, key=lambda token: int(token["id"]))
-        renumber_special(content["post_processor"], ids)
+        renumber_added(content, ids)
         return from_json(content)
 
     # Train
@@ -254,15 +242,6 @@ class BpeFamily(TokenizerFamily):
         )
         return tokenizer
 
-    def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
-        """Write a tokenizer over trained tokens into a model folder."""
-        from transformers import PreTrainedTokenizerFast
-
-        roles = {f"{role}_token": token for role, token in self.special_tokens.items()}
-        PreTrainedTokenizerFast(
-            tokenizer_object=self.build(tokens, lowercase), model_max_length=max_length, **roles
-        ).save_pretrained(folder)
-
 
 def _split_at_bytes(vocabulary: BpeVocabulary, tokens: Iterable[str]) -> list[list[str]]:
     """Split tokens into runs without unknown and byte tokens, which merges cannot join."""
@@ -320,5 +299,4 @@ def _list_all_entries(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _append_entries(content: dict[str, Any], tokens: Sequence[str], first: int) -> None:
-    """Add entries with the ids from `first` on."""
     content["model"]["vocab"].update({token: first + i for i, token in enumerate(tokens)})

@@ -70,13 +70,7 @@ class BpeVocabulary(MarkedVocabulary):
         others = (merge for merge in self.merges if "".join(merge) != token)
         return tuple(MergeList(others).apply(self.split_symbols(token)))
 
-    def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text in which each token is a word, with its weight as the count."""
-        return self.build_word_table(weights)
-
-    def build_word_table(
-        self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
-    ) -> WordTable:
+    def build_word_table(self, counts: Mapping[str, float]) -> WordTable:
         """Prepare pre-tokens and their counts for many tokenizations, each without some tokens."""
         from vocadapt.vocabulary.families.tables.merge_table import build_merge_table
 
@@ -84,7 +78,6 @@ class BpeVocabulary(MarkedVocabulary):
             self.ids,
             self.merges,
             counts,
-            continuations,
             self.ignore_merges,
             self.byte_fallback,
             self.ids.get(self.unknown) if self.unknown else None,

@@ -24,7 +24,7 @@ from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
 from vocadapt.vocabulary.families.files.merges_file import build_from_merges
 from vocadapt.vocabulary.families.files.tokenizer_checks import Json
 from vocadapt.vocabulary.families.files.tokenizer_json import join_pre_tokenizers, read_parts
-from vocadapt.vocabulary.families.wordpiece_training import Trainer
+from vocadapt.vocabulary.families.wordpiece_training import PairTrainer
 
 SPACE = "Ġ"
 # The regular expression of GPT-2, which the pre-tokenizer ByteLevel applies.
@@ -103,7 +103,7 @@ class ByteLevelFamily(BpeFamily):
         "in forms that were not added, such as after a symbol that the model reads together with"
         " the word, where a new word is split as before"
     )
-    trainers: Mapping[str, Trainer] = {"byte-level-bpe": TRAINER}
+    trainers: Mapping[str, PairTrainer] = {"byte-level-bpe": TRAINER}
 
     def recognizes(self, content: Json) -> bool:
         """Return whether the model of a tokenizer is BPE over spelled bytes."""

@@ -8,7 +8,7 @@ Example: with the merges (h, e), (r, t), hert becomes he rt. To make hert one to
 rt).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 
 Merge = tuple[str, str]
@@ -33,7 +33,7 @@ class MergeList:
                 break
             best = min(known, key=self._ranks.__getitem__)
             # 2. Merge it everywhere, from the left.
-            tokens = merge_pair(tokens, best)
+            tokens = merge_pair(tokens, best, "".join(best))
         return tokens
 
     def append_for(self, token: str) -> list[str]:
@@ -54,20 +54,16 @@ class MergeList:
         return made
 
 
-def merge_pair(tokens: Sequence[str], pair: Merge) -> list[str]:
+def merge_pair(tokens: Iterable[str], pair: Merge, merged: str) -> list[str]:
     """Replace each occurrence of a pair by one token, from the left: a a a, (a, a) → aa a."""
-    merged: list[str] = []
     left, right = pair
-    skip = False
-    for token, following in pairwise([*tokens, ""]):
-        if skip:
-            skip = False
-        elif token == left and following == right:
-            merged.append(left + right)
-            skip = True
+    found: list[str] = []
+    for token in tokens:
+        if token == right and found and found[-1] == left:
+            found[-1] = merged
         else:
-            merged.append(token)
-    return merged
+            found.append(token)
+    return found
 
 
 def keep_merges(merges: Iterable[Merge], tokens: Collection[str]) -> list[Merge]:

@@ -1,14 +1,14 @@
 """Find the special token of each role (padding, mask, …) in the files of a model."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from vocadapt.system.files import read_json_object
+from vocadapt.system.files import read_optional_json
 from vocadapt.vocabulary.families.files.tokenizer_checks import SPECIAL_MAP, TOKENIZER_CONFIG
+from vocadapt.vocabulary.families.files.tokenizer_json import read_parts
 from vocadapt.vocabulary.vocabulary import ROLES
 
 # Keys of tokenizer_config.json by role, the first one first.
@@ -26,9 +26,6 @@ CONFIG_IDS = {
 # Usual names of special tokens that no file of the model declares.
 NAMES = {"mask": ("<mask>", "[MASK]"), "pad": ("<pad>", "[PAD]")}
 
-# tokenizer_config.json and special_tokens_map.json name special tokens by role.
-DECLARING_FILES = (TOKENIZER_CONFIG, SPECIAL_MAP)
-MODEL_CONFIG = "config.json"
 RoleTokens = Iterator[tuple[str, str]]  # pairs of role and token
 
 
@@ -36,10 +33,11 @@ def read_roles(path: Path, tokenizer: Tokenizer) -> dict[str, str]:
     """Return the special token of each role of a model folder; {} for a bare vocabulary file."""
     if not path.is_dir():
         return {}
-    files = {name: path / name for name in (*DECLARING_FILES, MODEL_CONFIG)}
-    content = {name: read_json_object(file) for name, file in files.items() if file.is_file()}
-    declared = {**content.get(SPECIAL_MAP, {}), **content.get(TOKENIZER_CONFIG, {})}
-    return find_roles(tokenizer, declared, content.get(MODEL_CONFIG, {}))
+    declared = {
+        **read_optional_json(path / SPECIAL_MAP),
+        **read_optional_json(path / TOKENIZER_CONFIG),
+    }
+    return find_roles(tokenizer, declared, read_optional_json(path / "config.json"))
 
 
 def find_roles(
@@ -61,7 +59,7 @@ def find_roles(
     for source in (
         _read_declared(declared),
         _read_model(tokenizer),
-        _read_post_processor(tokenizer),
+        _list_around_text(read_parts(tokenizer, ("post_processor",))["post_processor"] or {}),
         _read_config(tokenizer, config),
         ((role, name) for role, names in NAMES.items() for name in names),
     ):
@@ -83,19 +81,13 @@ def _read_declared(declared: Mapping[str, Any]) -> RoleTokens:
 
 
 def _read_model(tokenizer: Tokenizer) -> RoleTokens:
-    """Yield the unknown token of a tokenizer's model."""
     token = getattr(tokenizer.model, "unk_token", None)
     if token:
         yield "unk", token
 
 
-def _read_post_processor(tokenizer: Tokenizer) -> RoleTokens:
-    """Yield the tokens before and after a single text."""
-    if tokenizer.post_processor is not None:
-        yield from _list_around_text(json.loads(tokenizer.post_processor.__getstate__()))
-
-
 def _list_around_text(part: Mapping[str, Any]) -> RoleTokens:
+    """Yield the tokens that a post-processor puts before and after a single text."""
     # 1. BertProcessing and RobertaProcessing name the two tokens.
     for role in ("cls", "sep"):
         if role in part:

@@ -28,7 +28,7 @@ from vocadapt.text.line_division import BEFORE_MARKS, LETTERS_AND_OTHERS
 from vocadapt.text.splitter import Splitter, list_parts
 from vocadapt.vocabulary.families.bpe import TRAINER, BpeFamily, name_tokens
 from vocadapt.vocabulary.families.bpe_vocabulary import BpeVocabulary
-from vocadapt.vocabulary.families.files.metaspace import MARK
+from vocadapt.vocabulary.families.files.metaspace import MARK, Step, check_marks, splits_at_marks
 from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS, Json
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
@@ -37,11 +37,10 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     to_json,
 )
 from vocadapt.vocabulary.families.merges import Merge
-from vocadapt.vocabulary.families.wordpiece_training import Trainer
+from vocadapt.vocabulary.families.wordpiece_training import PairTrainer
 from vocadapt.vocabulary.vocabulary import NEVER_ONE_WORD, SPECIAL, Vocabulary
 
 BYTES = frozenset(BYTE_TOKENS)
-Part = Mapping[str, Any]
 
 
 def _split(expression: str, behavior: str) -> dict[str, Any]:
@@ -117,14 +116,14 @@ class SentencePieceBpeFamily(BpeFamily):
 
     name = "sentencepiece-bpe"
     title = "SentencePiece BPE (Llama 2, Gemma)"
-    trainers: Mapping[str, Trainer] = {"sentencepiece-bpe": TRAINER}
+    trainers: Mapping[str, PairTrainer] = {"sentencepiece-bpe": TRAINER}
 
     def recognizes(self, content: Json) -> bool:
         """Return whether the model of a tokenizer is BPE, with marks or with byte fallback."""
         model = content["model"]
         if model.get("type", "BPE" if "merges" in model else "") != "BPE":
             return False
-        steps: list[Part] = []
+        steps: list[Step] = []
         for name in ("normalizer", "pre_tokenizer", "decoder"):
             steps += list_parts(content.get(name))
         kinds = {step.get("type") for step in steps}
@@ -141,23 +140,16 @@ class SentencePieceBpeFamily(BpeFamily):
         """Return the splitter of a tokenizer, with the pre-tokenizer that exact words need.
 
         If merges cross both SPLITS, the splitter is an approximation: some tokens of the tokenizer
-        cross the boundaries of its pre-tokens.
-        Raises InputError if the tokenizer writes no marks.
+        cross the boundaries of its pre-tokens. Raises InputError if the tokenizer writes no marks.
         """
         parts = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
         steps = list_parts(parts["pre_tokenizer"])
         normalizing = list_parts(parts["normalizer"])
-        if not any(_writes_mark(step) for step in [*normalizing, *steps]):
-            raise InputError(
-                f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not"
-                " show where a word begins.",
-                "Choose another model.",
-                code="no-word-starts",
-            )
+        check_marks(any(map(_writes_mark, [*normalizing, *steps])))
         own = [step for step in steps if step not in SPLITS]
         split = next((step for step in steps if step in SPLITS), None)
         if split is None:
-            split, _ = choose_split(self.read_vocabulary(tokenizer), _is_split(own))
+            split, _ = choose_split(self.read_vocabulary(tokenizer), splits_at_marks(own))
         # The normalizer of Gemma leaves no space at which its pre-tokenizer could split.
         if any(step["type"] == "Replace" for step in normalizing):
             own = [step for step in own if step.get("pattern") != {"String": " "}]
@@ -175,7 +167,7 @@ class SentencePieceBpeFamily(BpeFamily):
         steps = list_parts(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
         if any(step in SPLITS for step in steps):
             return True
-        _, crossing = choose_split(self.read_vocabulary(tokenizer), _is_split(steps))
+        _, crossing = choose_split(self.read_vocabulary(tokenizer), splits_at_marks(steps))
         return not crossing
 
     def check_exact_words(self, tokenizer: Tokenizer) -> None:
@@ -183,7 +175,7 @@ class SentencePieceBpeFamily(BpeFamily):
         steps = list_parts(read_parts(tokenizer, ("pre_tokenizer",))["pre_tokenizer"])
         if not any(step in SPLITS for step in steps):
             vocabulary = self.read_vocabulary(tokenizer)
-            _, crossing = choose_split(vocabulary, _is_split(steps))
+            _, crossing = choose_split(vocabulary, splits_at_marks(steps))
             if crossing:
                 raise InputError(
                     f"The tokenizer merges a whole text at once, and {len(crossing):,} of its"
@@ -272,7 +264,7 @@ def choose_split(
     return AT_MARKS, crossing
 
 
-def _find_crossing(merges: Sequence[Merge], split: Part) -> list[Merge]:
+def _find_crossing(merges: Sequence[Merge], split: Step) -> list[Merge]:
     """Return the merges that join two tokens between which a pre-tokenizer splits a text."""
     split_pair = lru_cache(maxsize=None)(Splitter("null", json.dumps(split)).pretokens)
     if split is AT_MARKS:
@@ -295,14 +287,9 @@ def _crosses_space(merge: Merge) -> bool:
     return right.startswith(MARK) and not left.endswith(MARK)
 
 
-def _writes_mark(step: Part) -> bool:
+def _writes_mark(step: Step) -> bool:
     """Return whether a normalizer or pre-tokenizer writes ▁ in place of a space."""
     if step["type"] == "Metaspace":
         return bool(step["replacement"] == MARK)
     is_replaced = step["type"] == "Replace" and step["pattern"] == {"String": " "}
     return is_replaced and bool(step["content"] == MARK)
-
-
-def _is_split(steps: Sequence[Part]) -> bool:
-    """Return whether pre-tokenizers split a text at spaces."""
-    return any(step["type"] == "Metaspace" and step.get("split", True) for step in steps)

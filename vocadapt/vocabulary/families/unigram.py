@@ -34,17 +34,14 @@ from vocadapt.vocabulary.families.files.tokenizer_checks import Json, check_unig
 from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     list_tokens,
-    renumber_special,
+    renumber_added,
     split_added_tokens,
     to_json,
 )
-from vocadapt.vocabulary.families.unigram_training import UnigramTrainer, train_unigram
+from vocadapt.vocabulary.families.unigram_training import train_unigram
 from vocadapt.vocabulary.families.unigram_vocabulary import UnigramVocabulary
 from vocadapt.vocabulary.vocabulary import Vocabulary
 
-# Special tokens of a tokenizer that is trained from scratch, in the order of XLM-R; the mask is the
-# last token of the vocabulary.
-CLS, PAD, SEP, UNKNOWN, MASK = SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 GENERATED = 32_000  # pieces of a model whose pieces are candidates for another vocabulary
 NO_CHARACTER = "\U0010ffff"  # a code point that no text contains
 
@@ -59,7 +56,7 @@ class UnigramFamily(TokenizerFamily):
         " new word, whose first token it is"
     )
     trainers: Mapping[str, Trainer] = {
-        "unigram": UnigramTrainer(
+        "unigram": Trainer(
             "starts with many frequent substrings and removes those that the text needs least",
             "Kudo 2018",
         )
@@ -151,15 +148,7 @@ class UnigramFamily(TokenizerFamily):
             "unk_id": ids.get(vocabulary.unknown),
             "byte_fallback": vocabulary.byte_fallback,
         }
-        content["added_tokens"] = sorted(
-            (
-                {**token, "id": ids[token["content"]]}
-                for token in content["added_tokens"]
-                if token["content"] in ids
-            ),
-            key=lambda token: int(token["id"]),
-        )
-        renumber_special(content["post_processor"], ids)
+        renumber_added(content, ids)
         return from_json(content)
 
     # Train
@@ -186,9 +175,9 @@ class UnigramFamily(TokenizerFamily):
         Returns lines of a token, a tab and its score, as in the .vocab file of SentencePiece.
         """
         self.check_trainer(trainer)
-        first, mask = SPECIAL_TOKENS[:-1], SPECIAL_TOKENS[-1]
+        *first, mask = self.special_tokens.values()  # the mask is the last token
         scores = dict.fromkeys(first, 0.0)
-        scores |= train_unigram(counts, size - len(SPECIAL_TOKENS), progress)
+        scores |= train_unigram(counts, size - len(self.special_tokens), progress)
         scores[mask] = 0.0
         return tuple(f"{token}\t{score!r}" for token, score in scores.items())
 
@@ -199,34 +188,23 @@ class UnigramFamily(TokenizerFamily):
         """
         lines = [line.rpartition("\t") for line in tokens]
         scores = [(token, float(score)) for token, _, score in lines]
+        special = list(self.special_tokens.values())
+        cls, sep = self.special_tokens["cls"], self.special_tokens["sep"]
         tokenizer = _build_empty_tokenizer(lowercase)
-        tokenizer.model = models.Unigram(scores, SPECIAL_TOKENS.index(UNKNOWN), False)
+        unknown = special.index(self.special_tokens["unk"])
+        tokenizer.model = models.Unigram(scores, unknown, False)
         tokenizer.add_special_tokens(
             [
-                AddedToken(token, special=True, normalized=False, lstrip=token == MASK)
-                for token in SPECIAL_TOKENS
+                AddedToken(token, special=True, normalized=False, lstrip=token == special[-1])
+                for token in special
             ]
         )
         tokenizer.post_processor = processors.TemplateProcessing(
-            single=f"{CLS} $A {SEP}",
-            pair=f"{CLS} $A {SEP} {SEP} $B {SEP}",
-            special_tokens=[(token, SPECIAL_TOKENS.index(token)) for token in (CLS, SEP)],
+            single=f"{cls} $A {sep}",
+            pair=f"{cls} $A {sep} {sep} $B {sep}",
+            special_tokens=[(token, special.index(token)) for token in (cls, sep)],
         )
         return tokenizer
-
-    def save(self, tokens: tuple[str, ...], lowercase: bool, max_length: int, folder: Path) -> None:
-        """Write a tokenizer over trained tokens into a model folder."""
-        from transformers import PreTrainedTokenizerFast
-
-        PreTrainedTokenizerFast(
-            tokenizer_object=self.build(tokens, lowercase),
-            model_max_length=max_length,
-            cls_token=CLS,
-            pad_token=PAD,
-            sep_token=SEP,
-            unk_token=UNKNOWN,
-            mask_token=MASK,
-        ).save_pretrained(folder)
 
 
 def _build_empty_tokenizer(lowercase: bool) -> Tokenizer:

@@ -52,14 +52,6 @@ MARGIN = 1.1  # the rounds end at this many pieces for each one that is wanted
 MIN_EXPECTED = 0.5  # a piece with a lower expected count is removed
 
 
-@dataclass(frozen=True)
-class UnigramTrainer:
-    """A way to train a Unigram model, as described in menus and help."""
-
-    about: str
-    source: str
-
-
 @dataclass(frozen=True, eq=False)
 class Lattice:
     """All pieces that match in pre-tokens.

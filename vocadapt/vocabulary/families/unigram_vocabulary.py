@@ -84,24 +84,17 @@ class UnigramVocabulary(MarkedVocabulary):
                 tokens.append(self.unknown)
         return tuple(tokens)
 
-    def build_word_table(
-        self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
-    ) -> WordTable:
+    def build_word_table(self, counts: Mapping[str, float]) -> WordTable:
         """Prepare pre-tokens and their counts for many tokenizations, each without some tokens."""
         from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table
 
         return build_segmentation_table(
             list(self.scores.items()),
             counts,
-            continuations,
             unknown=self.ids.get(self.unknown),
             byte_fallback=self.byte_fallback,
             size=len(self),
         )
-
-    def build_token_table(self, weights: Mapping[str, float]) -> WordTable:
-        """Prepare a text in which each token is a word, with its weight as the count."""
-        return self.build_word_table(weights)
 
     # Reachable tokens
 

@@ -29,7 +29,7 @@ from tokenizers import (
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import TokenKinds
-from vocadapt.system.files import read_json_object
+from vocadapt.system.files import read_optional_json
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families.family import TokenizerFamily
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
@@ -43,22 +43,19 @@ from vocadapt.vocabulary.families.files.tokenizer_json import (
     from_json,
     list_tokens,
     read_flags,
-    renumber_special,
+    renumber_added,
     split_added_tokens,
     to_json,
 )
 from vocadapt.vocabulary.families.files.vocab_file import (
     MAX_WORD_LENGTH,
     SPECIAL_TOKENS,
-    Fault,
     is_lowercase,
-    read_listing,
     read_tokens,
 )
 from vocadapt.vocabulary.families.tables.longest_match import LongestMatchTable, build_word_table
 from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,
-    TrainerSettings,
     generate_tokens,
     train_wordpiece,
 )
@@ -146,11 +143,6 @@ class WordPieceVocabulary(Vocabulary):
             continuing_subword_prefix=self.continuation,
         )
 
-    @cached_property
-    def _indivisible(self) -> frozenset[str]:
-        """Exact-word tokens, and the empty token of SciBERT's published vocabulary."""
-        return self.whole.union({""}.intersection(self.ids))
-
     def tokenize(self, pretoken: str) -> tuple[str, ...]:
         """Return the wordpieces of one normalized word: "hypertension" → ("hyper", "##tension")."""
         if pretoken in self.whole:
@@ -159,8 +151,9 @@ class WordPieceVocabulary(Vocabulary):
 
     def tokenize_token(self, token: str, without: bool = False) -> tuple[str, ...]:
         """Return the wordpieces of a token, in its position: "##oma" → ("##om", "##a")."""
-        # 1. Return tokens that longest match never produces.
-        if not without and token in self._indivisible:
+        # 1. Return tokens that longest match never produces: exact words, and the empty token of
+        #    SciBERT's published vocabulary.
+        if not without and (token in self.whole or (not token and token in self.ids)):
             return (token,)
         # 2. Separate its mark and the text that has to be spelled.
         mark, rest = "", token
@@ -183,18 +176,26 @@ class WordPieceVocabulary(Vocabulary):
         return tuple(pieces)
 
     def _find_longest(self, mark: str, text: str, excluded: str | None) -> str | None:
-        """Return the longest entry that matches at the start of `text`; None if none does."""
         for end in range(len(text), 0, -1):
             piece = mark + text[:end]
             if piece in self.ids and piece not in self.whole and piece != excluded:
                 return piece
         return None
 
-    def build_word_table(
-        self, counts: Mapping[str, float], continuations: Mapping[str, float] | None = None
-    ) -> LongestMatchTable:
+    def build_word_table(self, counts: Mapping[str, float]) -> LongestMatchTable:
         """Prepare words and their counts for many tokenizations without some of the tokens."""
-        return build_word_table(self, counts, continuations)
+        return build_word_table(self, counts)
+
+    def build_token_table(self, weights: Mapping[str, float]) -> LongestMatchTable:
+        """Prepare a text of each token as a word or a continuation, counted by its weight."""
+        starts: dict[str, float] = {}
+        continuations: dict[str, float] = {}
+        for token, weight in weights.items():
+            if self.continues(token):
+                continuations[self.body(token)] = weight
+            else:
+                starts[token] = weight
+        return build_word_table(self, starts, continuations)
 
     def explain_unreachable(
         self, token: str, splitter: Splitter, exact: bool = False
@@ -344,56 +345,8 @@ class WordPieceFamily(TokenizerFamily):
         """Build BERT's tokenizer from the vocab.txt of a folder; None if it has none."""
         if not (folder / VOCAB_FILE).is_file():
             return None
-        flags: dict[str, Any] = {"lowercase": lowercase} | _read_flags(folder)
+        flags: dict[str, Any] = {"lowercase": lowercase} | read_normalizer_flags(folder)
         return build_tokenizer(read_tokens(folder / VOCAB_FILE), **flags)
-
-    def states_casing(self, folder: Path) -> bool:
-        """Return whether tokenizer_config.json states the casing of a vocab.txt."""
-        return not (folder / VOCAB_FILE).is_file() or "lowercase" in _read_flags(folder)
-
-    def explain_casing(self, folder: Path) -> str:
-        """Return how a vocab.txt with capital letters is read, and how transformers reads it: a
-        BertTokenizer lowercases unless tokenizer_config.json says otherwise.
-        """
-        tokens = read_tokens(folder / VOCAB_FILE)
-        if is_lowercase(tokens):
-            return ""
-        tokenizers = (build_tokenizer(tokens, lowercase) for lowercase in (False, True))
-        cased, uncased = map(self._count_unreachable, tokenizers)
-        return (
-            f"No file states the casing of {VOCAB_FILE}. It is read as cased: {cased:,} of its"
-            f" {len(tokens):,} tokens are never produced. transformers reads it as uncased:"
-            f" {uncased:,} are never produced. Give the casing, or set do_lower_case in {TOKENIZER_CONFIG}."
-        )
-
-    def _count_unreachable(self, tokenizer: Tokenizer) -> int:
-        """Count the tokens that no text can produce."""
-        splitter = self.make_splitter(tokenizer)
-        return len(self.read_vocabulary(tokenizer).find_unreachable(splitter))
-
-    def build_from_file(self, path: Path, lowercase: bool | None = None) -> Tokenizer:
-        """Build BERT's tokenizer from a vocab.txt."""
-        return build_tokenizer(read_tokens(path), lowercase)
-
-    def inspect_file(
-        self, path: Path, lowercase: bool | None = None
-    ) -> tuple[Vocabulary, Splitter, tuple[Fault, ...]]:
-        """Read a vocab.txt and list its faults, without raising an error for them."""
-        listing = read_listing(path)
-        if lowercase is None:
-            lowercase = is_lowercase(listing.tokens)
-        special = frozenset(token for token in listing.tokens if token.upper() in SPECIAL_TOKENS)
-        return (
-            WordPieceVocabulary(listing.tokens, special),
-            Splitter.bert(lowercase),
-            listing.faults,
-        )
-
-    def find_word_kinds(self, words: Sequence[str]) -> TokenKinds:
-        """Return the kinds of words that may be wordpieces: ##continuations and [unused] slots."""
-        # There may be millions of words: examine only those that look like such wordpieces.
-        likely = [word for word in words if word.startswith(("##", "["))]
-        return WordPieceVocabulary((), frozenset()).find_kinds(likely, likely)
 
     def add_exact_words(self, tokenizer: Tokenizer, tokens: Sequence[str]) -> Tokenizer:
         """Return a copy in which each of `tokens`, as a whole word, is one token: an added token
@@ -444,27 +397,26 @@ class WordPieceFamily(TokenizerFamily):
         before = self.read_vocabulary(tokenizer).whole
         content["model"]["vocab"] = {token: i for token, i in ids.items() if token not in whole}
         added = [
-            token
-            for token in content["added_tokens"]
-            if token["content"] in ids and token["content"] not in before - whole
+            token for token in content["added_tokens"] if token["content"] not in before - whole
         ]
         added += [{"content": token, **EXACT_WORD} for token in whole - before]
-        numbered = ({**token, "id": ids[token["content"]]} for token in added)
-        content["added_tokens"] = sorted(numbered, key=lambda token: int(token["id"]))
-        renumber_special(content["post_processor"], ids)
+        content["added_tokens"] = added
+        renumber_added(content, ids)
         return from_json(content)
 
     def generate_tokens(
         self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str
     ) -> Iterator[str]:
         """Generate the alphabet, then the merged tokens."""
-        return generate_tokens(counts, TrainerSettings(trainer), vocabulary.notation.continuation)
+        self.check_trainer(trainer)
+        return generate_tokens(counts, trainer, vocabulary.notation.continuation)
 
     def train(
         self, counts: Mapping[str, int], size: int, trainer: str, progress: Progress = silent
     ) -> tuple[str, ...]:
         """Train a vocabulary of at most `size` tokens."""
-        return train_wordpiece(counts, size, TrainerSettings(trainer), progress)
+        self.check_trainer(trainer)
+        return train_wordpiece(counts, size, trainer, progress)
 
     def build(self, tokens: tuple[str, ...], lowercase: bool) -> Tokenizer:
         """Build BERT's tokenizer over trained tokens."""
@@ -510,10 +462,18 @@ def build_tokenizer(
     return tokenizer
 
 
-def _read_flags(folder: Path) -> dict[str, bool]:
+def find_word_kinds(words: Sequence[str]) -> TokenKinds:
+    """Return the kinds of words of a space without a model, some of which may be wordpieces:
+    ##continuations and [unused] slots.
+    """
+    # There may be millions of words: examine only those that look like such wordpieces.
+    likely = [word for word in words if word.startswith(("##", "["))]
+    return WordPieceVocabulary((), frozenset()).find_kinds(likely, likely)
+
+
+def read_normalizer_flags(folder: Path) -> dict[str, bool]:
     """Read the settings of BERT's normalizer from tokenizer_config.json, by its names for them."""
-    path = folder / TOKENIZER_CONFIG
-    stored = read_json_object(path) if path.exists() else {}
+    stored = read_optional_json(folder / TOKENIZER_CONFIG)
     return {
         name: stored[key]
         for key, name in NORMALIZER_FLAGS.items()

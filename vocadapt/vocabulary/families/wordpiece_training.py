@@ -34,8 +34,9 @@ from itertools import pairwise
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import CheckedSettings, setting
+from vocadapt.vocabulary.families.family import Trainer
 from vocadapt.vocabulary.families.files.vocab_file import MAX_WORD_LENGTH, SPECIAL_TOKENS
+from vocadapt.vocabulary.families.merges import merge_pair
 
 # Number of characters to keep, the most frequent ones; words with other characters become [UNK].
 ALPHABET = 1000
@@ -54,8 +55,8 @@ MAX_ENTRIES_PER_PAIR = 4  # the heap is rebuilt when it has more: bounds the mem
 
 
 @dataclass(frozen=True)
-class Trainer:
-    """A score that determines which pair is merged next, with its explanation, formula and source.
+class PairTrainer(Trainer):
+    """A trainer whose score determines which pair is merged next.
 
     uses_piece_counts: the score also depends on the counts of the two pieces.
     min_fraction: minimum occurrences of a pair, as a fraction of the running words. A score that
@@ -65,9 +66,6 @@ class Trainer:
     """
 
     score: Score
-    about: str
-    formula: str
-    source: str
     uses_piece_counts: bool = False
     min_fraction: float = 0.0
 
@@ -76,48 +74,34 @@ class Trainer:
         return max(MIN_COUNT, round(self.min_fraction * running))
 
 
-TRAINERS: dict[str, Trainer] = {
-    "bpe-merges": Trainer(
-        lambda pair, left, right: pair,
+TRAINERS: dict[str, PairTrainer] = {
+    "bpe-merges": PairTrainer(
         "the most frequent pair is merged first",
-        "f(t1 t2)",
         "the WordPieceTrainer of the tokenizers library",
+        lambda pair, left, right: pair,
     ),
-    "wordpiece-score": Trainer(
-        lambda pair, left, right: pair / (left * right),
+    "wordpiece-score": PairTrainer(
         "the pair is merged first whose pieces rarely occur without each other",
-        "f(t1 t2) / (f(t1) · f(t2))",
         "Fast 2023, equation 2.1",
+        lambda pair, left, right: pair / (left * right),
         uses_piece_counts=True,
         min_fraction=1 / 50_000,
     ),
 }
 
 
-@dataclass(frozen=True)
-class TrainerSettings(CheckedSettings):
-    """Settings of a WordPiece trainer."""
-
-    trainer: str = setting(
-        "bpe-merges", "WordPiece trainer", choices=lambda: TRAINERS, label="WordPiece trainer"
-    )
-    min_count: int = setting(
-        0, "minimum occurrences of a pair that is merged", empty="the trainer's own minimum"
-    )
-    alphabet: int = setting(
-        ALPHABET, "number of characters to keep, the most frequent ones", low=1, high=1_000_000
-    )
-
-
 def train_wordpiece(
     counts: Mapping[str, int],
     size: int,
-    settings: TrainerSettings | None = None,
+    trainer: str = "bpe-merges",
     progress: Progress = silent,
+    min_count: int = 0,
+    alphabet: int = ALPHABET,
 ) -> tuple[str, ...]:
     """Train a vocabulary of at most `size` tokens: special tokens, alphabet, then merged tokens.
 
-    It has fewer tokens if too few pairs are frequent enough.
+    It has fewer tokens if too few pairs are frequent enough. min_count: minimum occurrences of a
+    pair; 0 for that of the trainer. alphabet: number of characters to keep, the most frequent ones.
     Raises InputError if `size` is less than the number of special tokens and characters.
     """
     if size <= len(SPECIAL_TOKENS):
@@ -126,9 +110,8 @@ def train_wordpiece(
             "A usual size is 16000.",
             code="too-few-tokens",
         )
-    settings = settings or TrainerSettings()
     # 1. Start with special tokens and single characters, which can spell every word.
-    words = _keep_alphabet(counts, settings.alphabet)
+    words = _keep_alphabet(counts, alphabet)
     tokens = dict.fromkeys([*SPECIAL_TOKENS, *_list_characters(words, "##")])
     if len(tokens) > size:
         raise InputError(
@@ -138,7 +121,7 @@ def train_wordpiece(
             code="too-few-tokens",
         )
     # 2. Merge until there are enough tokens; a token that results from two pairs is counted once.
-    for merged in _merge_words(words, settings, "##"):
+    for merged in _merge_words(words, trainer, min_count, "##"):
         if len(tokens) == size:
             break
         tokens[merged] = None
@@ -148,14 +131,14 @@ def train_wordpiece(
 
 
 def generate_tokens(
-    counts: Mapping[str, int], settings: TrainerSettings, continuation: str = "##"
+    counts: Mapping[str, int], trainer: str, continuation: str = "##", min_count: int = 0
 ) -> Iterator[str]:
     """Generate the alphabet, then the merged tokens: each token once, without special tokens."""
-    words = _keep_alphabet(counts, settings.alphabet)
+    words = _keep_alphabet(counts, ALPHABET)
     characters = _list_characters(words, continuation)
     seen = set(characters)
     yield from characters
-    for token in _merge_words(words, settings, continuation):
+    for token in _merge_words(words, trainer, min_count, continuation):
         if token not in seen:
             seen.add(token)
             yield token
@@ -190,14 +173,13 @@ def _list_characters(words: Mapping[str, int], continuation: str) -> list[str]:
 
 
 def _merge_words(
-    words: Mapping[str, int], settings: TrainerSettings, continuation: str
+    words: Mapping[str, int], trainer: str, min_count: int, continuation: str
 ) -> Iterator[str]:
-    """Merge pairs in some words with the trainer in the settings, and yield the merged tokens."""
-    trainer = TRAINERS[settings.trainer]
-    min_count = settings.min_count or trainer.min_count(sum(words.values()))
+    chosen = TRAINERS[trainer]
+    min_count = min_count or chosen.min_count(sum(words.values()))
     spelled = [[word[0], *(continuation + character for character in word[1:])] for word in words]
     pieces = Pieces(spelled, list(words.values()), continuation)
-    return merge_best_pairs(pieces, trainer.score, min_count, trainer.uses_piece_counts)
+    return merge_best_pairs(pieces, chosen.score, min_count, chosen.uses_piece_counts)
 
 
 class Pieces:
@@ -236,7 +218,7 @@ class Pieces:
         for i in self.words_with_pair.pop(pair, ()):
             # 1. Merge the pair in this word; an earlier merge may have removed it from the word.
             before, count = self.words[i], self.word_counts[i]
-            after = _merge_in_word(before, pair, token)
+            after = merge_pair(before, pair, token)
             merged = count * (len(before) - len(after))
             if not merged:
                 continue
@@ -268,18 +250,6 @@ class Pieces:
         self.words_with_pair[pair].append(word)
         self.pairs_with_piece[pair[0]].add(pair)
         self.pairs_with_piece[pair[1]].add(pair)
-
-
-def _merge_in_word(pieces: list[str], pair: Pair, token: str) -> list[str]:
-    """Replace each occurrence of a pair in a word, from the left: a a a, (a, a) → aa a."""
-    merged: list[str] = []
-    left, right = pair
-    for piece in pieces:
-        if piece == right and merged and merged[-1] == left:
-            merged[-1] = token
-        else:
-            merged.append(piece)
-    return merged
 
 
 class PairQueue:
@@ -327,7 +297,6 @@ class PairQueue:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        """Build the heap again, with one entry for each pair."""
         counts = self.pieces.pair_counts
         self.heap = [self._make_entry(pair) for pair in counts if counts[pair] >= self.min_count]
         heapify(self.heap)

@@ -379,44 +379,22 @@ def measure_extension_curve(
 ) -> ExtensionCurve:
     """Tokenize the words of a text with prefixes of a plan that appends tokens.
 
-    counts: of the lines that the tokens were chosen by. held_out: of the lines that are measured;
-    by default the same lines. sizes: numbers of new tokens; if empty, all of them, a half, a
-    quarter, and so on. Raises InputError for a plan that removes or moves tokens, and for a size
-    larger than the plan.
+    counts: of the lines that the tokens were chosen by. held_out: of those that are measured; by
+    default the same. sizes: numbers of new tokens; by default all, a half, a quarter, and so on.
+    Raises InputError for a plan that removes or moves tokens, and for a size above the plan's.
     """
     total = len(plan.added)
-    if plan.order is not None or not total:
-        raise InputError(
-            "The sizes of an extension can be compared only for a plan that appends new tokens.",
-            "Choose a recipe such as exbert-s3.",
-            code="not-an-extension",
-        )
-    if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
-        raise InputError(
-            f"Sizes range from 0 to the {total:,} tokens of the plan, got {min(sizes)} to"
-            f" {max(sizes)}.",
-            code="out-of-range",
-        )
+    _check_sizes(plan, sizes)
     # 1. List the sizes, smallest first; 0 is the original vocabulary.
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
-    n_old = len(plan.base)
-    texts = [plan.after.build_word_table(counts)]
-    if held_out:
-        texts.append(plan.after.build_word_table(held_out))
+    texts = [plan.after.build_word_table(one) for one in filter(None, (counts, held_out))]
     n_words = sum((held_out or counts).values())
     curve: list[ExtensionSize] = []
     whole = list[int]()  # wordpieces of each text by the original vocabulary
-    occurrences = np.zeros(total, dtype=np.int64)
-    # 2. Tokenize with each prefix of the new tokens: remove all later ones.
+    # 2. Tokenize with each prefix of the new tokens.
     for done, size in enumerate(wanted):
-        removed = np.zeros(n_old + total, dtype=np.bool_)
-        removed[n_old + size :] = True
-        tokens, new = list[int](), list[Ints]()  # of each text
-        for table in texts:
-            tokenization = table.tokenize(removed)
-            tokens.append(round(float(table.counts @ tokenization.pieces)))
-            new.append(table.count_occurrences(tokenization).astype(np.int64)[n_old:])
-        occurrences = np.sum(new, axis=0)
+        tokens, new = _tokenize_with_first(plan, texts, size)
+        occurrences = np.sum(new, axis=0)  # at last of all tokens of the plan
         whole = whole or tokens
         curve.append(
             ExtensionSize(
@@ -431,5 +409,38 @@ def measure_extension_curve(
             )
         )
         progress((done + 1) / len(wanted), f"{size:,} of {total:,} tokens")
-    # The last size is the whole plan, so these are the occurrences of all its tokens.
     return ExtensionCurve(tuple(curve), occurrences, n_words)
+
+
+def _check_sizes(plan: VocabularyPlan, sizes: Sequence[int]) -> None:
+    total = len(plan.added)
+    if plan.order is not None or not total:
+        raise InputError(
+            "The sizes of an extension can be compared only for a plan that appends new tokens.",
+            "Choose a recipe such as exbert-s3.",
+            code="not-an-extension",
+        )
+    if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
+        raise InputError(
+            f"Sizes range from 0 to the {total:,} tokens of the plan, got {min(sizes)} to"
+            f" {max(sizes)}.",
+            code="out-of-range",
+        )
+
+
+def _tokenize_with_first(
+    plan: VocabularyPlan, texts: Sequence[WordTable], size: int
+) -> tuple[list[int], list[Ints]]:
+    """Tokenize texts with the first new tokens of a plan: all later ones are removed.
+
+    Returns the tokens of each text, and how often it has each new token, (new tokens,) int64.
+    """
+    n_old = len(plan.base)
+    removed = np.zeros(n_old + len(plan.added), dtype=np.bool_)
+    removed[n_old + size :] = True
+    tokens, new = list[int](), list[Ints]()
+    for table in texts:
+        tokenization = table.tokenize(removed)
+        tokens.append(round(float(table.counts @ tokenization.pieces)))
+        new.append(table.count_occurrences(tokenization).astype(np.int64)[n_old:])
+    return tokens, new

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.growth.growth import MeasuredText
 from vocadapt.vocabulary.growth.word_tokenizations import compute_saved_fraction, tokenize_pretokens
 from vocadapt.vocabulary.plan.forms import group_word_forms
@@ -16,9 +17,13 @@ from vocadapt.vocabulary.plan.planning import OVER_LIMIT, TOO_RARE
 
 
 @dataclass(frozen=True)
-class CostNumbers:
-    """Change of the length of a text by a plan, as in `PlanCost`; held_out_lines: 0 if growth is
-    that in sample.
+class PlanCost:
+    """Change of the length of a text by a plan.
+
+    growth: additional tokens of the held-out lines, as a fraction of those before; negative if the
+    text becomes shorter. growth_in_sample: the same for the lines that the tokens were chosen by.
+    tokens_before, tokens_after: tokens of the held-out lines. unknown: running words of these lines
+    that become unknown. held_out_lines: their number; 0 if all numbers are those in sample.
     """
 
     growth: float
@@ -29,69 +34,28 @@ class CostNumbers:
     held_out_lines: int
 
 
-@dataclass(frozen=True)
-class PlanCost:
-    """Change of the length of a text by a plan.
+def measure_plan_cost(plan: VocabularyPlan, counts: WordCounts) -> PlanCost:
+    """Measure how a plan changes the length of a text, from the counts of its pre-tokens.
 
-    tokens_before, tokens_after: tokens of the held-out lines. growth: additional ones, as a
-    fraction of those before; negative if the text becomes shorter. growth_in_sample: the same for
-    the lines that the tokens were chosen by. unknown: running words of the held-out lines that
-    become unknown. is_held_out: False if there are no held-out lines: then all numbers are those in
-    sample.
-    """
-
-    tokens_before: int
-    tokens_after: int
-    growth_in_sample: float
-    unknown: int = 0
-    is_held_out: bool = True
-
-    @property
-    def growth(self) -> float:
-        """Additional tokens of the held-out lines, as a fraction of those before."""
-        return self.tokens_after / max(self.tokens_before, 1) - 1
-
-    def summarize(self, held_out_lines: int) -> CostNumbers:
-        """Return the numbers, and how many lines were held out."""
-        return CostNumbers(
-            self.growth,
-            self.growth_in_sample,
-            self.tokens_before,
-            self.tokens_after,
-            self.unknown,
-            held_out_lines if self.is_held_out else 0,
-        )
-
-
-def measure_plan_cost(
-    plan: VocabularyPlan, counts: Mapping[str, int], held_out: Mapping[str, int]
-) -> PlanCost:
-    """Measure how a plan changes the length of a text.
-
-    counts: pre-tokens of the lines that the tokens were chosen by, with their counts. held_out:
-    those of the held-out lines; {} if there are none. A trim keeps the tokens of all lines, so its
-    own figures are used.
+    A trim keeps the tokens of all lines, so its own figures are used.
     """
     if plan.trim is not None:
         own = plan.trim
         measured = own.held_out or own
+        in_sample = own.tokens_after / own.tokens - 1
         unknown = measured.unknown_after - measured.unknown_before
-        return PlanCost(
-            measured.tokens, measured.tokens_after, own.growth, unknown, own.held_out is not None
+        held_out_lines = counts.held_out_lines if own.held_out else 0
+        return _build_cost(
+            measured.tokens, measured.tokens_after, in_sample, unknown, held_out_lines
         )
-    before, after, unknown = _measure(plan, counts)
+    before, after, unknown = _measure(plan, counts.in_sample)
     in_sample = after / max(before, 1) - 1
-    if held_out:
-        before, after, unknown = _measure(plan, held_out)
-    return PlanCost(before, after, in_sample, unknown, bool(held_out))
+    if counts.held_out:
+        before, after, unknown = _measure(plan, counts.held_out)
+    return _build_cost(before, after, in_sample, unknown, counts.held_out_lines)
 
 
-def measure_savings(
-    plan: VocabularyPlan,
-    splitter: Splitter,
-    counts: Mapping[str, int],
-    held_out: Mapping[str, int],
-) -> PlanCost:
+def measure_savings(plan: VocabularyPlan, splitter: Splitter, counts: WordCounts) -> PlanCost:
     """Measure what the words of word vectors save.
 
     The plan's words were chosen by their counts in all lines, on which the vectors were trained. So
@@ -103,15 +67,23 @@ def measure_savings(
     rest = (word for reason in (OVER_LIMIT, TOO_RARE) for word in plan.left_out.get(reason, ()))
     main = [base.body(word.token) for word in plan.added if not word.form_of]
     candidates = {base.fold_word(word) for word in (*main, *rest)}
-    groups = group_word_forms(base, splitter, counts)
+    groups = group_word_forms(base, splitter, counts.in_sample)
     words = [group for group in groups if base.fold_word(group.word) in candidates][: len(main)]
     # 2. What they save in both parts.
-    in_sample_text = tokenize_pretokens(base, counts)
-    measured = tokenize_pretokens(base, held_out) if held_out else in_sample_text
+    in_sample_text = measured = tokenize_pretokens(base, counts.in_sample)
+    if counts.held_out:
+        measured = tokenize_pretokens(base, counts.held_out)
     before = measured.statistics.tokens
     after = round((1 - compute_saved_fraction(words, measured)) * before)
     in_sample = -compute_saved_fraction(words, in_sample_text)
-    return PlanCost(before, after, in_sample, is_held_out=bool(held_out))
+    return _build_cost(before, after, in_sample, 0, counts.held_out_lines)
+
+
+def _build_cost(
+    before: int, after: int, in_sample: float, unknown: int, held_out_lines: int
+) -> PlanCost:
+    growth = after / max(before, 1) - 1
+    return PlanCost(growth, in_sample, before, after, unknown, held_out_lines)
 
 
 def _measure(plan: VocabularyPlan, counts: Mapping[str, int]) -> tuple[int, int, int]:

@@ -2,7 +2,7 @@
 benefit and cost of adding words to the vocabulary (`measure_gain`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -61,11 +61,6 @@ STATISTICS = (
     ),
     Column("fertility", "Wordpieces per word", "Mean over all running words.", "number"),
 )
-
-
-def tokenize_words(vocabulary: Vocabulary, pretokens: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the tokens of each pre-token."""
-    return {pretoken: vocabulary.tokenize(pretoken) for pretoken in pretokens}
 
 
 def has_letter(word: str) -> bool:
@@ -219,7 +214,7 @@ class TokenizedText:
 
 def tokenize_pretokens(vocabulary: Vocabulary, counts: Mapping[str, int]) -> TokenizedText:
     """Tokenize the pre-tokens of a text, and measure their tokenization."""
-    pieces = tokenize_words(vocabulary, counts)
+    pieces = {pretoken: vocabulary.tokenize(pretoken) for pretoken in counts}
     return TokenizedText(counts, pieces, measure_tokenization(vocabulary, counts, pieces))
 
 
@@ -289,7 +284,6 @@ def _compute_joined_fraction(added: Sequence[WordForms], text: TokenizedText) ->
 
 
 def _compute_fraction_below(occurrences: Sequence[int], floor: int) -> float:
-    """Return the fraction of the numbers that are below `floor`; 0 if there are none."""
     if not occurrences:
         return 0.0
     return sum(count < floor for count in occurrences) / len(occurrences)

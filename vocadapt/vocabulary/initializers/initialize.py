@@ -103,7 +103,7 @@ def match_norms(
     """
     # 1. Compute the median norm of each class of old tokens; of all old tokens if a class is empty.
     old_tokens = list_trained_tokens(plan, model)
-    old_norms = _compute_norms(model.matrix[model.rows(old_tokens)])
+    old_norms = np.linalg.norm(model.matrix[model.rows(old_tokens)], axis=1)
     old_continues = _find_continuations(plan, old_tokens)
     medians: dict[bool, float] = {}
     for continues in (False, True):
@@ -111,7 +111,7 @@ def match_norms(
         norms = old_norms[in_class] if in_class.any() else old_norms
         medians[continues] = float(np.median(norms))
     # 2. Scale each new embedding to the median of its class.
-    norms = _compute_norms(embeddings.matrix)
+    norms = np.linalg.norm(embeddings.matrix, axis=1)
     is_continuation = _find_continuations(plan, embeddings.tokens)
     wanted = np.where(is_continuation, medians[True], medians[False])
     factor = np.divide(wanted, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -125,14 +125,7 @@ def match_norms(
     return NewEmbeddings(embeddings.tokens, matrix, tuple(provenance))
 
 
-def _compute_norms(matrix: Matrix) -> Matrix:
-    """Return the Euclidean norm of each row, (rows,)."""
-    norms: Matrix = np.linalg.norm(matrix, axis=1)
-    return norms
-
-
 def _find_continuations(
     plan: VocabularyPlan, tokens: tuple[str, ...] | list[str]
 ) -> NDArray[np.bool_]:
-    """Return which tokens are continuations, (tokens,) bool."""
     return np.array([plan.base.position(token) == "continuation" for token in tokens], dtype=bool)

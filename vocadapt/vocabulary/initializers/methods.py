@@ -130,7 +130,6 @@ def initialize_syntactic(materials: Materials, settings: InitializerSettings) ->
 
 
 def _add_provenance(rows: NDArray[np.floating], how: str) -> Initialized:
-    """Return embeddings as float32, all with the same provenance."""
     return rows.astype(np.float32), (Provenance(how),) * len(rows)
 
 

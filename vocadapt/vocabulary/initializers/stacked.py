@@ -2,8 +2,7 @@
 
 The context of a word is its word vector; its form are its pieces. The maps are fitted on words of
 the model's own vocabulary, whose embeddings are known. Each is divided into pieces as if it were
-new:
-half of the words are removed from the vocabulary, the words of this half are divided, then the
+new: half of the words are removed from the vocabulary, the words of this half are divided, then the
 other half. So their pieces are about as many and as short as those of new words, and an inflected
 word does not always have its stem as a piece.
 
@@ -274,7 +273,7 @@ class ContextMap:
     ) -> Matrix:
         """Return the correction of words, (words, dim) float32; form: (words, features)."""
         features = join_features(form, self.block, vectors, counts, self.log_mean, self.log_sd)
-        trust = counts / (counts + half_reliable)
+        trust = counts / np.maximum(counts + half_reliable, 1e-9)
         return np.asarray(trust[:, None].astype(np.float32) * (features @ self.matrix))
 
 
@@ -300,16 +299,15 @@ class StackedMap:
     norm_curve: Matrix
     words: int
 
-    def predict(
-        self, form: Sequence[Matrix], vectors: Matrix | None = None, counts: IntArray | None = None
-    ) -> Matrix:
+    def predict(self, form: Sequence[Matrix], vectors: Matrix, counts: IntArray) -> Matrix:
         """Predict centered directions, (words, dim) float32.
 
-        vectors: (words, vector dim), with their counts (words,); None predicts from the form alone.
+        vectors: (words, vector dim), with their counts (words,); of a word with the count 0, the
+        form alone is used.
         """
         features = join_blocks(self.form.blocks, form)
         predicted = np.asarray(features @ self.form.matrix)
-        if self.context is None or vectors is None or counts is None:
+        if self.context is None:
             return predicted
         half_reliable = self.settings.half_reliable
         return predicted + self.context.correct(features, vectors, counts, half_reliable)
@@ -327,18 +325,14 @@ def fit_stacked(
     form: Sequence[Matrix],
     settings: StackedSettings,
 ) -> StackedMap:
-    """Fit the maps on own words of a model; domain: word vectors by token, form: of the own words
-    (`FormReader.read`).
+    """Fit the maps on own words of a model.
 
-    1. Fit the map of the form on all own words.
-    2. Fit that of the context on what it leaves over, with the words that have a vector.
-    3. Fit the norms by frequency.
+    domain: word vectors by token. form: of the own words (`FormReader.read`).
     """
     # 1. The form. Directions are centered by the words of the text, if there are any.
     has_context = np.array([has_vector(domain, word) for word in own.words], dtype=bool)
-    in_text = has_context
-    if has_context.sum() < MIN_WORDS:
-        in_text = np.ones_like(has_context)
+    is_enough = has_context.sum() >= MIN_WORDS
+    in_text = has_context if is_enough else np.ones_like(has_context)
     directions = normalize_rows(model.matrix[own.rows])
     mean = directions[in_text].mean(axis=0)
     targets = directions - mean
@@ -348,22 +342,21 @@ def fit_stacked(
 
     # 2. The context.
     rows = own.rows[in_text]
-    if has_context.sum() < MIN_WORDS:
+    if not is_enough:
         curve = fit_norm_curve(None, rows, model.matrix[rows])
         return StackedMap(settings, by_form, None, curve, len(own))
-    anchors = domain.rows([w for w, has in zip(own.words, has_context, strict=True) if has])
-    vectors = domain.matrix[anchors]
-    counts = get_counts(domain, anchors)
+    known = own.select(has_context).words
+    vectors, counts = get_contexts(domain, known)
     block = Block.fit(vectors, settings.context_weight)
     logs = np.log(np.maximum(counts, 1))
     log_mean, log_sd = float(logs.mean()), float(logs.std())
     both = join_features(features[has_context], block, vectors, counts, log_mean, log_sd)
     left_over = targets[has_context] - features[has_context] @ by_form.matrix
     matrix = solve_ridge(both, left_over, settings.ridge)
-    by_context = ContextMap(block, log_mean, log_sd, matrix, len(anchors))
+    by_context = ContextMap(block, log_mean, log_sd, matrix, len(known))
 
     # 3. The norms.
-    curve = fit_norm_curve(domain.counts, anchors, model.matrix[rows])
+    curve = fit_norm_curve(domain.counts, domain.rows(known), model.matrix[rows])
     return StackedMap(settings, by_form, by_context, curve, len(own))
 
 
@@ -380,19 +373,22 @@ def solve_ridge(x: Matrix, y: Matrix, ridge: float) -> Matrix:
     return np.asarray(np.linalg.solve(squares, x_exact.T @ y), dtype=np.float32)
 
 
-def get_counts(domain: EmbeddingSpace, rows: IntArray) -> IntArray:
-    """Return the counts of words of a space, (rows,); a very high count if it has none: vectors of
-    another program count as reliable.
+def get_contexts(domain: EmbeddingSpace, words: Sequence[str]) -> tuple[Matrix, IntArray]:
+    """Return the vectors of words, (words, dim), and their counts, (words,); 0 for a word without a
+    vector. Vectors of another program, without counts, count as reliable.
     """
-    if domain.counts is None:
-        return np.full(len(rows), 10**9, dtype=np.int64)
-    return domain.counts[rows]
+    vectors = np.zeros((len(words), domain.dim), np.float32)
+    counts = np.zeros(len(words), dtype=np.int64)
+    known = [place for place, word in enumerate(words) if has_vector(domain, word)]
+    rows = domain.rows([words[place] for place in known])
+    vectors[known] = domain.matrix[rows]
+    counts[known] = 10**9 if domain.counts is None else domain.counts[rows]
+    return vectors, counts
 
 
 def initialize_stacked(materials: Materials, settings: InitializerSettings) -> Initialized:
-    """Predict the embeddings of words from their contexts and pieces.
-
-    Tokens that are no words, or that no pieces spell, get the mean of their pieces.
+    """Predict the embeddings of words from their contexts and pieces; tokens that are no words, or
+    that no pieces spell, get the mean of their pieces.
     """
     base, model = materials.plan.base, materials.model
     # Contexts are the word vectors of the domain, or else the vectors of a target model.
@@ -405,43 +401,30 @@ def initialize_stacked(materials: Materials, settings: InitializerSettings) -> I
     own = own.select(np.array([word in trained for word in own.words], dtype=bool))
     compute_states = build_state_function(materials.joiner, own_settings.state_layer)
     reader = FormReader.fit(base, model, own.words, own_settings.seed, compute_states)
-    form_of_own = reader.read(own.words, own.pieces)
-    stacked = fit_stacked(model, domain, own, form_of_own, own_settings)
+    stacked = fit_stacked(model, domain, own, reader.read(own.words, own.pieces), own_settings)
 
     # 2. Divide the new tokens; the mean of the pieces is the fallback.
     tokens = materials.plan.new_embeddings
     embeddings, sources = average_pieces(materials, tokens)
     provenance = list(sources)
     pieces = [base.tokenize_token(token, without=True) for token in tokens]
-    is_word = np.array(
-        [
-            base.position(token) in WORDS and bool(one) and base.unknown not in one
-            for token, one in zip(tokens, pieces, strict=True)
-        ],
-        dtype=bool,
-    )
-    has_context = np.array([has_vector(domain, token) for token in tokens], dtype=bool)
-    has_context &= stacked.context is not None
+    words: list[int] = []
+    for place, (token, one) in enumerate(zip(tokens, pieces, strict=True)):
+        if base.position(token) in WORDS and one and base.unknown not in one:
+            words.append(place)
+        else:
+            how = f"not a word that pieces spell: {sources[place].how}"
+            provenance[place] = Provenance(how, sources[place].donors, fallback=True)
 
-    # 3. Predict those with and those without a context.
-    for with_context in (True, False):
-        places = np.flatnonzero(is_word & (has_context == with_context))
-        if not len(places):
-            continue
-        chosen = [tokens[i] for i in places.tolist()]
-        form = reader.read(chosen, [pieces[i] for i in places.tolist()])
-        counts = np.ones(len(places), dtype=np.int64)
-        vectors = None
-        if with_context:
-            rows = domain.rows(chosen)
-            vectors = domain.matrix[rows]
-            counts = get_counts(domain, rows)
-        embeddings[places] = stacked.embed(stacked.predict(form, vectors, counts), counts)
-        for i in places.tolist():
-            provenance[i] = _describe(stacked, pieces[i], with_context)
-    for i in np.flatnonzero(~is_word).tolist():
-        how = f"not a word that pieces spell: {provenance[i].how}"
-        provenance[i] = Provenance(how, provenance[i].donors, fallback=True)
+    # 3. Predict the words.
+    if words:
+        chosen = [tokens[place] for place in words]
+        form = reader.read(chosen, [pieces[place] for place in words])
+        vectors, counts = get_contexts(domain, chosen)
+        predicted = stacked.predict(form, vectors, counts)
+        embeddings[words] = stacked.embed(predicted, counts)
+        for place, count in zip(words, counts.tolist(), strict=True):
+            provenance[place] = _describe(stacked, pieces[place], count > 0)
     return embeddings, tuple(provenance)
 
 

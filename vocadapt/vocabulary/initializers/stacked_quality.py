@@ -33,7 +33,7 @@ from vocadapt.vocabulary.initializers.stacked import (
     build_state_function,
     divide_own_words,
     fit_stacked,
-    get_counts,
+    get_contexts,
 )
 
 RANKING = "csls pieces"
@@ -117,25 +117,23 @@ def cross_validate_stacked(
             "Give more text.",
             code="too-few-words",
         )
-    rows = domain.rows(judged.words)
-    counts = get_counts(domain, rows)
+    vectors, counts = get_contexts(domain, judged.words)
     compute_states = build_state_function(joiner, settings.state_layer)
     reader = FormReader.fit(vocabulary, model, own.words, settings.seed, compute_states)
     form = reader.read(own.words, own.pieces)
-    form_of_judged = [part[has_context] for part in form]
 
-    # 2. Predict each fold by maps that were fitted without it.
+    # 2. Predict each fold by maps that were fitted without it, and rank all wordpieces.
     ranks = np.empty(len(judged), dtype=np.int64)
     unit = normalize_rows(model.matrix)
     for number in range(FOLDS):
         progress(number / FOLDS, f"evaluating stacked embeddings, fold {number + 1} of {FOLDS}")
-        known = fold != number
+        known, test = fold != number, folds_of_judged == number
         form_of_known = [part[known] for part in form]
         stacked = fit_stacked(model, domain, own.select(known), form_of_known, settings)
-        predicted = normalize_rows(stacked.predict(form_of_judged, domain.matrix[rows], counts))
+        form_of_judged = [part[has_context] for part in form]
+        predicted = normalize_rows(stacked.predict(form_of_judged, vectors, counts))
         pieces = normalize_rows(unit - stacked.form.mean)
         hubness = compute_neighbor_cosines(pieces, predicted)
-        test = folds_of_judged == number
         found = rank_own_pieces(predicted[test], pieces, hubness, judged.rows[test], judged.rows)
         ranks[test] = found[RANKING]
 
@@ -152,18 +150,16 @@ def cross_validate_stacked(
 def _find_new_cells(
     vocabulary: Vocabulary, domain: EmbeddingSpace, tokens: Sequence[str]
 ) -> IntArray:
-    """Return the cells of new words that pieces spell; a word without a vector counts as rare."""
+    """Return the cells of new words that pieces spell; a word without a vector is rare."""
     pieces = [vocabulary.tokenize_token(token, without=True) for token in tokens]
     spelled = [
         (token, one)
         for token, one in zip(tokens, pieces, strict=True)
         if one and vocabulary.unknown not in one
     ]
-    counts = np.ones(len(spelled), dtype=np.int64)
-    for place, (token, _) in enumerate(spelled):
-        if token in domain:
-            counts[place] = get_counts(domain, domain.rows([token]))[0]
-    return find_cells(vocabulary, [t for t, _ in spelled], [p for _, p in spelled], counts)
+    words = [token for token, _ in spelled]
+    _, counts = get_contexts(domain, words)
+    return find_cells(vocabulary, words, [one for _, one in spelled], counts)
 
 
 def find_cells(

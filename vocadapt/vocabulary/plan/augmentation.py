@@ -142,16 +142,10 @@ def list_augmentations(family: str, sources: Collection[str]) -> dict[str, Augme
 def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Proposal:
     """Select at most `size` new tokens in the order of a heuristic.
 
-    Raises InputError for an unknown heuristic, a negative size, and a missing input.
+    Raises InputError for an unknown heuristic, and a missing input.
     """
     # 1. The heuristic, with all that it needs.
     check_choice("augmentation", heuristic, AUGMENTATIONS)
-    if size < 0:
-        raise InputError(
-            f"The number of tokens to add is {size}.",
-            "Give 0 or a positive number.",
-            code="out-of-range",
-        )
     chosen = AUGMENTATIONS[heuristic]
     if chosen.family and chosen.family != materials.base.family:
         own = FAMILIES[materials.base.family]

@@ -21,7 +21,7 @@ from vocadapt.text.summary import SHOWN, Summarized, Summary, Table
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
-from vocadapt.vocabulary.plan.trim_figures import TrimFigures, TrimNumbers
+from vocadapt.vocabulary.plan.trim_figures import TrimFigures
 
 Ids = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class PlanNumbers:
     tokens_after: int
     left_out: Mapping[str, int]
     note: str | None = None
-    trim: TrimNumbers | None = None
+    trim: TrimFigures | None = None
     checked_lines: int | None = None
 
 
@@ -226,7 +226,8 @@ class VocabularyPlan(Summarized):
     whole: exact-word tokens after the plan; None if new words are exact-word tokens.
     target: the vocabulary that is taken over as a whole, if any.
     note: explanation if the plan has fewer tokens than expected.
-    trim: what is kept of the text, if the plan is a trim.
+    trim: what is kept of the text, if the plan is a trim; changed_pretokens: those of the text whose
+        tokens it changes.
     checked_lines: number of lines of a text in which exact words change no other word, if it had to
         be checked: see `exact_words`.
     """
@@ -244,6 +245,7 @@ class VocabularyPlan(Summarized):
     target: Vocabulary | None = None
     note: str = ""
     trim: TrimFigures | None = None
+    changed_pretokens: frozenset[str] = frozenset()
     checked_lines: int = 0
 
     @cached_property
@@ -342,7 +344,7 @@ class VocabularyPlan(Summarized):
             tokens_after=len(self.tokens),
             left_out={reason: len(words) for reason, words in self.left_out.items()},
             note=self.note or None,
-            trim=self.trim.numbers if self.trim else None,
+            trim=self.trim,
             checked_lines=self.checked_lines or None,
         )
 

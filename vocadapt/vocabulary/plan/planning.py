@@ -11,8 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import compress
-from operator import not_
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -29,7 +27,8 @@ from vocadapt.vocabulary.plan.augmentation import (
 from vocadapt.vocabulary.plan.forms import WordForms, group_word_forms
 from vocadapt.vocabulary.plan.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS, ReductionSettings, select_removed_tokens
-from vocadapt.vocabulary.plan.trimming import select_trim, tokenize_counts
+from vocadapt.vocabulary.plan.trim_figures import TrimFigures
+from vocadapt.vocabulary.plan.trimming import measure_text, select_trim, tokenize_counts
 from vocadapt.vocabulary.vocabulary import (
     ERASED,
     NEVER_ONE_WORD,
@@ -117,62 +116,25 @@ def plan_from_words(
 ) -> VocabularyPlan:
     """Plan to add the words of a vector space, most frequent first (the order of the space).
 
-    exact: the words become exact-word tokens instead of entries that also match in longer words;
-        those that are entries, but that the tokenizer never produces, become reachable.
-    counts: pre-tokens of a text with their counts, in which other forms of the words are looked up.
+    exact: the words become exact-word tokens, and entries that are never produced, reachable.
+    counts: pre-tokens of a text with their counts, in which forms of the words are looked up.
     Raises InputError if no word of the space is new to the model, or none occurs often enough.
     """
-    # 1. Select the new words, most frequent first, up to the maximum. Forms of one word count once.
     settings = settings or PlanSettings()
-    reachable, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
-    activated: tuple[str, ...] = ()
-    if exact:
-        never = refused.get(NEVER_PRODUCED, ())
-        can_activate = [vocabulary.can_activate(word, splitter) for word in never]
-        activated = tuple(compress(never, can_activate))
-        refused[NEVER_PRODUCED] = tuple(compress(never, map(not_, can_activate)))
     forms = group_word_forms(vocabulary, splitter, counts or {})
-    parts = {vocabulary.fold_word(word.word) for word in forms if not word.stands_alone}
-    if parts:
-        refused[PART_OF_WORDS] = tuple(
-            word for word in reachable if vocabulary.fold_word(word) in parts
-        )
-        reachable = tuple(word for word in reachable if vocabulary.fold_word(word) not in parts)
-    if not reachable and not activated:
-        lacking = sum(map(len, refused.values()))
-        raise InputError(
-            f"None of the {len(domain)} words in the vectors can be added to the model ({lacking}"
-            " are new, but its tokenizer can produce none of them).",
-            "Train the vectors on text of the new domain, or lower the minimum count.",
-            code="no-new-word",
-        )
-    frequent = _select_frequent(domain, (*reachable, *activated), settings.min_count)
-    rare = {*reachable, *activated} - set(frequent)
-    never_produced = set(activated)
-    activated = tuple(word for word in activated if word not in rare)  # adds no token: no maximum
-    frequent = tuple(word for word in frequent if word not in never_produced)
-    main_words = list(dict.fromkeys(map(vocabulary.fold_word, frequent)))
-    chosen_words = set(main_words[: settings.max_added or None])
-    chosen = tuple(word for word in frequent if vocabulary.fold_word(word) in chosen_words)
-    over = tuple(word for word in frequent if vocabulary.fold_word(word) not in chosen_words)
-    left_out = {
-        **refused,
-        TOO_RARE: tuple(word for word in domain.words if word in rare),
-        OVER_LIMIT: over,
-    }
+    # 1. Select the new words.
+    new, activated, left_out = _find_new_words(vocabulary, splitter, domain, forms, exact)
+    new, activated, others = _choose_frequent_words(vocabulary, domain, settings, new, activated)
+    left_out |= others
     # 2. Select the old tokens that have a word vector too; special tokens keep their embeddings.
     shared: tuple[str, ...] = ()
     if settings.kind == "replace":
-        shared = tuple(
-            token
-            for token, name in zip(vocabulary.tokens, vocabulary.names, strict=True)
-            if name in domain and token not in vocabulary.special
-        )
+        named = zip(vocabulary.tokens, vocabulary.names, strict=True)
+        ordinary = (pair for pair in named if pair[0] not in vocabulary.special)
+        shared = tuple(token for token, name in ordinary if name in domain)
     # 3. List the tokens of the words, each followed by those of its other forms in the text.
-    spelled = {vocabulary.spell(word): _get_count(domain, word) for word in chosen}
-    words = [
-        AddedWord(token, vocabulary.tokenize(token), count) for token, count in spelled.items()
-    ]
+    counted = {vocabulary.spell(word): _get_count(domain, word) for word in new}
+    words = [AddedWord(token, vocabulary.tokenize(token), n) for token, n in counted.items()]
     plan = VocabularyPlan(
         vocabulary,
         _mark_forms(vocabulary, words),
@@ -182,24 +144,80 @@ def plan_from_words(
         settings,
         note=_describe_activated(activated),
     )
-    if not exact:
-        return _with_intermediate_tokens(plan)
-    return add_forms(plan, forms)
+    return add_forms(plan, forms) if exact else _with_intermediate_tokens(plan)
+
+
+def _find_new_words(
+    vocabulary: Vocabulary,
+    splitter: Splitter,
+    domain: EmbeddingSpace,
+    forms: Iterable[WordForms],
+    exact: bool,
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Return the words that can be added, the entries that can be activated, and the others, by
+    reason.
+    """
+    new, refused = split_addable_words(vocabulary, splitter, domain.words, exact)
+    activated: tuple[str, ...] = ()
+    if exact:
+        activated, refused[NEVER_PRODUCED] = _partition(
+            refused.get(NEVER_PRODUCED, ()), lambda word: vocabulary.can_activate(word, splitter)
+        )
+    parts = {vocabulary.fold_word(word.word) for word in forms if not word.stands_alone}
+    refused[PART_OF_WORDS], new = _partition(new, lambda word: vocabulary.fold_word(word) in parts)
+    if not new and not activated:
+        lacking = sum(map(len, refused.values()))
+        raise InputError(
+            f"None of the {len(domain)} words in the vectors can be added to the model ({lacking}"
+            " are new, but its tokenizer can produce none of them).",
+            "Train the vectors on text of the new domain, or lower the minimum count.",
+            code="no-new-word",
+        )
+    return new, activated, refused
+
+
+def _choose_frequent_words(
+    vocabulary: Vocabulary,
+    domain: EmbeddingSpace,
+    settings: PlanSettings,
+    new: tuple[str, ...],
+    activated: tuple[str, ...],
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Return the frequent ones of new and of activated words up to the maximum number of tokens to
+    add, and the others, by reason.
+
+    Forms of one word count once. Activated words add no token, so there is no maximum for them.
+    """
+    frequent = set(_select_frequent(domain, (*new, *activated), settings.min_count))
+    rare = {*new, *activated} - frequent
+    activated, _ = _partition(activated, frequent.__contains__)
+    new, _ = _partition(new, frequent.__contains__)
+    main_words = list(dict.fromkeys(map(vocabulary.fold_word, new)))
+    chosen = set(main_words[: settings.max_added or None])
+    new, over = _partition(new, lambda word: vocabulary.fold_word(word) in chosen)
+    too_rare = tuple(word for word in domain.words if word in rare)
+    return new, activated, {TOO_RARE: too_rare, OVER_LIMIT: over}
+
+
+def _partition(
+    words: Iterable[str], is_first: Callable[[str], bool]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words for which a condition holds, and the others."""
+    words = tuple(words)
+    chosen = set(filter(is_first, words))
+    return (
+        tuple(word for word in words if word in chosen),
+        tuple(word for word in words if word not in chosen),
+    )
 
 
 def _describe_activated(words: tuple[str, ...]) -> str:
     """Return the note about words of the vocabulary that become reachable; "" if there are none."""
     if not words:
         return ""
-    named = ", ".join(words[:MAX_NAMED])
-    if len(words) == 1:
-        return (
-            f"1 listed word is a token already, but the tokenizer never produced it: {named}. It"
-            " becomes an exact word, and keeps its id."
-        )
     return (
-        f"{len(words):,} listed words are tokens already, but the tokenizer never produced them:"
-        f" {named}. They become exact words, and keep their ids."
+        f"Listed words that are tokens already, but that the tokenizer never produced: {len(words):,}"
+        f" ({', '.join(words[:MAX_NAMED])}). They become exact words, and keep their ids."
     )
 
 
@@ -366,14 +384,22 @@ def _plan_trim(
         raise InputError("A trim needs the words of a text.", "Give a text.", code="no-text")
     how = (settings.cover, settings.keep, settings.characters == "all")
     text = tokenize_counts(vocabulary, counts, token_counts)
-    order, figures = select_trim(vocabulary, text, *how)
+    choice, kept = select_trim(vocabulary, text, *how)
+    figures, changed = measure_text(vocabulary, text, kept)
+    held_out = None
     if sources.held_out or sources.held_out_token_counts:
         with suppress(InputError):  # the model knows no word of one of the two parts
-            held_out = tokenize_counts(vocabulary, sources.held_out, sources.held_out_token_counts)
+            others = tokenize_counts(vocabulary, sources.held_out, sources.held_out_token_counts)
             text = tokenize_counts(vocabulary, sources.counts or {}, sources.token_counts)
-            _, found = select_trim(vocabulary, text, *how, measured=held_out)
-            figures = replace(figures, held_out=found)
-    return VocabularyPlan(vocabulary, (), settings=settings, order=order, trim=figures)
+            held_out, _ = measure_text(vocabulary, others, select_trim(vocabulary, text, *how)[1])
+    return VocabularyPlan(
+        vocabulary,
+        (),
+        settings=settings,
+        order=tuple(token for token in vocabulary.tokens if token in kept),
+        trim=TrimFigures(**vars(figures), stay=choice.count_unused(kept), held_out=held_out),
+        changed_pretokens=changed,
+    )
 
 
 def _plan_combination(
@@ -387,25 +413,7 @@ def _plan_combination(
     size that is a transfer.
     """
     if settings.removed == 1:
-        if settings.add_by != "target" or sources.target is None:
-            raise InputError(
-                "If all tokens are removed, special tokens and letters included, only the"
-                " vocabulary of a target can replace them.",
-                code="nothing-left",
-            )
-        first = sources.target.tokens[: len(vocabulary)]
-        plan = _plan_order(vocabulary, splitter, first, sources, settings)
-        note = ""
-        before = len(vocabulary)
-        after = len(sources.target)
-        if after > before:
-            note = f"The first {before:,} of the target's {after:,} tokens: the size stays."
-        if after < before:
-            note = (
-                f"The target has {after:,} tokens, fewer than the {before:,} there were: the"
-                " vocabulary gets smaller."
-            )
-        return replace(plan, note=note)
+        return _replace_all(vocabulary, splitter, sources, settings)
     removed = _select_removed(vocabulary, sources, settings)
     kept = [token for token in vocabulary.tokens if token not in removed]
     kept_whole = [token for token in kept if token in vocabulary.whole]
@@ -432,6 +440,29 @@ def _plan_combination(
         whole=whole,
         note=proposal.note,
     )
+
+
+def _replace_all(
+    vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings
+) -> VocabularyPlan:
+    """Replace all tokens by the first ones of the target."""
+    if settings.add_by != "target" or sources.target is None:
+        raise InputError(
+            "If all tokens are removed, special tokens and letters included, only the vocabulary of"
+            " a target can replace them.",
+            code="nothing-left",
+        )
+    before, after = len(vocabulary), len(sources.target)
+    first = sources.target.tokens[:before]
+    note = ""
+    if after > before:
+        note = f"The first {before:,} of the target's {after:,} tokens: the size stays."
+    if after < before:
+        note = (
+            f"The target has {after:,} tokens, fewer than the {before:,} there were: the vocabulary"
+            " gets smaller."
+        )
+    return replace(_plan_order(vocabulary, splitter, first, sources, settings), note=note)
 
 
 def _add_forms_of_words(

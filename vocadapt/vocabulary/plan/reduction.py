@@ -216,36 +216,28 @@ def _sort_by_count(
 # Tokens that `cost` removes before it computes the costs again: a fraction of those that are left,
 # but no fewer than this number.
 ROUND_FRACTION, ROUND_MIN = 0.06, 150
-
-
-@dataclass(frozen=True)
-class CostSettings(CheckedSettings):
-    """Assumptions of the heuristic `cost` about other texts than the given one.
-
-    Damped counts predict those of another text better, as the exponent ¾ of word2vec's negative
-    sampling (Mikolov et al. 2013, section 2.2). The prior text (see `rank_by_cost`) weighs a
-    fraction of the words of the real one. `power` and `belief` were chosen by
-    benchmarks/reduction.py, `zipf` measured on general text under BERT's vocabulary.
-    """
-
-    power: float = setting(0.8, "exponent of the word counts", high=10)
-    belief: float = setting(
-        0.01, "weight of the prior text, as a fraction of the words of the real text", high=1000
-    )
-    zipf: float = setting(
-        1.2, "exponent by which a token's frequency falls with its rank in the prior text", high=10
-    )
+# Assumptions of `cost` about other texts than the given one. Damped counts predict those of another
+# text better, as the exponent ¾ of word2vec's negative sampling (Mikolov et al. 2013, section 2.2).
+# The prior text (see `rank_by_cost`) weighs a fraction of the words of the real one. The first two
+# were chosen by benchmarks/reduction.py, ZIPF measured on general text under BERT's vocabulary.
+POWER = 0.8  # exponent of the word counts
+BELIEF = 0.01  # weight of the prior text, as a fraction of the words of the real text
+ZIPF = 1.2  # exponent by which a token's frequency falls with its rank in the prior text
 
 
 def _sort_by_cost(
     vocabulary: Vocabulary, ids: Ints, table: WordTable | None, settings: ReductionSettings
 ) -> Ints:
     assert table is not None  # checked by `rank_removable`
-    return rank_by_cost(vocabulary, ids, table, CostSettings())
+    return rank_by_cost(vocabulary, ids, table)
 
 
 def rank_by_cost(
-    vocabulary: Vocabulary, ids: Ints, table: WordTable, settings: CostSettings
+    vocabulary: Vocabulary,
+    ids: Ints,
+    table: WordTable,
+    power: float = POWER,
+    belief: float = BELIEF,
 ) -> Ints:
     """Return the removable ids in the order of removal, (n,) int64: cheapest first, greedily.
 
@@ -263,9 +255,9 @@ def rank_by_cost(
     vocabulary, removing ##tension costs 100 wordpieces: hyper ##ten ##sion. Once ##ten is removed,
     it costs more.
     """
-    weight = settings.belief * float(table.counts.sum())
-    prior = _build_prior_text(vocabulary, ids, weight, settings.zipf)
-    counts = table.counts**settings.power
+    weight = belief * float(table.counts.sum())
+    prior = _build_prior_text(vocabulary, ids, weight)
+    counts = table.counts**power
     counts *= table.counts.sum() / max(counts.sum(), 1e-9)  # the same total as before
     table = replace(table, counts=counts)
     removed = np.zeros(len(vocabulary), dtype=np.bool_)
@@ -281,11 +273,11 @@ def rank_by_cost(
     return np.concatenate([*order, left])
 
 
-def _build_prior_text(vocabulary: Vocabulary, ids: Ints, size: float, zipf: float) -> WordTable:
+def _build_prior_text(vocabulary: Vocabulary, ids: Ints, size: float) -> WordTable:
     """Build a text of `size` words that contains each of the tokens alone, without placeholders."""
     tokens = [vocabulary.tokens[i] for i in ids]
     tokens = [token for token in tokens if vocabulary.position(token) != "unused"]
-    weights = np.arange(1, len(tokens) + 1) ** -zipf
+    weights = np.arange(1, len(tokens) + 1) ** -ZIPF
     weights = weights * size / max(weights.sum(), 1e-9)
     return vocabulary.build_token_table(dict(zip(tokens, weights.tolist(), strict=True)))
 

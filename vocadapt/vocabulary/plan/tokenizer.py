@@ -7,9 +7,10 @@ longer words. *replacement* (Fast 2023): the vocabulary is a new one.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal, NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -21,6 +22,8 @@ from vocadapt.text.tokenization import encode_batch
 from vocadapt.text.words import count_words
 from vocadapt.vocabulary.families import Vocabulary, family_of, vocabulary_of
 from vocadapt.vocabulary.plan.plan import VocabularyPlan
+
+Tokens = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Departures:
     added_words: int
     missed: int
     other: int
-    examples: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    examples: tuple[tuple[str, Tokens, Tokens], ...] = ()
     within: int = 0
 
     @property
@@ -115,6 +118,38 @@ class Departures:
         return counts
 
 
+class ComparedPiece(NamedTuple):
+    """A piece of a text with its count and its numbers of words and of added words; its tokens by
+    the exact-word rule, and those of a tokenizer.
+
+    departure: the name of the count in Departures; "" if the tokenizer keeps the rule.
+    """
+
+    piece: str
+    count: int
+    words: int
+    added_words: int
+    expected: Tokens
+    got: Tokens
+    departure: Literal["", "missed", "other", "within"]
+
+
+def _add_up(compared: Iterable[ComparedPiece], examples: int) -> Departures:
+    words = added_words = 0
+    found = Counter[str]()
+    shown: list[tuple[str, Tokens, Tokens]] = []
+    for one in compared:
+        words += one.count * one.words
+        added_words += one.count * one.added_words
+        if one.departure:
+            found[one.departure] += one.count
+            if len(shown) < examples:
+                shown.append((one.piece, one.expected, one.got))
+    return Departures(
+        words, added_words, found["missed"], found["other"], tuple(shown), found["within"]
+    )
+
+
 def measure_departures(
     before: Vocabulary,
     after: Tokenizer,
@@ -126,10 +161,15 @@ def measure_departures(
 
     By the rule, an added word is one token and every other word is tokenized as by `before`. An
     activated word, such as covid-19, is several words of the splitter: where it is found, these are
-    compared.
-    `missed` counts pieces in which an added word is not one token; `other` those that differ in
-    anything else.
+    compared. `missed` counts pieces in which an added word is not one token; `other` those that
+    differ in anything else.
     """
+    return _add_up(_compare_pieces(before, after, splitter, pieces), examples)
+
+
+def _compare_pieces(
+    before: Vocabulary, after: Tokenizer, splitter: Splitter, pieces: Mapping[str, int]
+) -> Iterator[ComparedPiece]:
     # Words of the text that are new tokens now. Continuations never are words.
     vocabulary = vocabulary_of(after)
     new_tokens = vocabulary.tokens[len(before) :]
@@ -137,8 +177,8 @@ def measure_departures(
         vocabulary.body(token): token for token in new_tokens if not vocabulary.continues(token)
     }
 
-    def tokenize_by_rule(words: Iterable[str]) -> tuple[str, ...]:
-        tokens: tuple[str, ...] = ()
+    def tokenize_by_rule(words: Iterable[str]) -> Tokens:
+        tokens: Tokens = ()
         for word in words:
             tokens += (added[word],) if word in added else before.tokenize(word)
         return tokens
@@ -148,8 +188,6 @@ def measure_departures(
         token: tokenize_by_rule(splitter.words(token))
         for token in (vocabulary.added - vocabulary.special) & before.ids.keys()
     }
-    words = added_words = missed = other = 0
-    shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
     for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
         # 1. The tokens by the rule.
         own_words = splitter.words(piece)
@@ -158,18 +196,11 @@ def measure_departures(
         if not by_rule.keys().isdisjoint(got):
             n_added += sum(token in activated for token in got)
             got = tuple(part for token in got for part in by_rule.get(token, (token,)))
-        words += count * len(own_words)
-        added_words += count * n_added
         # 2. A difference in a piece with an added word is a miss: the word is not one token.
-        if expected == got:
-            continue
-        if n_added:
-            missed += count
-        else:
-            other += count
-        if len(shown) < examples:
-            shown.append((piece, expected, got))
-    return Departures(words, added_words, missed, other, tuple(shown))
+        departure: Literal["", "missed", "other"] = ""
+        if expected != got:
+            departure = "missed" if n_added else "other"
+        yield ComparedPiece(piece, count, len(own_words), n_added, expected, got, departure)
 
 
 def measure_pretoken_departures(
@@ -188,17 +219,22 @@ def measure_pretoken_departures(
     as before. An added word elsewhere, such as in -tachycardia, is tokenized as before and counts
     as missed.
     """
+    return _add_up(_compare_pretokens(before, after, splitter, counts), examples)
+
+
+def _compare_pretokens(
+    before: Vocabulary, after: Tokenizer, splitter: Splitter, counts: Mapping[str, int]
+) -> Iterator[ComparedPiece]:
     vocabulary = vocabulary_of(after)
     new_tokens = frozenset(vocabulary.tokens).difference(before.tokens)
     added = {vocabulary.fold_word(vocabulary.body(token)) for token in new_tokens}
-    words = added_words = missed = other = within = 0
-    shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+
+    def count_added(words: Iterable[str]) -> int:
+        return sum(vocabulary.fold_word(word) in added for word in words)
+
     for pretoken, count in counts.items():
         # 1. The words of the pre-token, and its tokens by the rule.
         own_words = splitter.words_of(pretoken)
-        n_added = sum(vocabulary.fold_word(word) in added for word in own_words)
-        words += count * len(own_words)
-        added_words += count * n_added
         got = vocabulary.tokenize(pretoken)
         expected = before.tokenize(pretoken)
         form = vocabulary.find_form(pretoken, own_words)
@@ -206,23 +242,16 @@ def measure_pretoken_departures(
             expected = (form, *vocabulary.tokenize(pretoken.removeprefix(form)))
         # 2. Count an added word that is not one token as missed (a form that was a token before the
         #    adaptation is not), and a new token that is part of a longer word as within.
-        split_words = _find_split_words(form, own_words, got)
-        if any(vocabulary.fold_word(word) in added for word in split_words):
-            missed += count
-        elif got == expected:
-            continue
-        elif new_tokens.intersection(got):
-            within += count
-        else:
-            other += count
-        if len(shown) < examples:
-            shown.append((pretoken, expected, got))
-    return Departures(words, added_words, missed, other, tuple(shown), within)
+        departure: Literal["", "missed", "other", "within"] = ""
+        if count_added(_find_split_words(form, own_words, got)):
+            departure = "missed"
+        elif got != expected:
+            departure = "other" if new_tokens.isdisjoint(got) else "within"
+        n_added = count_added(own_words)
+        yield ComparedPiece(pretoken, count, len(own_words), n_added, expected, got, departure)
 
 
-def _find_split_words(
-    form: str | None, words: Sequence[str], tokens: tuple[str, ...]
-) -> Sequence[str]:
+def _find_split_words(form: str | None, words: Sequence[str], tokens: Tokens) -> Sequence[str]:
     """Return the words of a pre-token that are not single tokens.
 
     form: the token of its first word; None if it cannot have one. tokens: those of the pre-token.
@@ -252,9 +281,7 @@ def count_departures(
     return measure_departures(before, after, splitter, pieces)
 
 
-def _encode(
-    tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000
-) -> Iterable[tuple[str, ...]]:
+def _encode(tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000) -> Iterator[Tokens]:
     """Yield the tokens of each text without special tokens, in blocks to bound the memory."""
     source = iter(texts)
     while part := list(islice(source, block)):

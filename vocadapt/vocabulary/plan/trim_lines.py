@@ -127,10 +127,9 @@ def count_changed_lines(
 
     plan: the trim. before, after: the tokenizer before and after it.
     """
-    assert plan.trim is not None
     pattern = compile_added_tokens(before)
     old_names, new_names = list_tokens(before), list_tokens(after)
-    finder = PretokenFinder(family_of(before).make_splitter(before), plan.trim.changed)
+    finder = PretokenFinder(family_of(before).make_splitter(before), plan.changed_pretokens)
     n_lines = n_changed = 0
     for lines, fraction in read_lines(corpus):
         # 1. Compare the tokens of lines with an added token.

@@ -16,11 +16,11 @@ A pre-token whose tokens are all kept is tokenized as before, in every family:
 - Unigram takes the segmentation with the highest score. The best one of all is kept, so it is the
   best one of the segmentations that are left.
 
-`TrimFigures` reports what changes if not all tokens of the text are kept.
+`measure_text` reports what changes if not all tokens of the text are kept.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.plan.trim_figures import (
-    TrimFigures,
+    TextFigures,
     find_changed_words,
     find_unknown_words,
 )
@@ -77,8 +77,7 @@ def tokenize_counts(
     """Tokenize each distinct pre-token of a text once.
 
     counts: pre-tokens with their counts. token_counts: tokens with their counts, of the lines whose
-    pre-tokens are not in `counts`.
-    Raises InputError if the text has no token of the model.
+    pre-tokens are not in `counts`. Raises InputError if the text has no token of the model.
     """
     table = vocabulary.build_word_table(counts)
     tokenization = table.tokenize()
@@ -127,19 +126,13 @@ class TokenChoice:
         """Return the tokens that are always kept, these, and those that they are made from."""
         return self.fixed_tokens.union(tokens, self.vocabulary.find_parts(tokens))
 
-    def mark(self, tokens: Collection[str]) -> Mask:
-        """Return whether each token of the vocabulary is among these, (V,) bool."""
-        marked = np.zeros(len(self.vocabulary), dtype=np.bool_)
-        marked[[self.vocabulary.ids[token] for token in tokens]] = True
-        return marked
-
     def cover(self, fraction: float) -> frozenset[str]:
         """Return the fewest tokens that cover a fraction of the text, most frequent first."""
         needed = fraction * self.text.total
 
         def covers(n_first: int) -> bool:
-            kept = self.mark(self.close(self.ranked_tokens[:n_first]))
-            return self.text.count_kept(kept) >= needed
+            kept = self.close(self.ranked_tokens[:n_first])
+            return self.text.count_kept(mark_tokens(self.vocabulary, kept)) >= needed
 
         # Coverage grows with the number of tokens: find the smallest that suffices by bisection.
         low, high = 0, len(self.ranked_tokens)
@@ -173,6 +166,16 @@ class TokenChoice:
             kept |= set(sorted(lacking, key=lambda token: (len(token), token))[: size - len(kept)])
         return kept
 
+    def count_unused(self, kept: frozenset[str]) -> dict[str, int]:
+        """Count the kept tokens that the text does not contain, by the reason why they are kept."""
+        unused = kept.difference(self.ranked_tokens)
+        stay = {reason: len(tokens & unused) for reason, tokens in self.fixed.items()}
+        needed = self.vocabulary.find_parts(kept.intersection(self.ranked_tokens))
+        more = unused - self.fixed_tokens
+        stay[PARTS] += len(more & needed)
+        stay[FILLED] = len(more - needed)
+        return {reason: count for reason, count in stay.items() if count}
+
     def _check_size(self, size: int) -> None:
         if size > len(self.vocabulary):
             raise InputError(
@@ -191,6 +194,13 @@ class TokenChoice:
                 "keep",
                 code="too-few-tokens",
             )
+
+
+def mark_tokens(vocabulary: Vocabulary, tokens: Collection[str]) -> Mask:
+    """Return whether each token of a vocabulary is among these, (V,) bool."""
+    marked = np.zeros(len(vocabulary), dtype=np.bool_)
+    marked[[vocabulary.ids[token] for token in tokens]] = True
+    return marked
 
 
 def group_fixed_tokens(
@@ -213,55 +223,46 @@ def group_fixed_tokens(
 
 
 def select_trim(
-    vocabulary: Vocabulary,
-    text: TextTokens,
-    cover: float,
-    size: int,
-    keeps_characters: bool,
-    measured: TextTokens | None = None,
-) -> tuple[tuple[str, ...], TrimFigures]:
-    """Return the tokens that a trim keeps, by old id, and how much of the text they keep.
+    vocabulary: Vocabulary, text: TextTokens, cover: float, size: int, keeps_characters: bool
+) -> tuple[TokenChoice, frozenset[str]]:
+    """Return how tokens are chosen by a text, and the tokens that a trim keeps.
 
-    measured: another text that is measured; by default `text`. cover: fraction of the running
-    tokens to keep. size: number of tokens to keep if `cover` is 0.
+    cover: fraction of the running tokens to keep. size: number of tokens to keep if `cover` is 0.
     keeps_characters: keep the single characters of all texts, not only those of this text.
     """
     characters = None
     if not keeps_characters:
         characters = frozenset("").union(*text.pretokens, *text.added_lines)
-    fixed = group_fixed_tokens(vocabulary, characters)
-    choice = TokenChoice(vocabulary, text, fixed)
-    kept = choice.cover(cover) if cover else choice.keep(size)
-    order = tuple(token for token in vocabulary.tokens if token in kept)
-    return order, measure_trim(replace(choice, text=measured or text), kept)
+    choice = TokenChoice(vocabulary, text, group_fixed_tokens(vocabulary, characters))
+    return choice, choice.cover(cover) if cover else choice.keep(size)
 
 
-def measure_trim(choice: TokenChoice, kept: frozenset[str]) -> TrimFigures:
-    """Measure how much of a text the kept tokens keep."""
+def measure_text(
+    vocabulary: Vocabulary, text: TextTokens, kept: Collection[str]
+) -> tuple[TextFigures, frozenset[str]]:
+    """Measure how much of a text the kept tokens keep; also return the pre-tokens that change."""
     # 1. Tokenize the text without the removed tokens, and compare.
-    text, is_kept = choice.text, choice.mark(kept)
+    is_kept = mark_tokens(vocabulary, kept)
     before = text.tokenization
     after = text.table.tokenize(~is_kept)
     is_changed = find_changed_words(before, after)
-    unknown = choice.vocabulary.role_ids.get("unk")
+    # 2. Add up the occurrences.
+    unknown = vocabulary.role_ids.get("unk")
     counts = text.table.counts
-    # 2. Count the kept tokens that the text does not contain, by reason.
-    unused = kept.difference(choice.ranked_tokens)
-    stay = {reason: len(tokens & unused) for reason, tokens in choice.fixed.items()}
-    needed = choice.vocabulary.find_parts(kept.intersection(choice.ranked_tokens))
-    more = unused - choice.fixed_tokens
-    stay[PARTS] += len(more & needed)
-    stay[FILLED] = len(more - needed)
-    return TrimFigures(
+    n_kept = text.count_kept(is_kept)
+    n_pretokens = round(float(counts.sum()))
+    n_changed = round(float(counts[is_changed].sum()))
+    figures = TextFigures(
+        coverage=n_kept / text.total,
+        changed_pretokens_fraction=n_changed / max(n_pretokens, 1),
         tokens=text.total,
-        kept_tokens=text.count_kept(is_kept),
+        kept_tokens=n_kept,
         tokens_after=text.total + round(float(counts @ (after.pieces - before.pieces))),
-        pretokens=round(float(counts.sum())),
-        changed_pretokens=round(float(counts[is_changed].sum())),
+        pretokens=n_pretokens,
+        changed_pretokens=n_changed,
         distinct=len(counts),
         distinct_changed=int(np.count_nonzero(is_changed)),
         unknown_before=round(float(counts[find_unknown_words(before, unknown)].sum())),
         unknown_after=round(float(counts[find_unknown_words(after, unknown)].sum())),
-        stay={reason: count for reason, count in stay.items() if count},
-        changed=frozenset(text.pretokens[i] for i in np.flatnonzero(is_changed)),
     )
+    return figures, frozenset(text.pretokens[i] for i in np.flatnonzero(is_changed))

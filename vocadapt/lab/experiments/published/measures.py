@@ -33,7 +33,7 @@ from vocadapt.vocabulary.growth.growth import (
     compute_parameter_fraction,
     measure_growth_over_seeds,
 )
-from vocadapt.vocabulary.overlap import measure_overlap
+from vocadapt.vocabulary.overlap import compute_overlap, count_common_tokens
 from vocadapt.vocabulary.plan.reduction import ReductionSettings
 
 Place = tuple[str, str]  # row and column of a cell
@@ -101,7 +101,8 @@ def open_common_tokens(table: PublishedTable, materials: Materials) -> ScoreCell
     def score_cell(cell: PublishedCell) -> Score:
         first = vocabularies[cell.row]
         second = vocabularies[cell.column]
-        share = measure_overlap([first.model.vocabulary, second.model.vocabulary]).share[0][1]
+        common = count_common_tokens([first.model.vocabulary, second.model.vocabulary])
+        share = compute_overlap(common)[0][1]
         # The cell declares the model of its column; that of its row must be the published one, too.
         weaker = second if first.name == _find_base_model(table, cell.row) else first
         return _build_score(cell, share, weaker)

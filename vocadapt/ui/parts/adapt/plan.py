@@ -217,7 +217,7 @@ def _describe_effect(plan: VocabularyPlan, cost: PlanCost | None) -> list[Metric
     if plan.replaced:
         metrics.append(("Embeddings replaced", count(len(plan.replaced)), None, HELP["replaced"]))
     if cost is not None:
-        metrics.append(describe_cost(cost.growth, cost.growth_in_sample, cost.is_held_out))
+        metrics.append(describe_cost(cost.growth, cost.growth_in_sample, cost.held_out_lines > 0))
     elif saved is not None:
         metrics.append(("Wordpieces saved", count(saved), IN_SAMPLE, HELP["saved"]))
     return metrics

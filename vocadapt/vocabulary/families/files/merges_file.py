@@ -15,7 +15,13 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.system.files import check_line_count, read_json_object, read_whole, show_path
+from vocadapt.system.files import (
+    check_line_count,
+    read_json_object,
+    read_optional_json,
+    read_whole,
+    show_path,
+)
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
     ADDED,
     CONVERT,
@@ -68,12 +74,12 @@ def build_from_merges(folder: Path) -> Tokenizer | None:
 
     Raises InputError for broken files, and for a kind of tokenizer that is not in LAYOUTS.
     """
-    paths = _find_files(folder)
-    if paths is None:
+    named = ((folder / entries, folder / merges) for entries, merges in FILES)
+    entries, merges = next((pair for pair in named if all(map(Path.is_file, pair))), (None, None))
+    if entries is None or merges is None:
         return None
     settings = _read_settings(folder)
     layout = _choose_layout(folder, settings)
-    entries, merges = paths
     model = {
         "type": "BPE",
         "vocab": read_json_object(entries),
@@ -94,27 +100,15 @@ def build_from_merges(folder: Path) -> Tokenizer | None:
     return from_json(content)
 
 
-def _find_files(folder: Path) -> tuple[Path, Path] | None:
-    """Return the files of the vocabulary and of the merges; None if one of them is missing."""
-    for names in FILES:
-        entries, merges = (folder / name for name in names)
-        if entries.is_file() and merges.is_file():
-            return entries, merges
-    return None
-
-
 def _read_settings(folder: Path) -> dict[str, Any]:
     """Return the settings of all files of a folder; tokenizer_config.json takes precedence."""
     settings: dict[str, Any] = {}
     for name in ("config.json", SPECIAL_MAP, TOKENIZER_CONFIG):
-        if (folder / name).is_file():
-            settings |= read_json_object(folder / name)
-    added = folder / ADDED
-    return settings | {ADDED: read_json_object(added) if added.is_file() else {}}
+        settings |= read_optional_json(folder / name)
+    return settings | {ADDED: read_optional_json(folder / ADDED)}
 
 
 def _choose_layout(folder: Path, settings: Json) -> Layout:
-    """Return the layout of a tokenizer, by its class or else by the type of its model."""
     kind = settings.get("tokenizer_class")
     if isinstance(kind, str):
         kind = kind.removesuffix("Fast").removesuffix("Tokenizer").lower()

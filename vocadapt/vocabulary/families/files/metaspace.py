@@ -17,13 +17,11 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter, list_parts
 from vocadapt.text.tokenization import normalize
-from vocadapt.vocabulary.families.files.tokenizer_json import (
-    join_pre_tokenizers,
-    read_parts,
-)
+from vocadapt.vocabulary.families.files.tokenizer_json import join_pre_tokenizers, read_parts
 
 MARK = "▁"
 REMEDY = "Choose another model."
+Step = Mapping[str, Any]  # a normalizer or pre-tokenizer as in tokenizer.json
 
 
 def make_marked_splitter(tokenizer: Tokenizer) -> Splitter:
@@ -34,22 +32,14 @@ def make_marked_splitter(tokenizer: Tokenizer) -> Splitter:
     parts = read_parts(tokenizer, ("normalizer", "pre_tokenizer"))
     pre_tokenizer: Any = parts["pre_tokenizer"]
     steps = list_parts(pre_tokenizer)
-    if not _writes_marks(tokenizer, steps):
-        raise InputError(
-            f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not show"
-            " where a word begins.",
-            REMEDY,
-            code="no-word-starts",
-        )
-    # 1. A tokenizer that does not split its text: split it at the marks.
-    is_split = any(step["type"] == "Metaspace" and step.get("split", True) for step in steps)
-    if not is_split:
+    marks = {step.get("replacement", MARK) for step in steps if step["type"] == "Metaspace"}
+    check_marks(marks == {MARK} if marks else MARK in normalize(tokenizer, "a a"))
+    # A tokenizer that does not split its text: split it at the marks.
+    if not splits_at_marks(steps):
         _refuse_crossing(tokenizer.get_vocab(with_added_tokens=False))
-        pre_tokenizer = {
-            "type": "Sequence",
-            "pretokenizers": [*steps, _split_at_marks("MergedWithNext")],
-        }
-    # 2. Words have no marks: those that the normalizer writes are removed.
+        split = _split_at_marks("MergedWithNext")
+        pre_tokenizer = {"type": "Sequence", "pretokenizers": [*steps, split]}
+    # Words have no marks: those that the normalizer writes are removed.
     others = [step for step in steps if step["type"] != "Metaspace"]
     return Splitter(
         json.dumps(parts["normalizer"], sort_keys=True),
@@ -59,16 +49,23 @@ def make_marked_splitter(tokenizer: Tokenizer) -> Splitter:
     )
 
 
-def _writes_marks(tokenizer: Tokenizer, steps: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a tokenizer writes ▁ in place of a space."""
-    marks = [step.get("replacement", MARK) for step in steps if step["type"] == "Metaspace"]
-    if marks:
-        return set(marks) == {MARK}
-    return MARK in normalize(tokenizer, "a a")
+def check_marks(writes_marks: bool) -> None:
+    """Raise InputError for a tokenizer that does not write ▁ in place of a space."""
+    if not writes_marks:
+        raise InputError(
+            f"The tokenizer does not write {MARK} at the starts of words, so its tokens do not show"
+            " where a word begins.",
+            REMEDY,
+            code="no-word-starts",
+        )
+
+
+def splits_at_marks(steps: Iterable[Step]) -> bool:
+    """Return whether pre-tokenizers split a text at the marks that they write."""
+    return any(step["type"] == "Metaspace" and step.get("split", True) for step in steps)
 
 
 def _refuse_crossing(tokens: Iterable[str]) -> None:
-    """Raise InputError if a token has a mark after its first character."""
     crossing = sorted(token for token in tokens if MARK in token[1:])
     if crossing:
         raise InputError(

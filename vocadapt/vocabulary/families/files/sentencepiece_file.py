@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from tokenizers import AddedToken, Tokenizer, processors
 
 from vocadapt.errors import InputError
-from vocadapt.system.files import read_json_object, read_whole, show_path
+from vocadapt.system.files import read_optional_json, read_whole, show_path
 from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.families.files.metaspace import MARK
 from vocadapt.vocabulary.families.files.tokenizer_checks import (
@@ -129,7 +129,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
         raise InputError(f"{show_path(path)}: {error}.", BROKEN, code="invalid-tokenizer") from None
     if file.kind != UNIGRAM:
         return None
-    config = _read_config(folder, "config.json")
+    config = read_optional_json(folder / "config.json")
     layout = LAYOUTS.get(str(config.get("model_type")))
     if layout is None:
         raise InputError(
@@ -139,7 +139,7 @@ def build_from_sentencepiece(folder: Path) -> Tokenizer | None:
             code="unknown-model-type",
         )
     # 2. Build its tokenizer as a tokenizer.json, which is checked and tested as one.
-    settings = _read_config(folder, TOKENIZER_CONFIG)
+    settings = read_optional_json(folder / TOKENIZER_CONFIG)
     kind = str(config["model_type"])
     content = {
         "version": "1.0",
@@ -242,11 +242,6 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
     raise ValueError(f"an integer of more than {MAX_VARINT} bytes")
 
 
-def _read_config(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / name
-    return read_json_object(path) if path.is_file() else {}
-
-
 def _build_model(
     file: SentencePieceFile, layout: Layout, kind: str, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -312,7 +307,6 @@ def _metaspace() -> dict[str, Any]:
 
 
 def _add_special_tokens(tokenizer: Tokenizer, file: SentencePieceFile, layout: Layout) -> None:
-    """Add the special tokens of a model, and the symbols that its file defines."""
     kept = [(token, kind) for token, _, kind in file.pieces[layout.skipped :]]
     mask = layout.special.get("mask")
     names = dict.fromkeys([*layout.first, *(token for token, kind in kept if kind == CONTROL)])

@@ -276,7 +276,6 @@ def _list_special_tokens(part: Any) -> Iterator[Any]:
 
 
 def _check_config(content: Json) -> None:
-    """Check the tokens and settings of tokenizer_config.json."""
     _check_types(content, CONFIG_TYPES)
     for i, token in (content.get("added_tokens_decoder") or {}).items():
         known = i.isdecimal() and is_id(int(i[:20]))  # int() of a very long string is slow
@@ -312,7 +311,6 @@ def _check_special(content: Json) -> None:
 
 
 def _check_added(content: Json) -> None:
-    """Check added_tokens.json (token -> id)."""
     for token, i in content.items():
         _demand(is_id(i), f"the id of {_format_value(token)}", i, EXPECTED_ID)
     _refuse_shared_ids(content)
@@ -330,14 +328,12 @@ def _check_added_token(token: Any, what: str) -> None:
 
 
 def _check_types(content: Json, types: Mapping[str, tuple[type, str]]) -> None:
-    """Check the types of entries that may be missing."""
     for key, (kind, expected) in types.items():
         value = content.get(key)
         _demand(value is None or isinstance(value, kind), f'"{key}"', value, expected)
 
 
 def _demand(holds: bool, what: str, value: Any, expected: str) -> None:
-    """Raise UnfitError if a condition on a value does not hold."""
     if not holds:
         raise UnfitError(f"{what} is {_format_value(value)}, expected {expected}")
 

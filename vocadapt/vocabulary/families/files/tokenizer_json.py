@@ -76,6 +76,14 @@ def renumber_special(part: Any, ids: Mapping[str, int]) -> None:
         renumber_special(inner, ids)
 
 
+def renumber_added(content: dict[str, Any], ids: Mapping[str, int]) -> None:
+    """Keep the added tokens that have an id among these, with this id, also in the post-processor."""
+    kept = [token for token in content["added_tokens"] if token["content"] in ids]
+    renumbered = ({**token, "id": ids[token["content"]]} for token in kept)
+    content["added_tokens"] = sorted(renumbered, key=lambda token: int(token["id"]))
+    renumber_special(content["post_processor"], ids)
+
+
 def fill_id_gaps(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the tokenizer as JSON, with a token for every id.
 

@@ -194,7 +194,6 @@ def build_adversarial_lines(part: str) -> Iterator[str]:
 
 
 def _describe(part: Mapping[str, Any]) -> str:
-    """Describe a part by its type and pattern, on one line."""
     name = str(part.get("type", "a part without a type"))[:40]
     pattern = part.get("pattern")
     if pattern is None:
@@ -205,7 +204,6 @@ def _describe(part: Mapping[str, Any]) -> str:
 
 
 def _explain_failure(errors: str, code: int) -> str:
-    """Return why the subprocess failed, from its stderr and exit code."""
     lines = [line for line in errors.splitlines() if line.strip()]
     if code < 0 and lines:
         return f"it needs more than {MEGABYTES:,} MB, or crashes the process"

@@ -22,12 +22,8 @@ def order_leaf_removals(
     any k, no kept merge uses a removed token.
 
     merges: pairs of tokens; those with or of a token that is not in `tokens` are ignored.
-    ranking: tokens that may be removed, in order of removal; it decides which leaf comes next.
-    tokens: all tokens of the vocabulary.
-    protected: tokens that are never removed; neither are single characters, such as the 256 symbols
-        of byte-level BPE. The result lacks them and the tokens from which a kept token is made.
-
-    Takes O((V + M) log V) for V tokens and M merges.
+    ranking: tokens that may be removed, in order of removal. tokens: the whole vocabulary.
+    protected: tokens that are never removed; neither are single characters.
     """
     # 1. Store the parts of each token, and how often merges use it as a part.
     uses = dict.fromkeys(tokens, 0)

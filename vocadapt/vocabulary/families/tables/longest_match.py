@@ -167,9 +167,13 @@ def build_word_table(
     counts: Mapping[str, float],
     continuations: Mapping[str, float] | None = None,
 ) -> LongestMatchTable:
-    """Build the table of some words and their counts; see `Vocabulary.build_word_table`."""
-    words, rests = list(counts), list(continuations or ())
-    texts = words + rests
+    """Build the table of some words and their counts.
+
+    continuations: texts of tokens that continue a word, each with a weight; they are tokenized as
+    continuations, and follow the words in the table.
+    """
+    rests = continuations or {}
+    words, texts = list(counts), [*counts, *rests]
     # 1. Assign one place to each character, and one to the end of each word.
     places = assign_places(texts)
     # 2. Find the longest token at each place, in the tree of word starts or of continuations.
@@ -184,9 +188,8 @@ def build_word_table(
     for i, word in enumerate(words):
         if word in vocabulary.whole:
             whole[i] = vocabulary.ids[word]
-    weights = [*counts.values(), *(continuations or {}).values()]
     return LongestMatchTable(
-        np.array(weights, dtype=np.float64),
+        np.array([*counts.values(), *rests.values()], dtype=np.float64),
         longest,
         trees.shorter,
         trees.length,

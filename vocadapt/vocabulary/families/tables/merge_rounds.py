@@ -94,16 +94,13 @@ def build_merges(ids: Mapping[str, int], merges: Sequence[tuple[str, str]]) -> M
     """Build the sorted merges; of a pair that is listed twice, the last rank counts, as in the
     tokenizers library.
 
-    merges: pairs of tokens by rank. Raises ValueError if a part or a product is not in `ids`.
+    merges: pairs of tokens by rank.
     """
     size = max(ids.values(), default=-1) + 1
     ranks = {pair: rank for rank, pair in enumerate(merges)}
-    try:
-        left = np.array([ids[one] for one, _ in ranks], dtype=np.int64)
-        right = np.array([ids[other] for _, other in ranks], dtype=np.int64)
-        products = np.array([ids[one + other] for one, other in ranks], dtype=np.int64)
-    except KeyError as error:
-        raise ValueError(f"A merge needs {error.args[0]!r}, which is not a token.") from error
+    left = np.array([ids[one] for one, _ in ranks], dtype=np.int64)
+    right = np.array([ids[other] for _, other in ranks], dtype=np.int64)
+    products = np.array([ids[one + other] for one, other in ranks], dtype=np.int64)
     rank = np.array(list(ranks.values()), dtype=np.int64)
     first_use = np.full(size, NEVER)
     np.minimum.at(first_use, left, rank)

@@ -10,8 +10,8 @@ te n s, and becomes ten s.
 
 *Closed sets.* If a token is removed, so must be every token that a merge makes from it; otherwise
 tokens would be kept that no text can contain, and a study would report a vocabulary as larger than
-it is. `tokenize` raises ValueError for any other set. `leaf_pruning` computes an order of removal
-of which every prefix is closed; `MergeTable.close` adds the tokens that a set lacks.
+it is. `leaf_pruning` computes an order of removal of which every prefix is closed;
+`MergeTable.close` adds the tokens that a set lacks.
 
 *Exact words.* With `ignore_merges`, a pre-token that is an entry of the vocabulary is one token,
 whether merges make it or not.
@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.tables.merge_rounds import (
     MergeHistory,
     MergeLog,
@@ -42,7 +43,6 @@ from vocadapt.vocabulary.vocabulary import (
     Mask,
     Tokenization,
     WordTable,
-    list_byte_ids,
     sum_by_id,
 )
 
@@ -127,19 +127,11 @@ class MergeTable(WordTable):
     def tokenize(self, removed: Mask | None = None) -> Tokenization:
         """Tokenize every word without the tokens in `removed`, a mask over ids (V,).
 
-        Raises ValueError if `removed` is not closed, or contains a single character or a byte.
+        `removed` is closed, and contains no single character or byte.
         """
         if removed is None:
             removed = np.zeros(self.size, dtype=np.bool_)
-        self._check_removed(removed)
         return self._tokenize(removed, self._find_whole(removed))
-
-    def _check_removed(self, removed: Mask) -> None:
-        parts = removed[self.merges.left] | removed[self.merges.right]
-        if not removed[self.merges.products[parts]].all():
-            raise ValueError("A kept token is made from a removed one: remove it too, or keep both")
-        if removed[self._first_symbols].any():
-            raise ValueError("The symbols that words consist of before any merge cannot be removed")
 
     def _find_whole(self, removed: Mask) -> Mask:
         """Return whether each word is one token that is looked up, (words,) bool."""
@@ -217,11 +209,6 @@ class MergeTable(WordTable):
         return np.append(self.history.places, 0)[first_nodes]
 
     @cached_property
-    def _first_symbols(self) -> Ints:
-        """Ids of the symbols that the words consist of before any merge, (symbols,) int64."""
-        return sort_distinct(self.history.tokens[self.history.made == 0])
-
-    @cached_property
     def _last_parts(self) -> tuple[Ints, Ints]:
         """The two parts of the last merge that makes each token from its own text, two (V,) int64;
         V for tokens that merges do not make.
@@ -256,7 +243,6 @@ def build_merge_table(
     ids: Mapping[str, int],
     merges: Sequence[tuple[str, str]],
     counts: Mapping[str, float],
-    continuations: Mapping[str, float] | None = None,
     ignore_merges: bool = False,
     byte_fallback: bool = False,
     unknown: int | None = None,
@@ -264,28 +250,23 @@ def build_merge_table(
     """Build the table of pre-tokens and their counts.
 
     ids: id of each token. merges: pairs of tokens by rank.
-    continuations: texts that continue a word, which follow in the table and are never looked up.
     ignore_merges: look up a whole pre-token before it is merged.
     byte_fallback: spell a character without a token by its bytes, <0xE2> and so on.
     unknown: id of the token for other characters without a token; None to leave them out, as the
         tokenizers library does.
-    Raises ValueError if a part or a product of a merge, or a byte, is not a token.
     """
-    words, rests = list(counts), list(continuations or ())
     size = max(ids.values(), default=-1) + 1
     alphabet = _build_alphabet(ids, byte_fallback, unknown)
     pair_merges = build_merges(ids, merges)
-    whole = np.full(len(words) + len(rests), size)
+    whole = np.full(len(counts), size)
     if ignore_merges:
-        whole[: len(words)] = [ids.get(word, size) for word in words]
-    weights = [*counts.values(), *(continuations or {}).values()]
-    symbols = alphabet.encode([*words, *rests])
+        whole[:] = [ids.get(word, size) for word in counts]
     return MergeTable(
-        np.array(weights, dtype=np.float64),
+        np.array(list(counts.values()), dtype=np.float64),
         ids,
         pair_merges,
         alphabet,
-        record_merges(symbols, len(whole), pair_merges),
+        record_merges(alphabet.encode(list(counts)), len(counts), pair_merges),
         whole,
     )
 
@@ -295,6 +276,5 @@ def _build_alphabet(ids: Mapping[str, int], byte_fallback: bool, unknown: int | 
     for token, i in ids.items():
         if len(token) == 1:
             symbols[ord(token)] = i
-    if not byte_fallback:
-        return Alphabet(symbols, None, unknown)
-    return Alphabet(symbols, list_byte_ids(ids), unknown)
+    byte_ids = np.array([ids[token] for token in BYTE_TOKENS]) if byte_fallback else None
+    return Alphabet(symbols, byte_ids, unknown)

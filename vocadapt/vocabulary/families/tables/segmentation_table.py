@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.vocabulary.families.files.tokenizer_checks import BYTE_TOKENS
 from vocadapt.vocabulary.families.tables.best_segmentations import (
     Pieces,
     PrefixSegmentations,
@@ -27,7 +28,7 @@ from vocadapt.vocabulary.families.tables.best_segmentations import (
     segment_prefixes,
 )
 from vocadapt.vocabulary.families.tables.prefix_trees import PrefixTrees, build_prefix_trees
-from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization, WordTable, list_byte_ids
+from vocadapt.vocabulary.vocabulary import Ints, Mask, Tokenization, WordTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +42,6 @@ class UnknownCharacters:
 
     token: int | None
     bytes: Ints | None
-
-    def check_removed(self, removed: Mask) -> None:
-        """Raise ValueError if the unknown token or a byte is in `removed`, (V,) bool."""
-        if self.token is not None and removed[self.token]:
-            raise ValueError("The unknown token cannot be removed")
-        if self.bytes is not None and removed[self.bytes].any():
-            raise ValueError("The tokens of bytes cannot be removed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +70,10 @@ class SegmentationTable(WordTable):
 
         A word is unknown if it becomes the unknown token alone, or if it has an unknown character
         and the model has no unknown token. In all other words, the unknown token is a token.
-        Raises ValueError if `removed` has the unknown token, or a byte of the byte fallback.
+        `removed` has neither the unknown token nor a byte of the byte fallback.
         """
         if removed is None or not removed.any():
             return self._whole
-        self.unknown.check_removed(removed)
         # 1. Read the words whose best segmentation may have changed.
         segmentations, is_changed_node = self.segmentations.without(removed)
         prefixes = segmentations.prefixes
@@ -181,7 +174,6 @@ class SegmentationTable(WordTable):
 def build_segmentation_table(
     pieces: Sequence[tuple[str, float]],
     counts: Mapping[str, float],
-    continuations: Mapping[str, float] | None = None,
     unknown: int | None = None,
     byte_fallback: bool = False,
     size: int | None = None,
@@ -190,11 +182,9 @@ def build_segmentation_table(
 
     pieces: text and score of each token of the model, by id; of two with the same text, the last
         one counts, as in the tokenizers library.
-    continuations: texts that continue a word, which follow in the table.
     unknown: id of the unknown token; None if the model has none.
     byte_fallback: spell an unknown character by its bytes, <0xE2> and so on.
     size: number of all tokens, if others follow the pieces, such as added tokens.
-    Raises ValueError if there is byte fallback, and a byte is not a token.
     """
     n_tokens = max(size or 0, len(pieces))
     ids = {piece: i for i, (piece, _) in enumerate(pieces) if piece}
@@ -204,16 +194,13 @@ def build_segmentation_table(
     scores[: len(pieces)] = [score for _, score in pieces]
     length = trees.length.copy()
     length[n_tokens] = 1
-    bytes_ = None
-    if byte_fallback:
-        bytes_ = list_byte_ids(ids)
-    weights = [*counts.values(), *(continuations or {}).values()]
-    prefixes = list_prefixes([*counts, *(continuations or {})])
+    byte_ids = np.array([ids[token] for token in BYTE_TOKENS]) if byte_fallback else None
+    prefixes = list_prefixes(list(counts))
     longest = find_longest_suffixes(trees, prefixes)
     token_pieces = Pieces(scores, trees.shorter, length)
     return SegmentationTable(
-        np.array(weights, dtype=np.float64),
-        UnknownCharacters(unknown, bytes_),
+        np.array(list(counts.values()), dtype=np.float64),
+        UnknownCharacters(unknown, byte_ids),
         ids,
         trees,
         segment_prefixes(prefixes, longest, token_pieces),
