@@ -109,9 +109,9 @@ def test_more_lines_than_fit_are_compared_by_a_part(monkeypatch):
 
 
 def test_a_sum_of_parts_is_the_tally_of_all(monkeypatch):
-    monkeypatch.setattr(identical_lines, "MAX_LINES", 1000)
+    monkeypatch.setattr(identical_lines, "MAX_LINES", 250)
     draws = random.Random(1)
-    lines = [f"line {draws.randrange(3000)}" for _ in range(9000)]
+    lines = [f"line {draws.randrange(700)}" for _ in range(2000)]
     whole = LineTally()
     whole.count(hash_lines(lines))
     whole.merge()

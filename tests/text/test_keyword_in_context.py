@@ -29,6 +29,7 @@ WHITESPACE = Splitter.from_tokenizer(
     {"normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "WhitespaceSplit"}}
 )
 FIRST = ContextSettings(sample=False)
+MARKS = [*"İß\u2003与\x85\x0b\ré\u200dﬁ\u212a≠\x7f-", "\u00adx", "e\u0301"]
 TEXT = """Aspirin helps; aspirin, ASPIRIN!
 no hit: aspirins paraaspirin aspirin2 aspirinα áspirin\u00adx
 
@@ -67,29 +68,9 @@ def test_places_by_hand(tmp_path):
 
 @pytest.mark.parametrize("splitter", [UNCASED, *mark_slow([CASED, WHITESPACE])])
 def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_path, monkeypatch):
-    marks = [
-        "\u00adx",
-        "İ",
-        "ß",
-        "\u2003",
-        "与",
-        "\x85",
-        "\x0b",
-        "\r",
-        "é",
-        "e\u0301",
-        "\u200d",
-        "ﬁ",
-        "\u212a",
-        "≠",
-        "\x7f",
-        "-",
-    ]
     rng = random.Random(3)
-    drawn = [
-        rng.choice([*marks, "0", "٣", "a", "B", "ab", " ", " ", ".", "'"]) for _ in range(4000)
-    ]
-    noise = "".join("".join(drawn[at : at + 40]) + "\n" for at in range(0, 4000, 40))
+    drawn = rng.choices([*MARKS, "0", "٣", "a", "B", "ab", " ", " ", ".", "'"], k=1500)
+    noise = "".join("".join(drawn[at : at + 40]) + "\n" for at in range(0, 1500, 40))
     corpus = corpus_of(tmp_path, TEXT + noise)
     counts = count_words(corpus, splitter).counts
     assert len(counts) > 60
@@ -118,20 +99,20 @@ def test_spans_are_the_words_and_where_they_stand():
 
 
 def test_n_of_n_is_exact_and_the_draw_is_seeded_and_ignores_blocks(tmp_path, monkeypatch):
-    corpus = corpus_of(tmp_path, "".join(f"{number} drug and\n" for number in range(5000)))
+    corpus = corpus_of(tmp_path, "".join(f"{number} drug and\n" for number in range(2000)))
 
     def lines(seed: int = 1, **more: object) -> list[int]:
         found = find_in_context(
             corpus, "drug", UNCASED, ContextSettings(limit=50, seed=seed, **more)
         )  # type: ignore[arg-type]
-        assert (found.total, len(found.hits)) == (5000, 50)
+        assert (found.total, len(found.hits)) == (2000, 50)
         return [hit.line for hit in found.hits]
 
     drawn = lines()
     assert drawn == sorted(drawn)
     assert len(set(drawn)) == 50
     assert drawn != lines(2)
-    assert 1500 < sum(drawn) / 50 < 3500
+    assert 600 < sum(drawn) / 50 < 1400
     monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 1000)
     assert lines() == drawn
     assert lines(sample=False) == list(range(1, 51))
@@ -188,11 +169,11 @@ def test_settings_are_checked(settings):
 
 def test_a_line_of_megabytes_is_no_trouble(tmp_path):
     corpus = corpus_of(
-        tmp_path, "naïve" * 100_000 + " drug " + "与" * 100_000 + "drug" * 100_000 + "\n"
+        tmp_path, "naïve" * 200_000 + " drug " + "与" * 10_000 + "drug" * 10_000 + "\n"
     )
     found = find_in_context(corpus, "drug", UNCASED, ContextSettings(width=3))
     assert shown(found)[0] == ("ve ", "drug", " 与与", 1) and found.total == 1
-    assert find_in_context(corpus, "与", UNCASED).total == 100_000
+    assert find_in_context(corpus, "与", UNCASED).total == 10_000
 
 
 def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
@@ -227,6 +208,6 @@ def test_what_is_shown_is_reported():
 
 
 def test_counts_agree_on_a_larger_text(tmp_path):
-    corpus = open_corpus([write_text(tmp_path / "a.txt", 3000)])
+    corpus = open_corpus([write_text(tmp_path / "a.txt", 1000)])
     counts = count_words(corpus, UNCASED).counts
     assert {word: find_in_context(corpus, word, UNCASED).total for word in counts} == counts

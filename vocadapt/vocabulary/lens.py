@@ -2,11 +2,10 @@
 differently.
 
 `encode_text` runs the tokenizer on a text. All statistics are computed from distinct pre-tokens
-and
-their counts instead: each one is tokenized only once. In WordPiece, a pre-token is a word. For a
-plain model both give the same tokens. They differ if an exact-word tokenizer departs from its rule
-(see `vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if the text contains a special
-token such as [MASK]: it is one token for the tokenizer, but three words in the statistics.
+and their counts instead: each one is tokenized only once. In WordPiece, a pre-token is a word. For
+a plain model both give the same tokens. They differ if an exact-word tokenizer departs from its
+rule (see `vocadapt.vocabulary.plan.tokenizer.measure_departures`), and if the text contains a
+special token such as [MASK]: it is one token for the tokenizer, but three words in the statistics.
 """
 
 import json
@@ -22,6 +21,7 @@ from vocadapt.text.counting import build_word_counter
 from vocadapt.text.splitter import Splitter, is_encodable
 from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.families import Vocabulary
+from vocadapt.vocabulary.growth.word_tokenizations import SplitWord, has_letter
 
 Counts = Mapping[str, int]  # distinct pre-tokens of a text and their counts
 SEVERE = 4  # wordpieces from which a word counts as severely split
@@ -190,9 +190,7 @@ class TokenizationFigures:
         the fraction of unknown words.
         """
         bars = {str(size): self.by_pieces.get(size, 0) / self.words for size in range(1, last)}
-        bars[f"{last}+"] = (
-            sum(count for size, count in self.by_pieces.items() if size >= last) / self.words
-        )
+        bars[f"{last}+"] = self.share_from(last)
         return bars | {"unknown": self.unknown}
 
 
@@ -221,8 +219,7 @@ def build_figures_table(figures: Sequence[TokenizationFigures]) -> Table:
 @dataclass(frozen=True)
 class Change:
     """A word that two models tokenize differently, its count in the text, and the wordpieces that
-    the
-    second model saves in the whole text: negative if it needs more.
+    the second model saves in the whole text: negative if it needs more.
     """
 
     word: str
@@ -304,15 +301,6 @@ class LensReport:
     tokenizations: Mapping[str, Tokenization]
 
 
-@dataclass(frozen=True)
-class SplitWord:
-    """A word that a model splits into several wordpieces, and its count in the text."""
-
-    word: str
-    count: int
-    pieces: tuple[str, ...]
-
-
 def list_worst_split_words(
     counts: Counts, splitter: Splitter, tokenizer: WordTokenizer, limit: int
 ) -> list[SplitWord]:
@@ -325,8 +313,8 @@ def list_worst_split_words(
     found: list[SplitWord] = []
     for pretoken, pieces in tokenizer.tokenize(counts, splitter).items():
         word = splitter.read_pretoken(pretoken).strip()
-        if len(pieces) > 1 and any(map(str.isalpha, word)):
-            found.append(SplitWord(word, counts[pretoken], pieces))
+        if len(pieces) > 1 and has_letter(word):
+            found.append(SplitWord(word, pieces, counts[pretoken]))
     found.sort(key=lambda split: (-min(len(split.pieces), SEVERE), -split.count, split.word))
     return found[:limit]
 

@@ -22,10 +22,10 @@ from vocadapt.text.words import WordCounts
 from vocadapt.ui.state.cache import STAMPS, cached, model_of, model_stamp, space_of
 from vocadapt.vocabulary.growth.growth import ExtensionCurve, Reducer, measure_extension_curve
 from vocadapt.vocabulary.growth.plan_cost import PlanCost, measure_plan_cost, measure_savings
+from vocadapt.vocabulary.growth.word_tokenizations import SplitWord
 from vocadapt.vocabulary.lens import (
     Change,
     Counts,
-    SplitWord,
     TokenizationFigures,
     WordTokenizer,
     find_finest_splitter,

@@ -29,6 +29,7 @@ from vocadapt.vocabulary.growth.word_tokenizations import (
     STATISTICS,
     Gain,
     ModelSize,
+    SplitWord,
     TokenizedText,
     compute_saved_fraction,
     has_letter,
@@ -71,24 +72,6 @@ class Suggestion:
     about: str
     min_count: int = 0
     command: str = ""
-
-
-@dataclass(frozen=True)
-class SplitWord:
-    """A word of the text that is split, its wordpieces and its count.
-
-    task_count: its count inside the entities of the task; None without a task.
-    """
-
-    word: str
-    pieces: tuple[str, ...]
-    count: int
-    task_count: int | None = None
-
-    @property
-    def tokens(self) -> int:
-        """Number of its wordpieces."""
-        return len(self.pieces)
 
 
 SPLIT_WORDS = (

@@ -14,8 +14,7 @@ fitted on the runs of `benchmarks/advise.py` with more than MIN_WORDS running wo
 lines of the five texts, drawn with seed 1, counted vectors, MiniLM (width 384), five folds. HALF is
 from the error on a text that was left out. It is no reason to adapt or not: whether a task gains by
 precision is another question (`measured_gains`), and no rule compares P@5 with a threshold. No
-other
-model and no other language was measured: the rule "not measured" says so.
+other model and no other language was measured: the rule "not measured" says so.
 """
 
 import math

@@ -63,6 +63,24 @@ STATISTICS = (
 )
 
 
+@dataclass(frozen=True)
+class SplitWord:
+    """A word of the text that is split, its wordpieces and its count.
+
+    task_count: its count inside the entities of the task; None without a task.
+    """
+
+    word: str
+    pieces: tuple[str, ...]
+    count: int
+    task_count: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Number of its wordpieces."""
+        return len(self.pieces)
+
+
 def has_letter(word: str) -> bool:
     """Return whether a word contains a letter of any script."""
     return any(map(str.isalpha, word))

@@ -12,10 +12,9 @@ f(w) are the mean, the first and the last piece of the word, its n-grams of lett
 the hidden state at its last piece (state_layer); v(w) is its word vector and c its count in the
 text. A is fitted by ridge regression on all words that can be divided, B on what A leaves over,
 with the words that have a vector. So a word without a vector gets the prediction from its form, and
-the
-correction is smaller for rare words: with k = 3, at 5 occurrences, 5/8 of it.
-Directions are fitted: vectors have length 1 and are centered. The length is that of the model's own
-words of equal frequency.
+the correction is smaller for rare words: with k = 3, at 5 occurrences, 5/8 of it. Directions are
+fitted: vectors have length 1 and are centered. The length is that of the model's own words of equal
+frequency.
 
 Its parts are known: the regression of embeddings on contexts is that of Poerner et al. 2020 and, à
 la carte, of Khodak et al. 2018; form and context are joined by the attentive mimicking and the

@@ -6,9 +6,8 @@
    one.
 
 The own words are not like new words: they are more frequent and have fewer, longer pieces. So P@k
-is
-reported twice: as it is, and reweighted, as if counts, numbers of pieces and lengths of the first
-piece were those of the words that will be added.
+is reported twice: as it is, and reweighted, as if counts, numbers of pieces and lengths of the
+first piece were those of the words that will be added.
 """
 
 from collections.abc import Collection, Sequence
