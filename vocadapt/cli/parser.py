@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
             advice = f"{self.prog} --help lists them."
             if near := get_close_matches(name, known, n=1, cutoff=0.5):
                 advice = f"Did you mean {near[0]}?"
-            raise InputError(f"There is no option {name}. {advice}")
+            raise InputError(f"There is no option {name}. {advice}", code="unknown-option")
         return self.parse_args(arguments)
 
     def add_flag(self, error: InputError) -> InputError:
@@ -55,17 +55,15 @@ class Parser(argparse.ArgumentParser):
             flag = action.option_strings[0]
             if flag in str(error):
                 return error
-            # A switch is the way out, not what is wrong.
-            if action.dest == "overwrite":
-                return InputError(
-                    error.problem, f"{error.remedy.rstrip('.')} ({flag}).", code=error.code
-                )
-            return InputError(
-                f"{error.problem.rstrip('.')} ({flag}).", error.remedy, code=error.code
-            )
+            problem, remedy = error.problem, error.remedy
+            if action.dest == "overwrite":  # a switch is the way out, not what is wrong
+                remedy = f"{remedy.rstrip('.')} ({flag})."
+            else:
+                problem = f"{problem.rstrip('.')} ({flag})."
+            return InputError(problem, remedy, code=error.code)
         return error
 
-    def error(self, message: str) -> NoReturn:
+    def error(self, message: str, code: str = "invalid-arguments") -> NoReturn:
         """Convert an error of argparse to an InputError of one line."""
         command = self.prog.removeprefix("python -m vocadapt ")
         # The messages of argparse are not configurable, so parts of them are replaced.
@@ -73,7 +71,17 @@ class Parser(argparse.ArgumentParser):
             message = message.replace(theirs, ours)
         if not message.endswith("?"):
             message += "."
-        raise InputError(f"{command}: {message}", f"{self.prog} --help lists its options.")
+        raise InputError(
+            f"{command}: {message}", f"{self.prog} --help lists its options.", code=code
+        )
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        """Convert a value as argparse does; a refused one has the code of a setting."""
+        try:
+            return super()._get_value(action, text)  # type: ignore[misc]
+        except argparse.ArgumentError as error:
+            is_number = isinstance(action.type, Number)
+            self.error(str(error), "out-of-range" if is_number else "invalid-value")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a choice as argparse does, and suggest the nearest one."""
@@ -81,7 +89,8 @@ class Parser(argparse.ArgumentParser):
         if choices and value not in choices:
             near = get_close_matches(str(value), choices, n=1, cutoff=0.5)
             advice = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(choices)}"
-            raise argparse.ArgumentError(action, f"there is no {value!r}: {advice}")
+            error = argparse.ArgumentError(action, f"there is no {value!r}: {advice}")
+            self.error(str(error), "unknown-choice")
 
 
 @dataclass(frozen=True, eq=False)  # argparse hashes it

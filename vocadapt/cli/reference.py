@@ -30,7 +30,7 @@ def render_reference() -> str:
     lines = [HEAD, "| command | purpose |", "|---|---|"]
     lines += [
         f"| [{name}](#{name.replace(' ', '-')}) | {sentence} |"
-        for name, (_, _, sentence) in COMMANDS.items()
+        for name, (_, sentence) in COMMANDS.items()
     ]
     for name in COMMANDS:
         lines += ["", *render_command(name)]

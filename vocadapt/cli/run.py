@@ -23,264 +23,173 @@ from vocadapt.text.display import escape_lines
 
 CLEAR = "\r\x1b[K"  # back to the beginning of the line, and erase it
 
-STEP = "step"  # in place of a module: the command is built from the declaration of a step
-# Command → module, name of the Command in it, and its sentence. The help imports no module.
-COMMANDS: dict[str, tuple[str, str, str]] = {
+STEP = ""  # in place of a module: the command is built from the declaration of a step
+# Command → module and sentence. In the module, the Command has the name of the last word: TRIM.
+# The help imports no module.
+COMMANDS: dict[str, tuple[str, str]] = {
     "demo": (
         "lab.jobs",
-        "DEMO",
-        "make the workspace of the demo: bundled data, and the results of its jobs, in about a"
-        " minute",
+        "make the workspace of the demo: bundled data, and the results of its jobs, in about a minute",
     ),
     "advise": (
         "vocabulary.advise",
-        "ADVISE",
         "advise whether and how to adapt a vocabulary, from word counts alone",
     ),
-    "words count": ("words.words", "COUNT", "count the words of a text as a model splits them"),
-    "context": (
-        "words.words",
-        "CONTEXT",
-        "show the lines of a text that contain a word or a wordpiece",
-    ),
-    "vectors train": (STEP, "vectors", "train word vectors on a text"),
-    "vectors import": (STEP, "import-vectors", "import word vectors of another program"),
-    "vectors evaluate": ("words.diagnose", "EVALUATE", "compare word vectors with human judgments"),
+    "words count": ("words.words", "count the words of a text as a model splits them"),
+    "context": ("words.words", "show the lines of a text that contain a word or a wordpiece"),
+    "vectors train": (STEP, "train word vectors on a text"),
+    "vectors import": (STEP, "import word vectors of another program"),
+    "vectors evaluate": ("words.diagnose", "compare word vectors with human judgments"),
     "vectors contextual": (
         STEP,
-        "contextual",
         "compute contextual vectors: mean outputs of a layer for each word",
     ),
     "align": (
         "words.align",
-        "ALIGN",
-        "fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out"
-        " words",
+        "fit an alignment of word vectors to a model's wordpieces and evaluate it on held-out words",
     ),
     "initializers": (
         "vocabulary.initializers",
-        "COMPARE",
         "compare initializers of new embeddings before any training",
     ),
-    "neighbors": (
-        "words.align",
-        "NEIGHBORS",
-        "list the nearest neighbors of words within and across spaces",
-    ),
+    "neighbors": ("words.align", "list the nearest neighbors of words within and across spaces"),
     "project": (
         "words.align",
-        "PROJECT",
         "project the words of one or two spaces to the plane: PCA, t-SNE, UMAP",
     ),
     "diagnose": (
         "words.diagnose",
-        "DIAGNOSE",
         "measure the geometry of spaces: mean cosines, isotropy, hubness, norms",
     ),
-    "relations": (
-        "words.diagnose",
-        "RELATIONS",
-        "measure how similar related words are, against random pairs",
-    ),
-    "change": (
-        "words.change",
-        "CHANGE",
-        "list the words whose neighbors differ most between two spaces",
-    ),
+    "relations": ("words.diagnose", "measure how similar related words are, against random pairs"),
+    "change": ("words.change", "list the words whose neighbors differ most between two spaces"),
     "vocabulary compare": (
         "vocabulary.vocabulary",
-        "COMPARE",
         "compare vocabularies: overlap, lengths, faults",
     ),
     "vocabulary study": (
         "vocabulary.vocabulary",
-        "STUDY",
         "measure how much longer a text becomes with a smaller vocabulary",
     ),
-    "vocabulary reduce": (
-        "vocabulary.vocabulary",
-        "REDUCE",
-        "remove a fraction of the tokens of a model",
-    ),
+    "vocabulary reduce": ("vocabulary.vocabulary", "remove a fraction of the tokens of a model"),
     "vocabulary trim": (
         "vocabulary.trim",
-        "TRIM",
         "remove the tokens of a model that a text does not need",
     ),
     "vocabulary extension": (
         "vocabulary.vocabulary",
-        "EXTENSION_CURVE",
         "measure how a text is tokenized with more and more added wordpieces",
     ),
-    "adapt": ("vocabulary.adapt", "ADAPT", "adapt the vocabulary of a model to a domain"),
-    "certify": (
-        "vocabulary.adapt",
-        "CERTIFY",
-        "check that an adapted model changed only where it should",
-    ),
+    "adapt": ("vocabulary.adapt", "adapt the vocabulary of a model to a domain"),
+    "certify": ("vocabulary.adapt", "check that an adapted model changed only where it should"),
     "pack make": (
         STEP,
-        "make-pack",
         "make a vocabulary pack: the added tokens of an adapted model in one small file",
     ),
-    "pack apply": (
-        STEP,
-        "apply-pack",
-        "apply a vocabulary pack to its base model",
-    ),
+    "pack apply": (STEP, "apply a vocabulary pack to its base model"),
     "pack remove": (
         STEP,
-        "remove-pack",
         "remove the vocabulary pack of a model, which gives the base model again",
     ),
-    "pack show": ("vocabulary.packs", "SHOW", "show the tokens of a vocabulary pack and its base"),
+    "pack show": ("vocabulary.packs", "show the tokens of a vocabulary pack and its base"),
     "pretrain": (
         "training.pretrain",
-        "PRETRAIN",
         "continue pretraining of a model, or pretrain a small one from scratch",
     ),
     "gates": (
         "training.pretrain",
-        "GATES",
         "report the weight of the extension in each layer of an exBERT, by kind of token",
     ),
-    "tokenize": ("vocabulary.advise", "TOKENIZE", "show how models tokenize a text"),
+    "tokenize": ("vocabulary.advise", "show how models tokenize a text"),
     "lens": (
         "vocabulary.advise",
-        "LENS",
         "compare tokenizations of a text, and list the words that differ",
     ),
-    "presets": (
-        "vocabulary.adapt",
-        "PRESETS",
-        "list the built-in recipes, and all options of a recipe",
-    ),
-    "convert": (STEP, "convert", "convert a published .bin model to safetensors"),
-    "tasks list": (
-        "training.finetune",
-        "LIST",
-        "list the benchmarks of the papers (same as tasks alone)",
-    ),
+    "presets": ("vocabulary.adapt", "list the built-in recipes, and all options of a recipe"),
+    "convert": (STEP, "convert a published .bin model to safetensors"),
+    "tasks list": ("training.finetune", "list the benchmarks of the papers (same as tasks alone)"),
     "tasks card": (
         "training.finetune",
-        "CARD",
         "show the card of a benchmark: labels, sizes, metric, license, source",
     ),
     "tasks download": (
         "training.finetune",
-        "DOWNLOAD",
         "download a free benchmark, verified and ready for training",
     ),
     "score": (
         "analysis.results",
-        "SCORE",
         "score the predictions of any program, each score with its definition",
     ),
     "finetune": (
         "training.finetune",
-        "FINETUNE",
         "fine-tune a model on a task under its tokenizations, and score it",
     ),
     "evaluate": (
         "training.finetune",
-        "EVALUATE",
         "score a fine-tuned run again, on other examples or by another scorer",
     ),
     "predict": (
         "training.predict",
-        "PREDICT",
         "predict with a fine-tuned run on other text, pooling both tokenizations",
     ),
     "zero-shot": (
         "training.finetune",
-        "ZERO_SHOT",
         "fine-tune on general questions, adapt to a domain, score its unseen questions",
     ),
     "answer": (
         "training.predict",
-        "ANSWER",
         "answer questions on a text of any length, under each tokenization and pooled",
     ),
     "compare": (
         "analysis.compare",
-        "COMPARE",
         "compare two runs or predictions: paired test, fixed and broken examples, error kinds",
     ),
     "results": (
         "analysis.results",
-        "RESULTS",
         "compare fine-tuned runs: mean ± sd over seeds, paired tests against a baseline",
     ),
     "study plan": (
         "lab.studies",
-        "PLAN",
         "show the cells of a study, with their time, disk space and energy",
     ),
-    "study run": (
-        "lab.studies",
-        "RUN",
-        "run the unfinished cells of a study; run it again to continue",
-    ),
-    "study cell": ("lab.studies", "CELL", "run one part of the cells of a study, as SLURM does"),
-    "study status": ("lab.studies", "STATUS", "show the state of every cell of a study"),
+    "study run": ("lab.studies", "run the unfinished cells of a study; run it again to continue"),
+    "study cell": ("lab.studies", "run one part of the cells of a study, as SLURM does"),
+    "study status": ("lab.studies", "show the state of every cell of a study"),
     "study table": (
         "lab.studies",
-        "TABLE",
         "show the results of a study: mean ± sd over seeds, paired tests against a baseline",
     ),
-    "study report": (
-        "lab.studies",
-        "REPORT",
-        "write the report of a study: a web page or a table",
-    ),
+    "study report": ("lab.studies", "write the report of a study: a web page or a table"),
     "reproduce": (
         "lab.reproduce",
-        "REPRODUCE",
         "reproduce published tables with your data and models: published, ours, difference",
     ),
     "search": (
         "lab.search",
-        "SEARCH",
         "search hyperparameters of fine-tuning by their dev score, averaged over seeds",
     ),
-    "search seeds": (
-        "lab.search",
-        "SEEDS",
-        "compare the dev scores of seeds after each epoch",
-    ),
-    "jobs list": (
-        "lab.jobs",
-        "LIST",
-        "list the background jobs and their states (same as jobs alone)",
-    ),
-    "jobs show": ("lab.jobs", "SHOW", "show a job: progress, command line, log, metrics"),
-    "jobs cancel": ("lab.jobs", "CANCEL", "cancel a job"),
-    "jobs resume": (
-        "lab.jobs",
-        "RESUME",
-        "resume a job that was interrupted, canceled or failed",
-    ),
-    "workspace list": ("lab.artifact_list", "LIST", "list the artifacts of a workspace"),
+    "search seeds": ("lab.search", "compare the dev scores of seeds after each epoch"),
+    "jobs list": ("lab.jobs", "list the background jobs and their states (same as jobs alone)"),
+    "jobs show": ("lab.jobs", "show a job: progress, command line, log, metrics"),
+    "jobs cancel": ("lab.jobs", "cancel a job"),
+    "jobs resume": ("lab.jobs", "resume a job that was interrupted, canceled or failed"),
+    "workspace list": ("lab.artifact_list", "list the artifacts of a workspace"),
     "workspace rename": (
         "lab.workspaces",
-        "RENAME",
         "rename an artifact, from which others stay up to date, or a job",
     ),
-    "workspace note": ("lab.workspaces", "NOTE", "write a note on an artifact or a job"),
-    "workspace delete": ("lab.workspaces", "DELETE", "move an artifact or a job to the trash"),
-    "workspace trash": ("lab.workspaces", "TRASH", "list the trash of a workspace"),
-    "workspace restore": ("lab.workspaces", "RESTORE", "take something back from the trash"),
-    "workspace empty-trash": ("lab.workspaces", "EMPTY", "delete the trash for good"),
-    "workspace copy": ("lab.workspaces", "COPY", "copy a workspace to a new folder"),
-    "workspace export": ("lab.workspaces", "EXPORT", "write a workspace to one zip file"),
-    "workspace open": ("lab.workspaces", "OPEN", "unpack an exported workspace to a new folder"),
-    "app": ("lab.jobs", "APP", "open the lab in the browser"),
+    "workspace note": ("lab.workspaces", "write a note on an artifact or a job"),
+    "workspace delete": ("lab.workspaces", "move an artifact or a job to the trash"),
+    "workspace trash": ("lab.workspaces", "list the trash of a workspace"),
+    "workspace restore": ("lab.workspaces", "take something back from the trash"),
+    "workspace empty-trash": ("lab.workspaces", "delete the trash for good"),
+    "workspace copy": ("lab.workspaces", "copy a workspace to a new folder"),
+    "workspace export": ("lab.workspaces", "write a workspace to one zip file"),
+    "workspace open": ("lab.workspaces", "unpack an exported workspace to a new folder"),
+    "app": ("lab.jobs", "open the lab in the browser"),
 }
-HIDDEN = {
-    "job": ("lab.jobs", "JOB", "run the job of a folder"),
-    "jobs": ("lab.jobs", "LIST", COMMANDS["jobs list"][2]),
-    "tasks": ("training.finetune", "LIST", COMMANDS["tasks list"][2]),
-}
+HIDDEN = {"job": ("lab.jobs", "run the job of a folder")}
+ALIASES = {"jobs": "jobs list", "tasks": "tasks list"}
 
 
 def run(arguments: list[str]) -> int:
@@ -311,7 +220,7 @@ def run(arguments: list[str]) -> int:
         raise _suggest_model_folder(parser.add_flag(error), options) from error
 
 
-def list_commands() -> dict[str, tuple[str, str, str]]:
+def list_commands() -> dict[str, tuple[str, str]]:
     """Return all commands, including those of steps that extensions registered."""
     commands = dict(COMMANDS)
     steps = sys.modules.get("vocadapt.lab.steps")  # an extension that registers one has imported it
@@ -319,25 +228,27 @@ def list_commands() -> dict[str, tuple[str, str, str]]:
         for step in steps.STEPS.values():
             sentence = f"{step.about[:1].lower()}{step.about[1:]}"
             if step.command:
-                commands.setdefault(" ".join(step.command), (STEP, step.name, sentence))
+                commands.setdefault(" ".join(step.command), (STEP, sentence))
     return commands
 
 
 def load_command(name: str) -> Command:
     """Import a command by its name."""
-    module, attribute, _ = (list_commands() | HIDDEN)[name]
+    module, _ = (list_commands() | HIDDEN)[name]
     if module == STEP:
         from vocadapt.cli.lab.step_command import build_step_command
         from vocadapt.lab.experiments import STEPS
 
-        return build_step_command(STEPS[attribute])
-    command: Command = getattr(import_module(f"vocadapt.cli.{module}"), attribute)
+        by_command = {" ".join(step.command): step for step in STEPS.values()}
+        return build_step_command(by_command[name])
+    own_name = name.split()[-1].upper().replace("-", "_")
+    command: Command = getattr(import_module(f"vocadapt.cli.{module}"), own_name)
     return command
 
 
 def build_parser(name: str, command: Command) -> Parser:
     """Build the parser of a command, with the options that all commands have."""
-    sentence = (list_commands() | HIDDEN)[name][2]
+    _, sentence = (list_commands() | HIDDEN)[name]
     parser = Parser(
         prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}."
     )
@@ -394,20 +305,14 @@ def _suggest_model_folder(error: InputError, options: Namespace) -> InputError:
         return error
     from vocadapt.lab.demo import find_known_model
 
-    folder, has_name = find_known_model(
-        error.name, Path(getattr(options, "workspace", "workspace"))
-    )
+    workspace = Path(getattr(options, "workspace", "workspace"))
+    folder, has_name = find_known_model(error.name, workspace)
     if folder is None:
         return error
+    remedy = f"{error.remedy} The model of the demo: {folder}."
     if has_name:
-        return InputError(
-            error.problem,
-            f"There is a model of this name: give its folder, {folder}.",
-            code=error.code,
-        )
-    return InputError(
-        error.problem, f"{error.remedy} The model of the demo: {folder}.", code=error.code
-    )
+        remedy = f"There is a model of this name: give its folder, {folder}."
+    return InputError(error.problem, remedy, code=error.code)
 
 
 @contextmanager
@@ -451,7 +356,7 @@ def open_progress_line(verbose: bool) -> Iterator[Progress]:
 def find_command(arguments: list[str]) -> tuple[str, list[str]]:
     """Split arguments into a command and the rest; raise InputError for an unknown command."""
     commands = list_commands()
-    known = commands | HIDDEN
+    known = {*commands, *HIDDEN, *ALIASES}
     groups = {name.split()[0] for name in commands if " " in name}
 
     # 1. The longest name that is a command. A group that is also a command, such as jobs, is not
@@ -460,12 +365,13 @@ def find_command(arguments: list[str]) -> tuple[str, list[str]]:
         name, rest = " ".join(arguments[:words]), arguments[words:]
         followed = bool(rest) and not rest[0].startswith("-")
         if len(arguments) >= words and name in known and not (name in groups and followed):
-            return name, rest
+            return ALIASES.get(name, name), rest
 
     # 2. A group without a command.
     if arguments[0] in groups:
         own = [name.split()[1] for name in commands if name.startswith(f"{arguments[0]} ")]
-        raise InputError(f"{arguments[0]} needs one of its commands: {', '.join(own)}.")
+        problem = f"{arguments[0]} needs one of its commands: {', '.join(own)}."
+        raise InputError(problem, code="missing-command")
 
     # 3. An unknown command: suggest the nearest one.
     typed = " ".join(word for word in arguments[:2] if not word.startswith("-"))
@@ -473,13 +379,13 @@ def find_command(arguments: list[str]) -> tuple[str, list[str]]:
     for named in (arguments[0], typed):
         if near := get_close_matches(named, commands, n=1, cutoff=0.5):
             advice = f"Did you mean {near[0]!r}?"
-    raise InputError(f"There is no command {arguments[0]!r}. {advice}")
+    raise InputError(f"There is no command {arguments[0]!r}. {advice}", code="unknown-command")
 
 
 def render_overview() -> str:
     """Return the text of --help: every command with its sentence."""
     commands = list_commands()
     width = max(map(len, commands)) + 2
-    lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in commands.items()]
+    lines = [f"  {name:<{width}}{sentence}" for name, (_, sentence) in commands.items()]
     usage = "usage: python -m vocadapt COMMAND …       (see python -m vocadapt COMMAND --help)"
     return "\n".join([(vocadapt.__doc__ or "").split("\n")[0], "", usage, "", *lines])

@@ -67,7 +67,7 @@ def build_command_schema(name: str, command: Command, parser: Parser) -> Schema:
     }
 
 
-def build_overview(commands: Mapping[str, tuple[str, str, str]]) -> Schema:
+def build_overview(commands: Mapping[str, tuple[str, str]]) -> Schema:
     """Return the list of all commands, with how to get the schema of each."""
     return {
         "program": "vocadapt",
@@ -78,7 +78,7 @@ def build_overview(commands: Mapping[str, tuple[str, str, str]]) -> Schema:
                 "description": sentence,
                 "schema": f"python -m vocadapt {name} --schema",
             }
-            for name, (_, _, sentence) in commands.items()
+            for name, (_, sentence) in commands.items()
         ],
         "exit_codes": {
             "0": "done",

@@ -297,7 +297,7 @@ RESTORE = Command(
         WORKSPACE,
     ),
 )
-EMPTY = Command(_empty, (WORKSPACE,))
+EMPTY_TRASH = Command(_empty, (WORKSPACE,))
 COPY = Command(
     _copy, (output_option("--out", metavar="DIR", required=True, help="new workspace"), WORKSPACE)
 )

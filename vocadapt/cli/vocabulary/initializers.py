@@ -37,7 +37,7 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.recipe_changes import read_initializer_settings
 from vocadapt.report.table import Finding
 from vocadapt.report.terminal import write_terminal
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
+from vocadapt.vocabulary.initializers.initialize import INITIALIZERS as REGISTRY
 
 GLOSSARY = option(
     "--glossary",
@@ -98,12 +98,12 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
 
 def add_initializer_settings(parser: _ActionsContainer) -> None:
     """Add an option for each setting that only one initializer has: --NAME-SETTING."""
-    for name, initializer in INITIALIZERS.items():
+    for name, initializer in REGISTRY.items():
         if initializer.own is not None:
             setting_options(initializer.own, prefix=f"{name}-")(parser)
 
 
-COMPARE = Command(
+INITIALIZERS = Command(
     _compare,
     (
         *model_options(help=WITH_WEIGHTS),

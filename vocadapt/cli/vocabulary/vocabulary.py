@@ -40,7 +40,8 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_adaptation
-from vocadapt.presets import EXTENSION, build_reduction, get_preset
+from vocadapt.presets import EXTENSION as PUBLISHED_SIZE
+from vocadapt.presets import build_reduction, get_preset
 from vocadapt.progress import Progress, part
 from vocadapt.report.table import Table
 from vocadapt.report.terminal import write_terminal
@@ -176,7 +177,7 @@ def _reduce(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
 
 def _compare_sizes(options: Options) -> Answer[ExtensionAnswer]:
     start = time.perf_counter()
-    largest = max(options.sizes, default=EXTENSION)
+    largest = max(options.sizes, default=PUBLISHED_SIZE)
     opened = open_named_model(options)
     counts = _count_words(options, opened, part(options.progress, 0, 0.4))
     # One plan is enough: a smaller extension consists of the first tokens of a larger one.
@@ -263,7 +264,7 @@ REDUCE = Command(
         *destination_options(),
     ),
 )
-EXTENSION_CURVE = Command(
+EXTENSION = Command(
     _compare_sizes,
     (
         *model_options(),
@@ -275,7 +276,7 @@ EXTENSION_CURVE = Command(
             nargs="+",
             default=[],
             metavar="N",
-            help=f"numbers of added tokens (default: {EXTENSION:,}, the published number, and"
+            help=f"numbers of added tokens (default: {PUBLISHED_SIZE:,}, the published number, and"
             " repeated halves)",
         ),
         COUNTS_WORKSPACE,
