@@ -84,13 +84,6 @@ def adapt(
 
     checkpoint: folder from which an interrupted pretraining resumes. Raises InputError if a source
     is missing, or if the recipe does not fit the model.
-
-    1. Load or train the word vectors of the domain.
-    2. Plan the vocabulary.
-    3. Load or train the space in which similar tokens are looked up.
-    4. Initialize the new embeddings.
-    5. Apply plan and embeddings to the model.
-    6. Continue pretraining, if the recipe includes it.
     """
     check_adaptable(model, recipe.module, recipe.pretraining)
     # The part of the progress bar of each stage.
@@ -98,7 +91,7 @@ def adapt(
         progress, weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
     )
 
-    # 1. Word vectors of the domain.
+    # 1. Load or train the word vectors of the domain.
     domain = trained = None
     if "vectors" in recipe.needs:
         domain = sources.vectors
@@ -106,26 +99,25 @@ def adapt(
             trained = train_domain_space(recipe, model, sources, stages["vectors"])
             domain = trained.space
 
-    # 2. Which tokens are added and removed.
+    # 2. Plan the vocabulary: which tokens are added and removed.
     plan = plan_adaptation(recipe, model, sources, domain, stages["plan"])
     if plan.added and recipe.tokenizer == "exact-word":
         plan = check_exact_words(plan, model.fast_tokenizer, sources.corpus, stages["plan"])
 
-    # 3. and 4. The embeddings of the new tokens.
+    # 3. Load or train the space in which similar tokens are looked up.
     target = load_target_space(recipe, model, sources, stages["target"])
+
+    # 4. Initialize the new embeddings.
     embeddings = compute_embeddings(
         recipe, model, sources, plan, domain, target, stages["embeddings"]
     )
 
-    # 5. The adapted model.
+    # 5. Apply plan and embeddings to the model.
     stages["model"](0.0, f"adding {len(plan.added):,} tokens to the model")
-    adapted = replace(
-        apply_plan(model, plan, embeddings, recipe.tokenizer, recipe.module),
-        domain=domain,
-        trained=trained,
-    )
+    adapted = apply_plan(model, plan, embeddings, recipe.tokenizer, recipe.module)
+    adapted = replace(adapted, domain=domain, trained=trained)
 
-    # 6. Continued pretraining.
+    # 6. Continue pretraining, if the recipe includes it.
     if not recipe.pretraining.stage:
         return adapted
     corpus = require_corpus(recipe, sources, "a text to continue pretraining on")
@@ -158,13 +150,13 @@ def plan_adaptation(
     """Build the plan of a recipe; count the words of the text if the recipe needs them."""
     progress(0.0, "planning the vocabulary")
     # 1. The word counts of the text.
-    counts, held_out, target = sources.counts, sources.held_out, sources.target
+    counts, held_out = sources.counts, sources.held_out
     if counts is None and "counts" in recipe.needs:
         corpus = require_corpus(recipe, sources, "the words of a text")
         found = count_words(corpus, model.splitter, progress)
         counts, held_out = found.in_sample, found.held_out
     # 2. Count the tokens of lines with added tokens separately: pre-tokens do not determine them.
-    added, added_held_out = AddedTokenLines(), AddedTokenLines()
+    added = added_held_out = AddedTokenLines()
     text = sources.corpus
     if counts and recipe.kind.keeps_text and text is not None and text.counted_by is None:
         added = read_added_token_lines(text, model.fast_tokenizer, model.splitter, progress)
@@ -173,17 +165,13 @@ def plan_adaptation(
             added = added.in_sample
             held_out = added_held_out.subtract_from(held_out)
         counts = added.subtract_from(counts)
-    # 3. Check the casing: tokens of another casing would never match the text.
-    if target is not None and target.splitter.lowercase != model.splitter.lowercase:
-        raise InputError(
-            f"{target.name} and {model.name} differ in casing: one is cased, the other uncased.",
-            "Choose two models of the same casing, or give the casing of a vocab.txt.",
-        )
-    # 4. Make the plan.
-    target_vocabulary = target.vocabulary if target else None
+    # 3. Make the plan.
+    target = sources.target
+    if target is not None:
+        check_casing(model, target)
     given = PlanSources(
         domain,
-        target_vocabulary,
+        target.vocabulary if target else None,
         counts,
         recipe.tokenizer,
         added.tokens,
@@ -192,6 +180,16 @@ def plan_adaptation(
         lambda tokens: compute_agreement(model, tokens, progress),
     )
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)
+
+
+def check_casing(model: LanguageModel, target: LanguageModel) -> None:
+    """Raise InputError for a target of another casing: its tokens would never match the text."""
+    if target.splitter.lowercase != model.splitter.lowercase:
+        raise InputError(
+            f"{target.name} and {model.name} differ in casing: one is cased, the other uncased.",
+            "Choose two models of the same casing, or give the casing of a vocab.txt.",
+            code="other-casing",
+        )
 
 
 def load_target_space(

@@ -69,34 +69,28 @@ def choose_recipe(given: Given) -> Recipe:
 def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
     """Return the recipe with the heuristics that remove and add tokens.
 
-    With both, the size of the vocabulary stays the same. If tokens are only added, whole words are
-    added as exact words, unless the recipe has another tokenizer mode.
+    With both, the vocabulary keeps its size. Added whole words are exact words by default.
     """
     remove_by, add_by, count_marks = _find_heuristics(recipe, given)
+    is_named = given.get("preset") or given.get("recipe")
 
-    # 1. They determine the kind of plan and the fraction of tokens to remove.
+    # 1. They determine the kind of plan, the tokenizer mode, and the fraction of tokens to remove.
     kind, mode, removed = "combined", "replacement", given.get("removed")
     if not remove_by:
-        if removed is not None:
-            raise InputError(*REMOVED_ALONE)
-        kind = "extend"
-        mode = _choose_mode(recipe, given, add_by)
-        removed = 0.0
+        kind, mode, removed = "extend", find_mode_of_heuristic(add_by), 0.0
+        if is_named and recipe.vocabulary.kind == kind and add_by == recipe.vocabulary.add_by:
+            mode = recipe.tokenizer
     elif not add_by:
         kind = "reduce"
     if removed is None:
         removed = recipe.vocabulary.removed
 
     # 2. Build the recipe; a reduction has no initializer of its own.
-    percentage = f"{100 * removed:g}" if removed else ""
-    initializer = (
-        recipe.initializer if recipe.makes_embeddings else InitializerSettings("syntactic")
-    )
-    vectors = recipe.vectors
-    is_named = given.get("preset") or given.get("recipe")
+    if not recipe.makes_embeddings:
+        recipe = replace(recipe, initializer=InitializerSettings("syntactic"))
     if not is_named and mode == "exact-word":  # words of a text: as the default recipe makes them
-        initializer = NEW_WORDS.initializer
-        vectors = NEW_WORDS.vectors
+        recipe = replace(recipe, initializer=NEW_WORDS.initializer, vectors=NEW_WORDS.vectors)
+    percentage = f"{100 * removed:g}" if removed else ""
     plan = replace(
         recipe.vocabulary.choose(kind),
         remove_by=remove_by or "last",
@@ -104,29 +98,14 @@ def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
         removed=removed,
         count_marks=count_marks,
     )
-    title = build_title(plan)
-    if recipe.module.size:
-        title += ", and an extension module"
     return replace(
         recipe,
         name="-".join(filter(None, (remove_by, percentage, add_by))),
         about=KINDS[kind].about,
-        title=title,
-        vectors=vectors,
+        title=build_title(plan) + ", and an extension module" * bool(recipe.module.size),
         vocabulary=plan,
-        initializer=initializer,
         tokenizer=mode,
     )
-
-
-def _choose_mode(recipe: Recipe, given: Given, add_by: str | None) -> str:
-    """Return the tokenizer mode of added tokens: that of a named recipe, or else that of the
-    heuristic.
-    """
-    is_named = given.get("preset") or given.get("recipe")
-    if is_named and recipe.vocabulary.kind == "extend" and add_by == recipe.vocabulary.add_by:
-        return recipe.tokenizer
-    return find_mode_of_heuristic(add_by)
 
 
 def find_mode_of_heuristic(add_by: str | None) -> str:
@@ -150,23 +129,24 @@ def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | No
     """Return the heuristics that remove and add tokens, and whether lengths count marks.
 
     A named recipe supplies what the options omit. Raises InputError for a recipe that does not
-    choose its tokens by heuristics.
+    choose its tokens by heuristics, and for a fraction to remove without a heuristic.
     """
-    plan = recipe.vocabulary
-    remove_by = given.get("remove_by")
-    add_by = given.get("add_by")
     if recipe.kind.needs:  # words of vectors, a text or another vocabulary decide
         raise InputError(
             f"The recipe {recipe.name} does not choose its tokens by heuristics.",
             "Leave the preset out.",
         )
-    if not (given.get("preset") or given.get("recipe")):
-        return remove_by, add_by, False
-    if "remove_by" in recipe.kind.settings:
+    plan = recipe.vocabulary
+    is_named = given.get("preset") or given.get("recipe")
+    remove_by = given.get("remove_by")
+    add_by = given.get("add_by")
+    if is_named and "remove_by" in recipe.kind.settings:
         remove_by = remove_by or plan.remove_by
-    if "add_by" in recipe.kind.settings:
+    if is_named and "add_by" in recipe.kind.settings:
         add_by = add_by or plan.add_by
-    return remove_by, add_by, plan.count_marks
+    if not remove_by and given.get("removed") is not None:
+        raise InputError(*REMOVED_ALONE)
+    return remove_by, add_by, bool(is_named and plan.count_marks)
 
 
 def _change_settings(recipe: Recipe, given: Given) -> Recipe:

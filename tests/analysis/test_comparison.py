@@ -24,7 +24,8 @@ from vocadapt.training.scoring.uncertainty import Draws
 from vocadapt.training.tasks.kinds import TASK_KINDS
 
 ACCURACY = TASK_KINDS["classification"].scorer("accuracy")
-FOUND = Difference(0.1, 0.05, 0.15, 0.07, 0.01, 0.02, 5, 5, 100, 1000, 0)
+SIZES = {"seeds": 5, "shared": 5, "units": 100, "rounds": 1000, "seed": 0}
+FOUND = Difference(value=0.1, low=0.05, high=0.15, detectable=0.07, p=0.01, p_units=0.02, **SIZES)
 
 
 def tally(right) -> Tally:

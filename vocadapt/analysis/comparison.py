@@ -87,7 +87,7 @@ COLLAPSED = Verdict(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """Scores of ours minus those of the baseline, averaged over seeds.
 
@@ -100,10 +100,10 @@ class Difference:
     """
 
     value: float
-    low: float | None
-    high: float | None
-    detectable: float | None
-    p: float | None
+    low: float | None = None
+    high: float | None = None
+    detectable: float | None = None
+    p: float | None = None
     p_units: float
     seeds: int
     shared: int
@@ -120,53 +120,30 @@ def compare_over_seeds(
     rules: Rules = DEFAULT_RULES,
     draws: Draws = DEFAULT_DRAWS,
 ) -> Difference:
-    """Compare the runs of two models: seed → tally of the same units.
-
-    1. Test the units alone, with counts averaged over seeds.
-    2. Score every seed on the same resamples of the units.
-    3. Resample the seeds, and take the difference of the means in each resample.
-    """
-    # 1. The units alone.
+    """Compare the runs of two models: seed → tally of the same units."""
+    # 1. Test the units alone, with counts averaged over seeds.
     tallies = align_labels([*baseline.values(), *ours.values()])
-    theirs = dict(zip(baseline, tallies[: len(baseline)], strict=True))
-    own = dict(zip(ours, tallies[len(baseline) :], strict=True))
-    means = average_tallies(list(theirs.values())), average_tallies(list(own.values()))
+    theirs, own = tallies[: len(baseline)], tallies[len(baseline) :]
+    means = average_tallies(theirs), average_tallies(own)
     over_units = compare_tallies(scorer, *means, rules, draws)
-    value = _average(own, scorer, rules) - _average(theirs, scorer, rules)
-    shared = sorted(theirs.keys() & own.keys())
-    fewest = min(len(theirs), len(own))
     found = Difference(
-        value=value,
-        low=None,
-        high=None,
-        detectable=None,
-        p=None,
+        value=_average(own, scorer, rules) - _average(theirs, scorer, rules),
         p_units=over_units.p_randomisation,
-        seeds=fewest,
-        shared=len(shared),
+        seeds=min(len(theirs), len(own)),
+        shared=len(baseline.keys() & ours.keys()),
         units=over_units.units,
         rounds=draws.rounds,
         seed=draws.seed,
     )
-    if fewest < MIN_SEEDS or not draws.rounds:
+
+    # 2. Score every seed on the same resamples of the units, (rounds,) each.
+    if found.seeds < MIN_SEEDS or not draws.rounds:
         return found
-
-    # 2. Scores of every seed on each resample of the units, (rounds, seeds).
     scored = score_resamples(scorer, tallies, rules, draws)
-    their_scores = dict(zip(theirs, scored[: len(theirs)], strict=True))
-    own_scores = dict(zip(own, scored[len(theirs) :], strict=True))
 
-    # 3. The seeds: shared ones are drawn as pairs, the others on their own side.
-    random = np.random.default_rng(draws.seed + 2)
-    terms = {seed: scores / len(own) for seed, scores in own_scores.items()}
-    their_terms = {seed: scores / len(theirs) for seed, scores in their_scores.items()}
-    resampled = _resample([terms[seed] - their_terms[seed] for seed in shared], random)
-    resampled = resampled + _resample([terms[seed] for seed in own if seed not in shared], random)
-    resampled = resampled - _resample(
-        [their_terms[seed] for seed in theirs if seed not in shared], random
-    )
-    tail = (1 - draws.level) / 2
-    low, high = np.quantile(resampled, [tail, 1 - tail])
+    # 3. Resample the seeds, and take the difference of the means in each resample.
+    resampled = _resample_seeds(list(baseline), list(ours), scored, draws.seed)
+    low, high = np.quantile(resampled, [0.5 - draws.level / 2, 0.5 + draws.level / 2])
     reversed_in = min(int((resampled <= 0).sum()), int((resampled >= 0).sum()))
     return replace(
         found,
@@ -177,9 +154,27 @@ def compare_over_seeds(
     )
 
 
-def _average(tallies: Mapping[int, Tally], scorer: Scorer, rules: Rules) -> float:
-    scores = [scorer.score_tally(tally, rules).value for tally in tallies.values()]
-    return sum(scores) / len(scores)
+def _average(tallies: Sequence[Tally], scorer: Scorer, rules: Rules) -> float:
+    return sum(scorer.score_tally(tally, rules).value for tally in tallies) / len(tallies)
+
+
+def _resample_seeds(
+    their_seeds: Sequence[int], own_seeds: Sequence[int], scored: Sequence[Scores], random_seed: int
+) -> Scores:
+    """Return own mean minus their mean in each round, (rounds,), over the seeds that it draws.
+
+    Shared seeds are drawn as pairs, the others on their own side. scored: scores of each of their
+    seeds, then of each own one, (rounds,) each.
+    """
+    random = np.random.default_rng(random_seed + 2)
+    theirs = dict(zip(their_seeds, scored, strict=False))
+    own = dict(zip(own_seeds, scored[len(theirs) :], strict=True))
+    shared = sorted(theirs.keys() & own.keys())
+    pairs = [own[seed] / len(own) - theirs[seed] / len(theirs) for seed in shared]
+    own_alone = [scores / len(own) for seed, scores in own.items() if seed not in theirs]
+    theirs_alone = [scores / len(theirs) for seed, scores in theirs.items() if seed not in own]
+    drawn = [_resample(terms, random) for terms in (pairs, own_alone, theirs_alone)]
+    return drawn[0] + drawn[1] - drawn[2]
 
 
 def _resample(terms: Sequence[Scores], random: np.random.Generator) -> Scores:

@@ -88,18 +88,46 @@ def measure_gates(
     """Run an exBERT on lines of text and measure the fraction of the extension in each layer's
     output.
 
-    Raises InputError if the model has no extension modules, or if the lines contain no word that
-    it can read.
+    Raises InputError if the model has no extension modules, or can read no word of the lines.
     """
+    # 1. Build windows of text that fit the network, without masked tokens.
+    fitting, too_long = _build_windows(model, lines)
+    new = np.zeros(len(model.vocabulary), dtype=bool)
+    new[find_new_ids(model)] = True
+
+    # 2. The fraction of the extension for each token, (layers, tokens), and the kind of each.
+    kinds: list[NDArray[np.int64]] = []
+    fractions: list[NDArray[np.float64]] = []
+    for batch, gates in _read_gates(model, fitting):
+        for window, own in zip(batch, gates, strict=True):
+            kinds.append(classify_tokens(window.ids, model.vocabulary, new))
+            fractions.append(1 - own[:, : len(window.ids)])  # the rest is padding
+        progress(len(kinds) / len(fitting), f"{len(kinds):,} of {len(fitting):,} windows read")
+
+    # 3. Means and deviations of the kinds that occur, and of all tokens.
+    kind_of_token = np.concatenate(kinds)
+    shares = np.concatenate(fractions, axis=1)
+    members = {name: kind_of_token == i for i, name in enumerate(KINDS)}
+    members[ALL] = np.full(len(kind_of_token), True)
+    members = {name: member for name, member in members.items() if member.any()}
+    return GateStatistics(
+        tuple(members),
+        np.stack([shares[:, member].mean(axis=1) for member in members.values()], axis=1),
+        np.stack([shares[:, member].std(axis=1) for member in members.values()], axis=1),
+        tuple(int(member.sum()) for member in members.values()),
+        len(fitting),
+        too_long,
+    )
+
+
+def _build_windows(model: LanguageModel, lines: Sequence[str]) -> tuple[list[MaskedWindow], int]:
+    """Return the windows that fit the network, and the number of those that are too long."""
     if not ModuleSize.from_config(model.config).hidden:
         raise InputError(
             f"{model.name} has no extension modules, so it has no gates.",
             "Adapt a model with the preset exbert-s3, then pretrain it.",
             code="no-gates",
         )
-    # 1. Build windows of text that fit the network, without masked tokens.
-    new = np.zeros(len(model.vocabulary), dtype=bool)
-    new[find_new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
     unmasked = WindowSettings(share=0.0).within(positions)
     read = list(build_loss_windows(lines, model.splitter, model.vocabulary, unmasked))
@@ -108,38 +136,7 @@ def measure_gates(
         raise InputError(
             "This text has no word that the model can read.", "Give another text.", code="no-words"
         )
-
-    # 2. Add up the fractions and their squares by kind; the last kind is all tokens. The first
-    # window broadcasts the sums to (layers, kinds).
-    names = (*KINDS, ALL)
-    counts = np.zeros(len(names), dtype=np.int64)
-    sums = np.zeros((1, len(names)))
-    squares = np.zeros((1, len(names)))
-    done = 0
-    for batch, gates in _read_gates(model, fitting):
-        for window, own in zip(batch, gates, strict=True):
-            kinds = classify_tokens(window.ids, model.vocabulary, new)
-            fractions = 1 - own[:, : len(kinds)]  # (layers, tokens); the rest is padding
-            member = np.eye(len(names))[kinds]
-            member[:, -1] = 1
-            counts += member.sum(axis=0).astype(np.int64)
-            sums = sums + fractions @ member
-            squares = squares + fractions**2 @ member
-        done += len(batch)
-        progress(done / len(fitting), f"{done:,} of {len(fitting):,} windows read")
-
-    # 3. Compute means and deviations of the kinds that occur.
-    occurring = np.flatnonzero(counts)
-    means = sums[:, occurring] / counts[occurring]
-    deviations = np.sqrt(np.maximum(squares[:, occurring] / counts[occurring] - means**2, 0))
-    return GateStatistics(
-        tuple(names[i] for i in occurring),
-        means,
-        deviations,
-        tuple(counts[occurring].tolist()),
-        len(fitting),
-        len(read) - len(fitting),
-    )
+    return fitting, len(read) - len(fitting)
 
 
 def classify_tokens(

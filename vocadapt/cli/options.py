@@ -14,6 +14,7 @@ from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.inputs.corpora import read_corpus
+from vocadapt.lab.inputs.tasks import find_task
 from vocadapt.lab.steps.command_lines import setting_arguments
 from vocadapt.lab.steps.guards import Change, Guard, apply_change
 from vocadapt.lab.steps.run import run_step
@@ -22,6 +23,8 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.system.json_values import build_value
 from vocadapt.text.corpus import READABLE, Corpus, CorpusSettings
+from vocadapt.training.tasks.kinds import TASK_KINDS
+from vocadapt.training.tasks.splits import SPLITS
 
 N_co = TypeVar("N_co", covariant=True)
 
@@ -73,10 +76,14 @@ def model_options(required: bool = True, help: str = M) -> tuple[AddOption, ...]
     return option("--model", metavar="M", required=required, help=help), OFFLINE
 
 
-def destination_options(flag: str = "--out") -> tuple[AddOption, ...]:
-    """Declare the options for where a command writes."""
+def destination_options(flag: str = "--out", grows: bool = False) -> tuple[AddOption, ...]:
+    """Declare the options for where a command writes; grows: running it again continues there."""
+    help = "folder to fill; run the command again to continue …" if grows else "output folder …"
+    overwrite = option(
+        "--overwrite", action="store_true", help="replace an earlier result of vocadapt"
+    )
     return (
-        output_option(flag, metavar="DIR", dest="out", help="output folder …"),
+        output_option(flag, metavar="DIR", dest="out", help=help),
         output_option(
             "--workspace",
             metavar="W",
@@ -84,8 +91,34 @@ def destination_options(flag: str = "--out") -> tuple[AddOption, ...]:
             help="… or workspace to write to (default ./workspace)",
         ),
         option("--name", metavar="N", help="name of the result in the workspace"),
-        option("--overwrite", action="store_true", help="replace an earlier result of vocadapt"),
+        *(() if grows else (overwrite,)),
     )
+
+
+def task_options(more: str = "") -> tuple[AddOption, ...]:
+    """Declare --task, and an option for the file of each split; more: what the task needs."""
+    kinds = ", ".join(TASK_KINDS)
+    task = option(
+        "--task",
+        metavar="KIND|NAME|FILE",
+        required=True,
+        help="task file (.toml) or folder, name of a task in the workspace, or a kind of task"
+        f" ({kinds}) with its files{more}",
+    )
+    files = (
+        option(f"--{split}", metavar="F", help=f"{split} examples, if --task is a kind of task")
+        for split in SPLITS
+    )
+    return task, *files
+
+
+def read_task_inputs(options: Options) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the inputs of a fine-tuning, and its kind of task if the task determines it ("")."""
+    inputs = {name: getattr(options, name) for name in ("model", *SPLITS)}
+    if options.task in TASK_KINDS:
+        return inputs, {}
+    inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
+    return inputs, {"kind": ""}
 
 
 def read_lowercase(options: Options) -> bool | None:
@@ -110,7 +143,8 @@ def choose_destination(options: Options, kind: str) -> Path | None:
     """
     if options.out is not None and options.name is not None:
         raise InputError(
-            "Give either a folder to write to, or a --name in the workspace, not both."
+            "Give either a folder to write to, or a --name in the workspace, not both.",
+            code="two-destinations",
         )
     # --workspace has a default, so only --name shows that the workspace is meant.
     if options.name is not None:
@@ -118,17 +152,23 @@ def choose_destination(options: Options, kind: str) -> Path | None:
     return None if options.out is None else Path(options.out)
 
 
-def write_artifact(spec: Spec, options: Options) -> Artifact:
-    """Run a step and write its result; raise InputError if the options name no destination."""
-    folder = choose_destination(options, spec.kind)
+def require_destination(options: Options, kind: str) -> Path:
+    """Return the folder to write to; raise InputError if the options name none."""
+    folder = choose_destination(options, kind)
     if folder is None:
         raise InputError(
-            "No output folder was given: use --out DIR, or --name N (with --workspace W)."
+            "No output folder was given: use --out DIR, or --name N (with --workspace W).",
+            code="no-destination",
         )
+    return folder
+
+
+def write_artifact(spec: Spec, options: Options) -> Artifact:
+    """Run a step and write its result; raise InputError if the options name no destination."""
     keep = getattr(options, "checkpoints", None)
     if keep is not None:
         keep = Path(keep)
-    return run_and_report(spec, folder, options, keep)
+    return run_and_report(spec, require_destination(options, spec.kind), options, keep)
 
 
 def run_and_report(

@@ -198,13 +198,8 @@ def plot_against_id(
     # .2 s to validate a whole layout.
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
-    titles = []
-    for panel in panels:
-        lines = [escape_name(line, MAX_LEGEND_LENGTH) for line in panel.title.split("\n")]
-        titles.append("<br>".join(lines))
-    spacing = {}
-    if down > 1:
-        spacing["vertical_spacing"] = 0.5 / down
+    titles = [_escape_title(panel.title) for panel in panels]
+    spacing = {"vertical_spacing": 0.5 / down} if down > 1 else {}
     figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spacing)
     figure.update_layout(**build_layout(max(320, 260 * down)))
     figure.update_annotations(font_size=12)
@@ -230,6 +225,11 @@ def plot_against_id(
         legend={"y": 1 + titles_height / 220, "itemsizing": "constant"},
         margin={"t": titles_height + legend_height},
     )
+
+
+def _escape_title(title: str) -> str:
+    """Escape the lines of a title for plotly."""
+    return "<br>".join(escape_name(line, MAX_LEGEND_LENGTH) for line in title.split("\n"))
 
 
 def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:

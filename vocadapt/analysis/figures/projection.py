@@ -1,6 +1,7 @@
 """Figure of a projection: points in colors and shapes, rings around selected tokens, names."""
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -266,16 +267,13 @@ def _color_by_number(
     """Return masks of points and their trace settings: gray without a value, else colored by value
     between the 1st and 99th percentile.
     """
-    # 1. Points without a value.
     known = np.isfinite(numbers)
-    groups: list[tuple[Mask, dict[str, Any]]] = []
-    if not known.all():
-        unknown_marker = marker | {"color": NEUTRAL, "symbol": "star-diamond"}
-        groups.append((~known, {"marker": unknown_marker, "name": "no value"}))
+    gray = marker | {"color": NEUTRAL, "symbol": "star-diamond"}
+    groups = [(~known, {"marker": gray, "name": "no value"})] if not known.all() else []
     if not known.any():
         return groups
 
-    # 2. The color scale; for frequencies logarithmic, from 0, with a tick per power of 10.
+    # The color scale; for frequencies logarithmic, from 0, with a tick per power of 10.
     values = numbers[known]
     name = escape_name(column.name)
     bar: dict[str, Any] = {
@@ -287,9 +285,11 @@ def _color_by_number(
     }
     if column.logarithmic:
         values = np.log10(np.maximum(values, 0) + 1)
-        powers = np.arange(int(values.max()) + 1)
-        bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
-        bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
+        powers = [10**power for power in range(int(values.max()) + 1)]
+        bar |= {
+            "tickvals": [math.log10(power + 1) for power in powers],
+            "ticktext": [f"{power:,}" for power in powers],
+        }
     # Outliers would leave a single color for all other points.
     low, high = np.percentile(values, [1, 99])
     colors = {

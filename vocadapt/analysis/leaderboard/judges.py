@@ -71,15 +71,13 @@ def choose_hidden_stems(
     drawn_stems: set[str] = set()
     tokens: set[str] = set()
     for i in np.random.default_rng(seed).permutation(len(stems)).tolist():
-        if len(tokens) >= n:
-            break
-        drawn_stems.add(stems[i])
-        tokens.update(by_stem[stems[i]])
+        if len(tokens) < n:
+            drawn_stems.add(stems[i])
+            tokens.update(by_stem[stems[i]])
 
     # 3. Remove what resembles them.
-    beginnings = set[str]()
-    for length in range(MIN_BEGINNING, STEM):
-        beginnings.update(stem[:length] for stem in drawn_stems)
+    lengths = range(MIN_BEGINNING, STEM)
+    beginnings = {stem[:length] for stem in drawn_stems for length in lengths}
     removed = set[str]()
     for token in materials.model.words:
         letters = base.body(token).casefold()

@@ -18,7 +18,7 @@ a masked-language-model head and there is a held-out text, the loss per characte
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -443,8 +443,8 @@ def compare_initializers(
 ) -> Leaderboard:
     """Compare initializers on the new embeddings of a plan; fits alignments as needed.
 
-    `loss`: masked-language-model loss as a function of the new embeddings. `text`: for the
-    replacement test. Raises InputError if no token is new, or none can be hidden.
+    loss: of the masked-language model. text: for the replacement test. Raises InputError if no
+    token is new, or none can be hidden.
     """
     settings = settings or LeaderboardSettings()
     if not materials.plan.new_embeddings:
@@ -455,46 +455,24 @@ def compare_initializers(
         )
 
     # 1. Divide the progress by the cost of each initializer; baselines are always included.
-    costs = dict.fromkeys([*settings.methods_to_compare, *BASELINES], 1.0)
-    for method in costs:
-        if INITIALIZERS[method].needs in TRAINED:
-            costs[method] = TRAINED_COST
+    costs = {
+        method: TRAINED_COST if INITIALIZERS[method].needs in TRAINED else 1.0
+        for method in (*settings.methods_to_compare, *BASELINES)
+    }
     shares = parts(progress, {"text": float(text is not None), **costs})
     judge = InitializerJudge(materials, settings, loss, text, shares["text"])
-    standings: dict[str, InitializerStanding] = {}
-    cosines: dict[str, Matrix] = {}
-    skipped: dict[str, str] = {}
 
     # 2. Evaluate each initializer; skip those that fail.
+    evaluated = list[tuple[InitializerStanding, ScoresByToken]]()
+    skipped = dict[str, str]()
     for method in costs:
         initializer = settings.choose_initializer(method)
-        share = part(shares[method], 0.0, 1.0, method)
         try:
-            for standing, by_token in judge.evaluate(initializer, share):
-                standings[standing.initializer] = standing
-                cosines[standing.initializer] = by_token.cosines
+            evaluated += judge.evaluate(initializer, part(shares[method], 0.0, 1.0, method))
         except InputError as error:
             skipped[method] = str(error)
-
-    # 3. Rank them, best first.
-    order = sorted(standings, key=lambda name: -standings[name].centered_cosine)
     progress(1.0, "evaluated")
-    return Leaderboard(
-        tuple(standings[name] for name in order),
-        skipped,
-        judge.hidden,
-        judge.of,
-        len(materials.model),
-        len(materials.plan.new_embeddings),
-        len(judge.sample.plan.new_embeddings),
-        judge.new_token_judge.k,
-        len(judge.new_token_judge.names),
-        _paired_p_value(order, cosines),
-        judge.matched,
-        len(judge.stems),
-        judge.describe_pieces(),
-        judge.why_not_read,
-    )
+    return judge.rank(evaluated, skipped)
 
 
 def initialize_token(
@@ -656,16 +634,36 @@ class InitializerJudge:
             by_token = ScoresByToken(cosines, ranks, stem_ranks, reading)
             yield self._sum_up(name, by_token, made_new, seconds), by_token
 
-    def describe_pieces(self) -> PiecesRead | None:
-        """Return how the network reads the pieces of hidden tokens; None without a test."""
-        if self.test is None:
-            return None
-        pieces = self.test.pieces
-        return PiecesRead(
-            float(pieces.word.mean()),
-            float(pieces.sentence.mean()),
-            len(self.test.tokens),
-            len(self.test.sentences),
+    def rank(
+        self,
+        evaluated: Iterable[tuple[InitializerStanding, ScoresByToken]],
+        skipped: dict[str, str],
+    ) -> Leaderboard:
+        """Return the standings, best first, with what they were computed on."""
+        ranked = sorted(evaluated, key=lambda pair: -pair[0].centered_cosine)
+        pieces = None
+        if self.test is not None:
+            pieces = PiecesRead(
+                float(self.test.pieces.word.mean()),
+                float(self.test.pieces.sentence.mean()),
+                len(self.test.tokens),
+                len(self.test.sentences),
+            )
+        return Leaderboard(
+            tuple(standing for standing, _ in ranked),
+            skipped,
+            self.hidden,
+            self.of,
+            len(self.materials.model),
+            len(self.materials.plan.new_embeddings),
+            len(self.sample.plan.new_embeddings),
+            self.new_token_judge.k,
+            len(self.new_token_judge.names),
+            _compute_p_value({one.initializer: own.cosines for one, own in ranked}),
+            self.matched,
+            len(self.stems),
+            pieces,
+            self.why_not_read,
         )
 
     def _sum_up(
@@ -733,12 +731,13 @@ def initialize_with_alignment(
     return initialize(materials, initializer)
 
 
-def _paired_p_value(order: list[str], cosines: dict[str, Matrix]) -> float | None:
+def _compute_p_value(cosines: Mapping[str, Matrix]) -> float | None:
     """Return the p-value of a paired t-test between the best two methods over the hidden tokens.
 
-    None if there are not two methods, or if all differences are zero.
+    cosines: of each method, the best first. None if there are not two methods, or if all
+    differences are zero.
     """
-    ranked = [name for name in order if name not in BASELINES]
+    ranked = [name for name in cosines if name not in BASELINES]
     other = next((name for name in ranked if _base_method(name) != _base_method(ranked[0])), None)
     if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):
         return None

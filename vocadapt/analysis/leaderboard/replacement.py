@@ -194,11 +194,8 @@ class ReplacementTest:
     def _read(
         self, ids_of_token: Sequence[Ids], embeddings: Matrix | None, progress: Progress
     ) -> tuple[Matrix, Matrix]:
-        """Return the last hidden states of the tokens (mean over their ids) and of the sentences
-        (mean over all), (sentences, width) each.
-
-        ids_of_token: of each hidden token. embeddings: read in place of those ids; None: the known
-        ones.
+        """Return the last hidden states of tokens (mean over their ids) and of sentences (mean over
+        all), (sentences, width) each. embeddings: read in place of the ids; None: the known ones.
         """
         import torch
 
@@ -212,9 +209,8 @@ class ReplacementTest:
 
         # 2. Read them in batches.
         lookup = self.network.get_input_embeddings()
-        words: list[Matrix] = [np.empty(0, np.float32)] * len(rows)
-        means: list[Matrix] = [np.empty(0, np.float32)] * len(rows)
-        done = 0
+        words: dict[int, Matrix] = {}
+        means: dict[int, Matrix] = {}
         with torch.no_grad():
             for chosen, ids, attended in iterate_batches(rows, BATCH, self.pad):
                 inputs = lookup(ids)
@@ -231,6 +227,6 @@ class ReplacementTest:
                     start, end = spans[i]
                     words[i] = states[place, start:end].mean(dim=0).numpy()
                     means[i] = means_of_batch[place].numpy()
-                done += len(chosen)
-                progress(done / len(rows), "reading sentences")
-        return np.stack(words), np.stack(means)
+                progress(len(words) / len(rows), "reading sentences")
+        order = range(len(rows))
+        return np.stack([words[i] for i in order]), np.stack([means[i] for i in order])

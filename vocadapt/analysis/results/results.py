@@ -121,6 +121,12 @@ class RunEntry:
         """The tokenization whose scores count: pooled, or the only one."""
         return choose_main_tokenization(self.tallies)
 
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels of all tallies."""
+        folds = chain.from_iterable(chain.from_iterable(self.tallies.values()))
+        return frozenset().union(*(tally.labels for tally in folds))
+
     def join_folds(self, tokenization: str) -> dict[int, Tally]:
         """Return seed → its tally under a tokenization, the folds concatenated."""
         joined = {}
@@ -346,9 +352,8 @@ def rank_runs(
     base_mean = 0.0
     if baseline:
         base, baseline = _find_baseline(entries, baseline)
-        base_mean = _summarize_seeds(base, baseline.tokenization, scorer, rules)[
-            scorer.headline
-        ].mean
+        of_base = _summarize_seeds(base, baseline.tokenization, scorer, rules)
+        base_mean = of_base[scorer.headline].mean
 
     # 1. Summarize each entry under each tokenization, and compare it with the baseline.
     standings, findings = [], list[str]()
@@ -363,17 +368,19 @@ def rank_runs(
             standing = _summarize_run(entry, name, scorer, rules, draws)
             if not comparable:
                 standing = replace(standing, verdict=comparison.OTHER_EXAMPLES)
+            elif Side(entry.name, name) == baseline:
+                standing = replace(standing, verdict=comparison.BASELINE)
             elif base is not None and baseline is not None and (standing.counts or not main_only):
-                standing = _compare_with_baseline(
-                    standing, entry, base, baseline, base_mean, scorer, rules, draws
-                )
+                theirs, ours = base.join_folds(baseline.tokenization), entry.join_folds(name)
+                found = compare_over_seeds(theirs, ours, scorer, rules, draws)
+                # The difference of the means that are shown, which are over folds, too.
+                found = replace(found, value=standing.headline.mean - base_mean)
+                standing = replace(standing, difference=found)
             standings.append(standing)
     standings.sort(key=lambda one: (-one.headline.mean, one.run, one.tokenization))
 
     # 2. Describe the whole table: score, labels, and number of units.
-    every = chain.from_iterable(entry.tallies.values() for entry in entries)
-    tallies_of_folds = chain.from_iterable(chain.from_iterable(every))
-    labels = frozenset().union(*(tally.labels for tally in tallies_of_folds))
+    labels = frozenset().union(*(entry.labels for entry in entries))
     first_seed = next(iter(entries[0].tallies.values()))[0]
     return TaskLeaderboard(
         task,
@@ -493,30 +500,6 @@ def _summarize_seeds(
         values = [sum(part[name] for part in parts) / len(parts) for parts in folds]
         summaries[name] = summarize_seeds(values, entry.collapsed)
     return summaries
-
-
-def _compare_with_baseline(
-    standing: RunStanding,
-    entry: RunEntry,
-    base: RunEntry,
-    baseline: Side,
-    base_mean: float,
-    scorer: Scorer,
-    rules: Rules,
-    draws: Draws,
-) -> RunStanding:
-    """Add the difference from the baseline; the baseline itself gets only the verdict BASELINE."""
-    if Side(standing.run, standing.tokenization) == baseline:
-        return replace(standing, verdict=comparison.BASELINE)
-    found = compare_over_seeds(
-        base.join_folds(baseline.tokenization),
-        entry.join_folds(standing.tokenization),
-        scorer,
-        rules,
-        draws,
-    )
-    # The difference that is shown is that of the means in the table, which are over folds, too.
-    return replace(standing, difference=replace(found, value=standing.headline.mean - base_mean))
 
 
 def _find_baseline(entries: Sequence[RunEntry], given: Side) -> tuple[RunEntry, Side]:

@@ -3,7 +3,7 @@
 Names are untrusted text, which the writers of tables escape.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
@@ -17,6 +17,7 @@ from vocadapt.report.formats import format_fraction, format_metric_name
 from vocadapt.report.html import escape_html as escape
 from vocadapt.report.html import write_html
 from vocadapt.report.table import Column, Table
+from vocadapt.text.display import shorten_text
 
 MAX_LINES = 200  # of a table in the page; the CSV file has all
 MAX_SETTING_COLUMNS = 12
@@ -87,41 +88,21 @@ def render_figures(boards: Sequence[TaskLeaderboard]) -> str:
 
 def _render_figure(task: str, standings: Sequence[RunStanding]) -> str:
     """Render the scores of one task as SVG; the axis spans the scores."""
+    # 1. The axis.
     scores = [score for one in standings for score in one.headline.values]
-    low = min(scores)
-    high = max(scores)
-    margin = 0.05 * (high - low) or 0.01
-    least = 0.0 if low >= 0 else -1.0  # a correlation may be negative
-    low = max(least, low - margin)
-    high = min(1.0, high + margin)
+    margin = 0.05 * (max(scores) - min(scores)) or 0.01
+    least = 0.0 if min(scores) >= 0 else -1.0  # a correlation may be negative
+    low, high = max(least, min(scores) - margin), min(1.0, max(scores) + margin)
 
     def place(score: float) -> float:
         return NAME_WIDTH + (WIDTH - NAME_WIDTH - 20) * (score - low) / (high - low or 1.0)
 
+    # 2. A line for each run, the ticks, and the caption.
+    parts = [_render_run(one, LINE * (i + 0.5), place) for i, one in enumerate(standings)]
     height = LINE * len(standings) + 34
-    parts = []
-    for number, one in enumerate(standings):
-        y = LINE * number + LINE / 2
-        mean = place(one.headline.mean)
-        short = one.run if len(one.run) <= 30 else f"{one.run[:29]}…"
-        parts.append(
-            f'<text x="0" y="{y + 4:g}">{escape(short)}<title>{escape(one.run)}</title></text>'
-            f'<line class="rule" x1="{NAME_WIDTH}" x2="{WIDTH - 20}" y1="{y:g}" y2="{y:g}"/>'
-            f'<line class="mean" x1="{mean:.1f}" x2="{mean:.1f}" y1="{y - 9:g}" y2="{y + 9:g}"/>'
-        )
-        for seed, score in zip(one.seeds, one.headline.values, strict=True):
-            has_collapsed = seed in one.collapsed_seeds
-            style = "collapsed" if has_collapsed else "dot"
-            about = f"seed {seed}: {format_fraction(score)}" + ", collapsed" * has_collapsed
-            parts.append(
-                f'<circle class="{style}" cx="{place(score):.1f}" cy="{y:g}" r="{DOT}">'
-                f"<title>{about}</title></circle>"
-            )
-    bottom = height - 12
     for tick in (low, (low + high) / 2, high):
-        parts.append(
-            f'<text class="tick" x="{place(tick):.1f}" y="{bottom}">{format_fraction(tick)}</text>'
-        )
+        at = f'x="{place(tick):.1f}" y="{height - 12}"'
+        parts.append(f'<text class="tick" {at}>{format_fraction(tick)}</text>')
     metric = format_metric_name(standings[0].metric)
     caption = (
         f"{task}: {metric} of each seed (dot; hollow: collapsed) and their mean (bar), from"
@@ -131,6 +112,26 @@ def _render_figure(task: str, standings: Sequence[RunStanding]) -> str:
         f'<figure><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(caption)}">'
         f"{''.join(parts)}</svg><figcaption>{escape(caption)}.</figcaption></figure>"
     )
+
+
+def _render_run(one: RunStanding, y: float, place: Callable[[float], float]) -> str:
+    """Render a line of a figure: the name of a run, its mean, and a dot for each seed."""
+    mean = place(one.headline.mean)
+    parts = [
+        f'<text x="0" y="{y + 4:g}">{escape(shorten_text(one.run, 30))}'
+        f"<title>{escape(one.run)}</title></text>"
+        f'<line class="rule" x1="{NAME_WIDTH}" x2="{WIDTH - 20}" y1="{y:g}" y2="{y:g}"/>'
+        f'<line class="mean" x1="{mean:.1f}" x2="{mean:.1f}" y1="{y - 9:g}" y2="{y + 9:g}"/>'
+    ]
+    for seed, score in zip(one.seeds, one.headline.values, strict=True):
+        has_collapsed = seed in one.collapsed_seeds
+        style = "collapsed" if has_collapsed else "dot"
+        about = f"seed {seed}: {format_fraction(score)}" + ", collapsed" * has_collapsed
+        parts.append(
+            f'<circle class="{style}" cx="{place(score):.1f}" cy="{y:g}" r="{DOT}">'
+            f"<title>{about}</title></circle>"
+        )
+    return "".join(parts)
 
 
 def _render_section(title: str, body: str) -> str:

@@ -212,14 +212,8 @@ def _score(options: Options) -> Answer[ScoreAnswer]:
         )
         parts.append(text)
     notes = {name: value for name, value in {**gold.notes, **predicted.notes}.items() if value}
-    answer = {
-        **scores[scorers[0].name],
-        "kind": kind.name,
-        "gold": options.gold,
-        "predicted": options.predicted,
-        "scores": scores,
-        "notes": notes,
-    }
+    given = {"kind": kind.name, "gold": options.gold, "predicted": options.predicted}
+    answer = {**scores[scorers[0].name], **given, "scores": scores, "notes": notes}
     text = "\n\n".join([*parts, format_facts(notes)]).rstrip()
     return Answer(cast(ScoreAnswer, answer), text)
 

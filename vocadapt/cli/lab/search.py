@@ -20,11 +20,13 @@ from vocadapt.cli.options import (
     WITH_WEIGHTS,
     Place,
     describe_place,
+    destination_options,
     model_options,
+    read_task_inputs,
+    task_options,
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts
-from vocadapt.cli.workspace_options import output_option
 from vocadapt.lab.experiments.search.results import STATES, SearchNumbers, SeedsNumbers
 from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
 from vocadapt.lab.experiments.search.step import FIGURES, PLACE, SearchStep, SeedsStep
@@ -35,10 +37,8 @@ from vocadapt.lab.experiments.search.tables import (
     format_settings,
 )
 from vocadapt.lab.experiments.studies.study import StudyStep
-from vocadapt.lab.inputs.tasks import find_task
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.table import Table
 from vocadapt.report.terminal import write_terminal
 from vocadapt.training.finetune.settings import (
@@ -46,8 +46,6 @@ from vocadapt.training.finetune.settings import (
     FinetuneSettings,
     training_preset,
 )
-from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.splits import SPLITS
 
 ABOUT_IMPORTANCE = "Fraction of the variance of the dev scores; fANOVA, trials done."
 SHOWN_TRIALS = 20  # rows of the table of trials; the JSON holds all
@@ -157,41 +155,19 @@ def _read_training(options: Options) -> tuple[FinetuneStep, dict[str, Any]]:
     """Read the settings that hold for all cells, and the model and the task."""
     tuning = training_preset(options.settings, **read_given(options, FinetuneSettings))
     given = read_given(options, FinetuneStep)
-    inputs = {name: getattr(options, name) for name in ("model", *SPLITS)}
-    if options.task not in TASK_KINDS:
-        given["kind"] = ""
-        inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
     given.pop("seeds", None)
-    return FinetuneStep(tuning, **given), inputs
+    inputs, kind = read_task_inputs(options)
+    return FinetuneStep(tuning, **given | kind), inputs
 
 
-def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
+def _declare_options(*own: AddOption) -> tuple[AddOption, ...]:
     """Declare the options of both commands: inputs, own settings, those of the fine-tuning."""
     return (
         *model_options(help=WITH_WEIGHTS),
-        option(
-            "--task",
-            metavar="KIND|NAME|FILE",
-            required=True,
-            help="task file (.toml) or folder, name of a task in the workspace, or a kind of task"
-            f" ({', '.join(TASK_KINDS)}) with its files; it needs a dev split",
-        ),
-        *(
-            option(f"--{split}", metavar="F", help=f"{split} examples, if --task is a kind of task")
-            for split in SPLITS
-        ),
-        own,
+        *task_options("; it needs a dev split"),
+        *own,
         setting_options(StudyStep, *PLACE),
-        output_option(
-            "--out", metavar="DIR", help="folder to fill; run the command again to continue …"
-        ),
-        output_option(
-            "--workspace",
-            metavar="W",
-            default="workspace",
-            help="… or workspace to write to (default ./workspace)",
-        ),
-        option("--name", metavar="N", help="name of the result in the workspace"),
+        *destination_options(grows=True),
         option(
             "--settings",
             choices=FINETUNING_PRESETS,
@@ -205,17 +181,6 @@ def _declare_options(own: AddOption) -> tuple[AddOption, ...]:
     )
 
 
-SPACE = option(
-    "--space", metavar="FILE", help="space to search, in TOML (default: Fast 2023, table 5.1)"
-)
-SEARCH_OPTIONS = setting_options(SearchStep, except_=("training", "place"))
-
-
-def _add_search(parser: Any) -> None:
-    SPACE(parser)
-    SEARCH_OPTIONS(parser)
-
-
 EPILOG = """A space file names settings by their flags, with _ for -:
   seeds = [1, 2, 3]                                      seeds are averaged, never chosen
   batch_size = [8, 16, 32]                               one of a list
@@ -223,7 +188,14 @@ EPILOG = """A space file names settings by their flags, with _ for -:
 A setting that is given as an option is not searched. Run the same command again to continue."""
 SEARCH = Command(
     _search,
-    _declare_options(_add_search),
+    _declare_options(
+        option(
+            "--space",
+            metavar="FILE",
+            help="space to search, in TOML (default: Fast 2023, table 5.1)",
+        ),
+        setting_options(SearchStep, except_=("training", "place")),
+    ),
     "Search hyperparameters of fine-tuning by their dev score, averaged over seeds. Test scores are"
     " not used.",
     EPILOG,

@@ -139,27 +139,25 @@ def _plan(options: Options) -> Answer[PlanAnswer]:
     planned = Counter((cell.row, cell.task) for cell in grid.cells)
     finished = group_cells(grid, folder)
     rows = [(*place, number, len(finished[place])) for place, number in planned.items()]
+    table = format_table(("variant", "task", "seeds", "finished"), rows)
+    basis = _wrap(f"Time {answer.basis}. Energy from {format_basis(energy)}.")
+    return Answer(answer, "\n\n".join([table, *_render_plan(answer, study), basis]))
+
+
+def _render_plan(plan: PlanAnswer, study: Study) -> list[str]:
+    """Return the paragraphs on the adaptations and on what the study takes."""
     facts = {
-        "cells": f"{answer.cells:,}, of which {answer.whole:,} are finished",
-        "adapted models": f"{answer.models:,}",
-        "word vectors": f"{answer.vectors:,} to train",
-        "time": f"about {duration(answer.seconds)} on {_format_count(workers, 'worker')} of"
+        "cells": f"{plan.cells:,}, of which {plan.whole:,} are finished",
+        "adapted models": f"{plan.models:,}",
+        "word vectors": f"{plan.vectors:,} to train",
+        "time": f"about {duration(plan.seconds)} on {_format_count(plan.workers, 'worker')} of"
         f" {_format_count(study.threads, 'thread')}",
-        "disk": f"about {cost.bytes / GIGA:.1f} GB, plus the predictions",
-        "energy": f"about {format_energy(energy.kwh)}, {format_co2(energy.kg_co2)}",
-        "out": folder,
+        "disk": f"about {plan.bytes / GIGA:.1f} GB, plus the predictions",
+        "energy": f"about {format_energy(plan.kwh)}, {format_co2(plan.kg_co2)}",
+        "out": plan.out,
     }
-    parts = [
-        format_table(("variant", "task", "seeds", "finished"), rows),
-        _format_adaptations(study),
-        format_facts(facts),
-        _wrap(f"Time {cost.forecast.basis}. Energy from {format_basis(energy)}."),
-    ]
-    if answer.load > 1:
-        parts.append(
-            f"This machine is busy: this is {answer.load:g} times longer than when it is idle."
-        )
-    return Answer(answer, "\n\n".join(parts))
+    busy = f"This machine is busy: this is {plan.load:g} times longer than when it is idle."
+    return [_format_adaptations(study), format_facts(facts), *[busy] * (plan.load > 1)]
 
 
 def _format_adaptations(study: Study) -> str:

@@ -19,24 +19,25 @@ from vocadapt.cli.command import (
 from vocadapt.cli.options import (
     CHECKPOINTS,
     WITH_WEIGHTS,
-    choose_destination,
     describe_place,
     destination_options,
     format_change,
     model_options,
+    read_task_inputs,
+    require_destination,
+    task_options,
     write_artifact,
 )
 from vocadapt.cli.tables import describe_kind, format_facts, format_number
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.lab.inputs.tasks import fetch_benchmark, find_task
+from vocadapt.lab.inputs.tasks import fetch_benchmark
 from vocadapt.lab.reports.evaluation import EvaluateNumbers, EvaluateSettings, evaluate_runs
 from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot
 from vocadapt.lab.steps.finetune import FinetuneNumbers, FinetuneStep, RunNumbers
 from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.step import Spec, read_numbers
 from vocadapt.lab.workspace.manifest import MANIFEST
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import get_preset
 from vocadapt.report.table import Column, Table
 from vocadapt.report.terminal import write_terminal
@@ -47,7 +48,6 @@ from vocadapt.training.finetune.settings import (
 )
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards, find_card
 from vocadapt.training.tasks.kinds import TASK_KINDS
-from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 
 OTHER = ("finetune", "kind")  # settings of the step that are declared separately
@@ -86,14 +86,9 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
             "Give each seed once: the same seed gives the same run.",
         )
 
-    # 2. The inputs: a defined task, or a kind of task with its files.
-    inputs = {name: getattr(options, name) for name in ("model", *SPLITS)}
-    if options.task not in TASK_KINDS:
-        given["kind"] = ""
-        inputs["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
-    spec = Spec(FinetuneStep(training, **given), inputs, options.offline)
-
-    # 3. The run.
+    # 2. The run: of a defined task, or of a kind of task with its files.
+    inputs, kind = read_task_inputs(options)
+    spec = Spec(FinetuneStep(training, **given | kind), inputs, options.offline)
     run = write_artifact(spec, options)
     numbers: FinetuneNumbers = read_numbers(run)
     place = describe_place(run)
@@ -153,17 +148,7 @@ FINETUNE = Command(
     _finetune,
     (
         *model_options(help=WITH_WEIGHTS),
-        option(
-            "--task",
-            metavar="KIND|NAME|FILE",
-            required=True,
-            help="task file (.toml) or folder, name of a task in the workspace, or a kind of task"
-            f" ({', '.join(TASK_KINDS)}) with its files",
-        ),
-        *(
-            option(f"--{split}", metavar="F", help=f"{split} examples, if --task is a kind of task")
-            for split in SPLITS
-        ),
+        *task_options(),
         option(
             "--settings",
             choices=FINETUNING_PRESETS,
@@ -318,11 +303,7 @@ def _format_sizes(card: Card) -> str:
 
 
 def _download(options: Options) -> Answer[DownloadAnswer]:
-    folder = choose_destination(options, "tasks")
-    if folder is None:
-        raise InputError(
-            "No output folder was given: use --out DIR, or --name N (with --workspace W)."
-        )
+    folder = require_destination(options, "tasks")
     task, manifest = fetch_benchmark(
         options.benchmark, folder, options.source, options.overwrite, options.progress
     )
