@@ -95,15 +95,6 @@ def run_command(*arguments: object) -> str:
 # The loading of extensions.
 
 
-def test_each_extension_is_loaded_once(tmp_path):
-    file, log = tmp_path / "extension.py", tmp_path / "log"
-    file.write_text(f"open({str(log)!r}, 'a').write('x')\n")
-    both = f"{file}{os.pathsep}{tmp_path}/./extension.py"
-    done = run_python("-c", "import vocadapt, vocadapt.recipe", extensions=both)
-    assert done.returncode == 0, done.stderr
-    assert log.read_text() == "x"
-
-
 FAILING = {
     "raise.py": ("x = 1\nraise ValueError('broken')\n", "raise.py, line 2 could not be loaded"),
     "syntax.py": ("def :\n", "invalid syntax"),
@@ -123,20 +114,29 @@ FAILING = {
         "'My own' is not a name for an initializer.",
     ),
     "text.txt": ("", "an extension is a file that ends in .py"),
+    "missing.py": (None, "missing.py"),
+    "pipe.py": (None, "a named pipe"),
 }
 
 
 @pytest.fixture
-def load_in_this_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """Load an extension as one of our programs does when it starts; its error is forgotten after."""
+def load_in_this_process(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Load extensions as a program does when it starts; their error is forgotten after."""
 
-    def load(file: Path) -> None:
+    def load(*files: Path | str, program: str = "vocadapt") -> None:
         monkeypatch.setattr(extensions, "_errors", [])
-        monkeypatch.setattr(sys, "argv", ["vocadapt"])
-        monkeypatch.setenv("VOCADAPT_EXTENSIONS", str(file))
+        monkeypatch.setattr(sys, "argv", [program])
+        monkeypatch.setenv("VOCADAPT_EXTENSIONS", os.pathsep.join(map(str, files)))
         extensions.load_extensions()
 
     return load
+
+
+def test_each_extension_is_loaded_once(load_in_this_process, tmp_path):
+    file, log = tmp_path / "extension.py", tmp_path / "log"
+    file.write_text(f"open({str(log)!r}, 'a').write('x')\n")
+    load_in_this_process(file, f"{tmp_path}/./extension.py")
+    assert log.read_text() == "x"
 
 
 @pytest.mark.parametrize("name", FAILING)
@@ -144,26 +144,20 @@ def test_an_extension_that_fails_is_one_sentence_on_the_command_line(
     load_in_this_process, capsys, tmp_path, name
 ):
     content, message = FAILING[name]
-    (tmp_path / name).write_text(content)
+    os.mkfifo(tmp_path / "pipe.py")
+    if content is not None:
+        (tmp_path / name).write_text(content)
     load_in_this_process(tmp_path / name)
     assert main(["presets", "--json"]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and name in printed.err and message in printed.err
     assert "Traceback" not in printed.err and len(printed.err.splitlines()) <= 3
+    assert main(["--help"]) == 0
 
 
-def test_an_extension_that_is_missing_or_no_regular_file_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "pipe.py")
-    for name, message in (("missing.py", "missing.py"), ("pipe.py", "a named pipe")):
-        done = run_python("-m", "vocadapt", "presets", extensions=str(tmp_path / name))
-        assert done.returncode == 2 and message in done.stderr
-        assert "Traceback" not in done.stderr
-
-
-def test_a_program_that_imports_vocadapt_gets_the_error_at_once(tmp_path):
-    done = run_python("-c", "import vocadapt", extensions=str(tmp_path / "missing.py"))
-    assert done.returncode == 1
-    assert "InputError" in done.stderr.splitlines()[-1] or "missing.py" in done.stderr
+def test_a_program_that_imports_vocadapt_gets_the_error_at_once(load_in_this_process, tmp_path):
+    with raises_input_error("missing-file", "missing.py"):
+        load_in_this_process(tmp_path / "missing.py", program="my_program.py")
 
 
 def test_a_page_shows_why_an_extension_was_not_loaded(load_in_this_process, monkeypatch, tmp_path):
@@ -204,11 +198,6 @@ def test_the_documented_extension_can_be_loaded(tmp_path):
     for call in re.findall(r"`(vocadapt[.\w]+\.register_\w+)`", text):
         module, _, name = call.rpartition(".")
         assert hasattr(importlib.import_module(module), name), call
-
-
-def test_help_does_not_need_the_extensions(tmp_path):
-    done = run_python("-m", "vocadapt", "--help", extensions=str(tmp_path / "missing.py"))
-    assert done.returncode == 0
 
 
 def draw_part(part: str, workspace: Path, **query: str) -> "AppTest":

@@ -8,7 +8,7 @@ from the base: the defaults, or a preset.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from vocadapt.settings import Setting, get_setting_groups, get_settings, walk_settings
 
@@ -16,8 +16,15 @@ T = TypeVar("T")
 Given = Mapping[str, Any]  # key → value
 
 
+class Values(Protocol):
+    """Values by key, such as a mapping, or the options of a command."""
+
+    def get(self, key: str, /) -> Any:
+        """Return a value; None if it was not given."""
+
+
 def read_settings(
-    given: Given,
+    given: Values,
     settings: type[T],
     base: T | None = None,
     names: Collection[str] | None = None,
@@ -43,7 +50,7 @@ def read_settings(
 
 
 def read_given(
-    given: Given, settings: type, names: Collection[str] | None = None, prefix: str = ""
+    given: Values, settings: type, names: Collection[str] | None = None, prefix: str = ""
 ) -> dict[str, Any]:
     """Return the settings that were given, by name; nested ones are not read."""
     found = {}
@@ -101,7 +108,7 @@ def get_key(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
 
 
-def _read_value(given: Given, flag: str) -> Any:
+def _read_value(given: Values, flag: str) -> Any:
     """Return the value of a flag; None if it was not given, or for the flag ""."""
     flag, _, wanted = flag.partition("=")
     value = given.get(get_key(flag))

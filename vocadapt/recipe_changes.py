@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.given_settings import Given, read_given
+from vocadapt.given_settings import Values, read_given
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.presets import NEW_WORDS, build_title, get_preset
 from vocadapt.recipe import Recipe, read_recipe
@@ -41,7 +41,7 @@ CHANGED: tuple[tuple[type, tuple[str, ...] | None], ...] = (  # settings (None: 
 )
 
 
-def choose_recipe(given: Given) -> Recipe:
+def choose_recipe(given: Values) -> Recipe:
     """Return the recipe that is named, with the other changes applied to it.
 
     Raises InputError for changes that would have no effect.
@@ -66,7 +66,7 @@ def choose_recipe(given: Given) -> Recipe:
     return _change_pretraining(_change_settings(recipe, given), given)
 
 
-def _change_heuristics(recipe: Recipe, given: Given) -> Recipe:
+def _change_heuristics(recipe: Recipe, given: Values) -> Recipe:
     """Return the recipe with the heuristics that remove and add tokens.
 
     With both, the vocabulary keeps its size. Added whole words are exact words by default.
@@ -125,7 +125,7 @@ def change_heuristic(recipe: Recipe, add_by: str) -> Recipe:
     return replace(recipe, vocabulary=plan, tokenizer=find_mode_of_heuristic(add_by))
 
 
-def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | None, bool]:
+def _find_heuristics(recipe: Recipe, given: Values) -> tuple[str | None, str | None, bool]:
     """Return the heuristics that remove and add tokens, and whether lengths count marks.
 
     A named recipe supplies what the options omit. Raises InputError for a recipe that does not
@@ -149,7 +149,7 @@ def _find_heuristics(recipe: Recipe, given: Given) -> tuple[str | None, str | No
     return remove_by, add_by, bool(is_named and plan.count_marks)
 
 
-def _change_settings(recipe: Recipe, given: Given) -> Recipe:
+def _change_settings(recipe: Recipe, given: Values) -> Recipe:
     """Return the recipe with the options that change single settings of its plan, its initializer,
     its alignment and its module; raise InputError for those that it does not use.
     """
@@ -191,7 +191,7 @@ def _change_settings(recipe: Recipe, given: Given) -> Recipe:
     return replace(recipe, alignment=AlignmentSettings(**length | alignment))
 
 
-def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
+def _change_pretraining(recipe: Recipe, given: Values) -> Recipe:
     """Return the recipe with the continued pretraining that the options request."""
     check_budget(given)
     # Settings without a stage are refused, because they would have no effect.
@@ -213,7 +213,7 @@ def _change_pretraining(recipe: Recipe, given: Given) -> Recipe:
 
 
 def read_initializer_settings(
-    given: Given, options: Mapping[str, Any], used: Collection[str]
+    given: Values, options: Mapping[str, Any], used: Collection[str]
 ) -> dict[str, Any]:
     """Return the own settings of initializers, by name, with those that were given.
 
@@ -229,7 +229,7 @@ def read_initializer_settings(
     return read_options(own, used)
 
 
-def check_budget(given: Given) -> None:
+def check_budget(given: Values) -> None:
     """Raise InputError for a budget that is not above 0."""
     for name, value in read_given(given, MaskedSettings, BUDGET).items():
         if not value > 0:
@@ -237,4 +237,5 @@ def check_budget(given: Given) -> None:
                 f"A budget must be above 0, got {value}.",
                 "Leave it out for the default, or give a budget.",
                 name,
+                "out-of-range",
             )

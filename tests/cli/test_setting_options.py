@@ -4,9 +4,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from vocadapt.cli.command import read_settings, setting_options
+from vocadapt.cli.command import setting_options
 from vocadapt.cli.parser import Parser
 from vocadapt.errors import InputError
+from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.command_lines import setting_arguments
 from vocadapt.settings import build_settings, check_settings, setting, show_only
 

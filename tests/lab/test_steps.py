@@ -9,8 +9,7 @@ import pytest
 from tests.material.cases import check_each
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import KNOWN, NEW, QUICK, write_text
-from vocadapt.cli.command import Options
-from vocadapt.cli.parser import Parser
+from vocadapt.cli.parser import Options, Parser
 from vocadapt.cli.run import COMMANDS, find_command, load_command
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.experiments import STEPS

@@ -3,25 +3,21 @@
     ALIGN = Command(_align, (option("--vectors", help="…"), setting_options(AlignmentStep)))
 
 An option is declared as a function that adds it to a parser, so groups and shared options can be
-nested: `option` declares one by hand, `setting_options` those of declared settings. `read_settings`
-reads settings from the parsed options. In the namespace an option has the name of its flag; one
-that was not given is None.
+nested: `option` declares one by hand, `setting_options` those of declared settings. In the
+namespace an option has the name of its flag; one that was not given is None.
 """
 
-from argparse import Action, Namespace, RawDescriptionHelpFormatter, _ActionsContainer
+from argparse import Action, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from types import UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from vocadapt import given_settings
-from vocadapt.cli.parser import Number, Parser
+from vocadapt.cli.parser import Number, Options, Parser
 from vocadapt.given_settings import get_flag, get_key
-from vocadapt.progress import Progress
 from vocadapt.settings import Bounds, Setting, walk_settings
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 MAX_EXPLAINED = 600  # characters of explained choices; longer explanations are omitted
 SWITCHES = {False: "store_true", True: "store_false"}  # default of a boolean → action of its option
@@ -34,12 +30,6 @@ def allow_other_fields(value: Any, *kinds: type) -> None:
     """Declare that answers of these TypedDicts have other fields, too, each with such a value."""
     for kind in kinds:
         kind.__other_fields__ = value  # type: ignore[attr-defined]
-
-
-class Options(Namespace):
-    """The parsed options of a command, and where it reports its progress."""
-
-    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -229,21 +219,3 @@ def _show_value(declared: Setting, value: Any) -> str:
         if number == value:
             return word
     return str(value)
-
-
-def read_settings(
-    options: Namespace,
-    settings: type[T],
-    base: T | None = None,
-    names: Collection[str] | None = None,
-    prefix: str = "",
-) -> T:
-    """Return the base with the settings that were given as options; see `given_settings`."""
-    return given_settings.read_settings(vars(options), settings, base, names, prefix)
-
-
-def read_given(
-    options: Namespace, settings: type, names: Collection[str] | None = None, prefix: str = ""
-) -> dict[str, Any]:
-    """Return the settings that were given as options, by name; nested ones are not read."""
-    return given_settings.read_given(vars(options), settings, names, prefix)

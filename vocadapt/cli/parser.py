@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
 from vocadapt.settings import Bounds, show_value
 
 REWORDED = {
@@ -18,13 +19,26 @@ REWORDED = {
 OPTION = re.compile(r"-(-|[^\W\d_])")  # how an option begins, in contrast to a negative number
 
 
+class Options(argparse.Namespace):
+    """The parsed options of a command, and where it reports its progress.
+
+    `given_settings` reads declared settings from them.
+    """
+
+    progress: Progress
+
+    def get(self, key: str, /) -> Any:
+        """Return the value of an option; None if the command has no such option."""
+        return getattr(self, key, None)
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises InputError instead of printing its usage."""
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False)
 
-    def parse(self, arguments: list[str]) -> argparse.Namespace:
+    def parse(self, arguments: list[str]) -> Options:
         """Parse; raises InputError, an unknown option first, with the nearest known one."""
         # argparse would report a missing argument first, and would not suggest an option.
         known = list(self._option_string_actions)
@@ -39,7 +53,7 @@ class Parser(argparse.ArgumentParser):
             if near := get_close_matches(name, known, n=1, cutoff=0.5):
                 advice = f"Did you mean {near[0]}?"
             raise InputError(f"There is no option {name}. {advice}", code="unknown-option")
-        return self.parse_args(arguments)
+        return self.parse_args(arguments, Options(progress=silent))
 
     def add_flag(self, error: InputError) -> InputError:
         """Return the error with the flag of its setting, unless the message contains it already."""

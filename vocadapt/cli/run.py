@@ -4,7 +4,6 @@ import logging
 import sys
 import time
 import warnings
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
@@ -12,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 
 import vocadapt
-from vocadapt.cli.command import Command, Options
+from vocadapt.cli.command import Command
 from vocadapt.cli.errors import JSON_ERRORS
-from vocadapt.cli.parser import Parser
+from vocadapt.cli.parser import Options, Parser
 from vocadapt.cli.schema import Schema, build_command_schema, build_overview
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions
@@ -273,7 +272,7 @@ def _print_schema(schema: Schema) -> None:
     print(dumps(schema, indent=1, ascii_only=True), flush=True)
 
 
-def _run_command(command: Command, options: Namespace) -> int:
+def _run_command(command: Command, options: Options) -> int:
     """Run a command and print its answer, the only output on stdout."""
     from vocadapt.lab.workspace.strict_json import dumps
 
@@ -286,7 +285,8 @@ def _run_command(command: Command, options: Namespace) -> int:
     logging.getLogger("vocadapt").setLevel(min(level, logging.WARNING))  # our own are few
     # Redirect the output of libraries: programs read the answer from stdout.
     with open_progress_line(options.verbose) as progress, redirect_stdout(sys.stderr):
-        answer = command.run(Options(progress=progress, **vars(options)))
+        options.progress = progress
+        answer = command.run(options)
     # ASCII-only JSON is valid in every encoding of a terminal.
     output = escape_lines(answer.text)
     if options.json:
@@ -295,7 +295,7 @@ def _run_command(command: Command, options: Namespace) -> int:
     return answer.exit
 
 
-def _suggest_model_folder(error: InputError, options: Namespace) -> InputError:
+def _suggest_model_folder(error: InputError, options: Options) -> InputError:
     """Add the folder of a model to the remedy of an error about an unknown model: a model with this
     name in the workspace or the demo, or else the model of the demo.
     """
@@ -305,7 +305,7 @@ def _suggest_model_folder(error: InputError, options: Namespace) -> InputError:
         return error
     from vocadapt.lab.demo import find_known_model
 
-    workspace = Path(getattr(options, "workspace", "workspace"))
+    workspace = Path(options.get("workspace") or "workspace")
     folder, has_name = find_known_model(error.name, workspace)
     if folder is None:
         return error

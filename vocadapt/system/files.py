@@ -60,28 +60,19 @@ def check_path(named: str | Path) -> Path:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
         raise _cannot_be_read(path, error) from None
-    _refuse_special(path, mode)
+    _refuse_special(path, mode, takes_folders=True)
     needed = os.R_OK
     if stat.S_ISDIR(mode):
         needed |= os.X_OK  # without it the files inside cannot be opened
     if not os.access(path, needed):
-        raise InputError(
-            f"{show_path(path)}: permission to read it is missing.",
-            "Change its permissions, or copy it.",
-            code="no-read-permission",
-        )
+        raise _cannot_be_read(path, PermissionError())
     return path
 
 
 def check_file(named: str | Path) -> Path:
     """Return the path of a regular file, as `check_path` does; raise InputError for others."""
     path = check_path(named)
-    if path.is_dir():
-        raise InputError(
-            f"{show_path(path)}: expected a file, found a folder.",
-            "Name a file inside it.",
-            code="not-a-file",
-        )
+    _refuse_special(path, os.stat(path).st_mode)
     return path
 
 
@@ -111,13 +102,6 @@ def open_file(named: str | Path) -> BufferedReader:
     try:
         _refuse_special(path, os.fstat(descriptor).st_mode)
         return os.fdopen(descriptor, "rb")
-    except IsADirectoryError:
-        os.close(descriptor)
-        raise InputError(
-            f"{show_path(path)}: expected a file, found a folder.",
-            "Name a file inside it.",
-            code="not-a-file",
-        ) from None
     except BaseException:
         os.close(descriptor)
         raise
@@ -363,11 +347,7 @@ def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
             code="no-read-permission",
         )
     if error.errno == errno.ENXIO:  # a socket cannot be opened at all
-        return InputError(
-            f"{show_path(path)}: expected a file, found a socket.",
-            "Name a regular file.",
-            code="special-file",
-        )
+        return _build_special_error(path, stat.S_IFSOCK)
     return InputError(
         f"{show_path(path)}: cannot be read ({error.strerror}).",
         "Check the path and the permissions.",
@@ -375,16 +355,27 @@ def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
     )
 
 
-def _refuse_special(path: Path, mode: int) -> None:
+def _refuse_special(path: Path, mode: int, takes_folders: bool = False) -> None:
     """Raise InputError if the mode (st_mode) is neither that of a regular file nor of a folder."""
     kind = stat.S_IFMT(mode)
-    if kind not in (stat.S_IFREG, stat.S_IFDIR):
-        found = SPECIAL.get(kind, "something else")
+    if kind == stat.S_IFDIR and not takes_folders:
         raise InputError(
-            f"{show_path(path)}: expected a file, found {found}.",
-            "Name a regular file, or a folder.",
-            code="special-file",
+            f"{show_path(path)}: expected a file, found a folder.",
+            "Name a file inside it.",
+            code="not-a-file",
         )
+    if kind not in (stat.S_IFREG, stat.S_IFDIR):
+        raise _build_special_error(path, kind)
+
+
+def _build_special_error(path: Path, kind: int) -> InputError:
+    """Return the error for a file of a kind (S_IFMT) that is never read."""
+    found = SPECIAL.get(kind, "something else")
+    return InputError(
+        f"{show_path(path)}: expected a file, found {found}.",
+        "Name a regular file, or a folder.",
+        code="special-file",
+    )
 
 
 def _too_deep(place: str, remedy: str) -> InputError:

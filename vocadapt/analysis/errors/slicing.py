@@ -212,7 +212,6 @@ class Slicing:
     # Caches. Predictions and gold labels are keyed by the id() of their sequence, which the ledger
     # keeps alive.
     _slices: dict[tuple[int, Unit], frozenset[str]] = field(default_factory=dict, init=False)
-    _items: dict[int, dict[str, list[Items]]] = field(default_factory=dict, init=False)
     _scores: dict[tuple[str, int], Score | None] = field(default_factory=dict, init=False)
     # Units, their words and tallies do not depend on the settings: `with_settings` shares them.
     _units: dict[int, list[tuple[Unit, ...]]] = field(default_factory=dict, repr=False)
@@ -376,8 +375,8 @@ class Slicing:
         """
         kind = self.ledger.kind
         if name != ALL and kind.finds_entities:
-            gold = self._group_items(self.ledger.gold)[name]
-            predicted = self._group_items(predictions)[name]
+            gold = self._list_items(name, self.ledger.gold)
+            predicted = self._list_items(name, predictions)
             if not any((*gold, *predicted)):
                 return None
             return kind.scorer().score_tally(count_items(gold, predicted), self.rules)
@@ -388,29 +387,19 @@ class Slicing:
             tally = Tally(tally.rows[places], tally.labels)
         return self.scorer.score_tally(tally, self.rules) if len(tally.rows) else None
 
-    def _group_items(self, predictions: Sequence[Prediction]) -> dict[str, list[Items]]:
-        """Return the entities of one of the ledger's predictions, or of the gold labels, by slice
-        and sentence, in the scorer's format (cached).
+    def _list_items(self, name: str, predictions: Sequence[Prediction]) -> list[Items]:
+        """Return the entities of a slice in each sentence of one of the ledger's predictions, or of
+        the gold labels, in the scorer's format.
 
         Whether an entity belongs to the slice depends on its own words.
         """
-        if id(predictions) in self._items:
-            return self._items[id(predictions)]
-        # 1. The entities of each sentence, one set for each slice.
-        sentences = self._find_units(predictions)
-        grouped: dict[str, list[Items]] = {
-            name: [frozenset()] * len(sentences) for name in self.names
-        }
-        for place, units in enumerate(sentences):
-            found = defaultdict(set)
-            for unit in units:
-                for name in self._slices_of(place, unit):
-                    found[name].add((unit.label or BARE, (unit.start, unit.end)))
-            # 2. Most sentences have no entity of a slice and share one empty set.
-            for name, items in found.items():
-                grouped[name][place] = frozenset(items)
-        self._items[id(predictions)] = grouped
-        return grouped
+        sentences: list[Items] = []
+        for place, units in enumerate(self._find_units(predictions)):
+            own = [unit for unit in units if self.holds(name, place, unit)]
+            sentences.append(
+                frozenset((unit.label or BARE, (unit.start, unit.end)) for unit in own)
+            )
+        return sentences
 
     def _find_units(self, predictions: Sequence[Prediction]) -> list[tuple[Unit, ...]]:
         """Return the entities of some of the ledger's predictions, or of the gold labels (cached)."""

@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.gates import GateKind
-from vocadapt.cli.command import (
-    Answer,
-    Command,
-    Options,
-    exclusive,
-    group,
-    option,
-    read_given,
-    read_settings,
-    setting_options,
-)
+from vocadapt.cli.command import Answer, Command, exclusive, group, option, setting_options
 from vocadapt.cli.options import (
     CHECKPOINTS,
     CORPUS,
@@ -32,9 +22,11 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
+from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
+from vocadapt.given_settings import read_given, read_settings
 from vocadapt.lab.reports.pretraining import GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.guards import Guard
@@ -109,6 +101,7 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
             "Nothing to train was named.",
             "For a new model give --from-scratch, for an existing one --model M --stage S.",
         )
+    check_budget(options)
     if options.from_scratch:
         spec = _build_scratch_spec(options)
     else:
@@ -152,7 +145,6 @@ def _build_scratch_spec(options: Options) -> Spec:
     _refuse_settings(options, "--model", ContinuedSettings)
     if options.settings is not None:
         raise InputError("--settings does not apply here.", "Use it with --model.")
-    check_budget(vars(options))
     return Spec(
         read_settings(options, PretrainStep),
         {"text": options.corpus},
@@ -168,7 +160,6 @@ def _build_continued_spec(options: Options) -> Spec:
             "Continued pretraining needs --stage.",
             f"Choose one of: {', '.join(STAGES)}.",
         )
-    check_budget(vars(options))
     training = pretraining_preset(options.settings or "quick")
     base = ContinuePretrainingStep(pretraining=ContinuedSettings(training=training))
     settings = read_settings(options, ContinuePretrainingStep, base)

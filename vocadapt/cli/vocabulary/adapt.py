@@ -7,16 +7,7 @@ from itertools import islice
 from typing import Any
 
 from vocadapt.analysis.errors.slicing import SLICES
-from vocadapt.cli.command import (
-    Answer,
-    Command,
-    Options,
-    exclusive,
-    group,
-    option,
-    read_settings,
-    setting_options,
-)
+from vocadapt.cli.command import Answer, Command, exclusive, group, option, setting_options
 from vocadapt.cli.options import (
     CASING,
     CHECKPOINTS,
@@ -29,11 +20,13 @@ from vocadapt.cli.options import (
     model_options,
     write_artifact,
 )
+from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.initializers import (
     GLOSSARY,
     add_initializer_settings,
 )
+from vocadapt.given_settings import read_settings
 from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
@@ -77,7 +70,7 @@ VERDICTS = {True: "The certificate passes.", False: "The certificate FAILS."}
 
 
 def _adapt(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
-    recipe = choose_recipe(vars(options))
+    recipe = choose_recipe(options)
     inputs = {
         "model": options.model,
         "vectors": options.vectors,

@@ -6,14 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
-from vocadapt.cli.command import (
-    Answer,
-    Command,
-    Options,
-    option,
-    read_settings,
-    setting_options,
-)
+from vocadapt.cli.command import Answer, Command, option, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS_SETTINGS_WITHOUT_SEED,
@@ -25,6 +18,8 @@ from vocadapt.cli.options import (
     destination_options,
     model_options,
 )
+from vocadapt.cli.parser import Options
+from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.initializers import (
     InitializerComparison,
     InitializersStep,
@@ -67,7 +62,7 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     # 1. The step, with the settings of the initializers that are compared.
     step = read_settings(options, InitializersStep)
     board = step.leaderboard
-    own = read_initializer_settings(vars(options), board.options, board.methods_to_compare)
+    own = read_initializer_settings(options, board.options, board.methods_to_compare)
     step = replace(step, leaderboard=replace(board, options=own))
     inputs = {
         "model": options.model,

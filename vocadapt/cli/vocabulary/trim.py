@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, cast
 
-from vocadapt.cli.command import (
-    Answer,
-    Command,
-    Options,
-    exclusive,
-    read_settings,
-    setting_options,
-)
+from vocadapt.cli.command import Answer, Command, exclusive, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS,
@@ -26,9 +19,11 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
+from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
+from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft
@@ -130,18 +125,13 @@ def _write_map_only(recipe: Recipe, options: Options, path: Path | None) -> Answ
     return Answer(answer, format_facts(facts))
 
 
-def _count_rows(model: LanguageModel) -> int:
-    """Return the number of outputs of a model's head, or of tokens of a bare vocabulary."""
-    if model.path.is_file():
-        return len(model.vocabulary)
-    return int(model.config.get("vocab_size", len(model.vocabulary)))
-
-
 def _write_map(
     path: Path, model: LanguageModel, tokens: tuple[str, ...], trim: TrimFigures
 ) -> None:
     """Write the kept tokens as a draft vocabulary of the original model."""
-    rows = _count_rows(model)
+    rows = len(model.vocabulary)
+    if not model.path.is_file():  # the number of outputs of its head
+        rows = int(model.config.get("vocab_size", rows))
     facts = {
         "tokens": len(tokens),
         "vocabulary": rows,

@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from vocadapt.cli.command import (
-    Answer,
-    Command,
-    Options,
-    option,
-    read_settings,
-    setting_options,
-)
+from vocadapt.cli.command import Answer, Command, option, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS,
@@ -33,7 +26,9 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
+from vocadapt.cli.parser import Options
 from vocadapt.cli.workspace_options import output_option
+from vocadapt.given_settings import read_settings
 from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.command import Answer, Command, option, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS,
@@ -17,8 +17,10 @@ from vocadapt.cli.options import (
     read_lowercase,
     read_texts,
 )
+from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
+from vocadapt.given_settings import read_settings
 from vocadapt.lab.cluster.ray_counts import count_words_on_ray
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.system.json_values import plain
