@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from tests.material.schemas import check_answers
 from tests.material.tiny_bert import build_tiny_bert
 from tests.material.warm_process import WarmProcess
 from tests.material.workspaces import seed_workspace
+from vocadapt import cli
 from vocadapt.cli import main
 from vocadapt.cli import run as command_runner
+from vocadapt.errors import InputError
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -304,3 +306,28 @@ def refused(
     former = signal.signal(signal.SIGALRM, stop)
     yield run
     signal.signal(signal.SIGALRM, former)
+
+
+@pytest.fixture
+def refused_with(
+    refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Run a command that must be refused, as `refused` does, by an error with a code, whose message
+    states these values.
+    """
+    errors: list[InputError] = []
+    report = cli._report
+
+    def record(arguments: Sequence[str], error: InputError, exit: int) -> int:
+        errors.append(error)
+        return report(arguments, error, exit)
+
+    monkeypatch.setattr(cli, "_report", record)
+
+    def run(line: str, code: str, *values: object, also: Sequence[object] = ()) -> None:
+        refused(*line.split(), *also)
+        assert errors[-1].code == code, errors[-1]
+        missing = [value for value in values if str(value) not in str(errors[-1])]
+        assert not missing, f"{missing} not in: {errors[-1]}"
+
+    return run

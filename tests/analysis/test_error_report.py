@@ -83,10 +83,7 @@ def test_json_holds_counts_slices_and_entries(report):
     found = json.loads(dumps(report.build_analysis()))
     assert found["counts"]["fixed"] == 1 and found["entries_left_out"] == {"both right": 1}
     assert len(found["entries"]) == 6
-    assert {one["name"] for one in found["slices"]} == {
-        "suffix",
-        "rest",
-    }
+    assert {one["name"] for one in found["slices"]} == {"suffix", "rest"}
     fixed = found["entries"][0]
     assert fixed["first"] == {"predicted": "", "error": "missed"}
     assert fixed["event"] == report.entries[0].event

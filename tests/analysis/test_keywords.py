@@ -69,10 +69,7 @@ def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
 
 def test_the_words_on_the_cards(pair):
     found = find_keywords(pair.ledger, pair.ledger.with_outcome("fixed"), pair.words, TRAIN)
-    assert {one.word: one.entries for one in found.words} == {
-        "fever": 2,
-        "beta": 1,
-    }
+    assert {one.word: one.entries for one in found.words} == {"fever": 2, "beta": 1}
     assert found.n_words == 2
     fever = found.words[0].found
     assert (fever["test"].total, fever["training"].total) == (2, 3) and "corpus" not in fever

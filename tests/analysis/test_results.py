@@ -168,10 +168,7 @@ def test_group_means_count_what_they_lack():
     groups = {"PubMed": ("bio-lm/NCBI-disease", "bio-lm/GAD"), "clinical": ("bio-lm/MedNLI",)}
     scores, fallen = (
         {"mtl/NCBI-disease": 0.8, "bio-lm/GAD": 0.6, "mine": 0.1},
-        {
-            "mtl/NCBI-disease": 1,
-            "mine": 2,
-        },
+        {"mtl/NCBI-disease": 1, "mine": 2},
     )
     found = average_groups({"m": scores}, groups, {"m": fallen})["m"]
     assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}

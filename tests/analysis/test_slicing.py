@@ -119,10 +119,7 @@ def test_a_slice_that_is_empty_has_no_score():
 def test_without_tokenizations_and_training_words_there_are_fewer_slices():
     found = slicing(words=WordIndex())
     assert found.available == ("suffix",)
-    assert [one.name for one in found.scores()] == [
-        "suffix",
-        REST,
-    ]
+    assert [one.name for one in found.scores()] == ["suffix", REST]
     with raises_input_error("missing-input", "two tokenizations"):
         found.entries("new-token")
     with raises_input_error("missing-input", "training examples"):

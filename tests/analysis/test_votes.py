@@ -28,11 +28,7 @@ def test_the_base_tokenization_is_outvoted_if_the_adapted_one_has_the_larger_mar
     rows = logits([[3, 0, 0], [1.7, 1.0, 0]], [[3, 0, 0], [0, 2.1, 0]])
     vote = find_vote(NER, rows, SENTENCE)
     assert vote.at == "fever"
-    assert dict(vote.predicted) == {
-        "base": "O",
-        "adapted": "B-D",
-        "pooled": "B-D",
-    }
+    assert dict(vote.predicted) == {"base": "O", "adapted": "B-D", "pooled": "B-D"}
     assert vote.margins["adapted"] == pytest.approx(2.1)
     assert vote.margins["base"] == pytest.approx(0.7)
     assert vote.outvoted == ("base",)

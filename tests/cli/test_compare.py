@@ -41,10 +41,7 @@ def files(tmp_path_factory):
 def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
     found = ask("compare", files / "a", files / "b")
     assert set(found) >= {"a", "b", "tokenizations", "test", "outcomes", "ledger"}
-    assert found["tokenizations"] == [
-        "base",
-        "pooled",
-    ]
+    assert found["tokenizations"] == ["base", "pooled"]
     book = found["ledger"]
     assert book["counts"]["fixed"] == 2 and book["counts"]["broken"] == 1
     assert {"kind": "boundary", "first": 1, "second": 0} in book["kinds"]
@@ -54,11 +51,7 @@ def test_two_runs_have_a_ledger_a_test_and_outcomes(files, ask):
         "right → missed",
     ]
     assert book["entries"][0]["tokenizations"]["base"]["error"] == "missed"
-    assert set(book["by_tokenization"]) == {
-        "base",
-        "adapted",
-        "pooled",
-    }
+    assert set(book["by_tokenization"]) == {"base", "adapted", "pooled"}
 
 
 def test_a_single_run_compares_its_tokenizations(files, ask):
@@ -96,10 +89,7 @@ def test_a_slice_lists_its_entries_only(files, ask):
         for entry in ask("compare", files / "a", files / "b", "--slice", "rest")["ledger"][
             "entries"
         ]
-    ] == [
-        "high fever",
-        HOSTILE,
-    ]
+    ] == ["high fever", HOSTILE]
     other = ask("compare", files / "a", files / "b", "--suffix=-VER", "--slice", "all")["ledger"]
     assert len(other["entries"]) == 3
     assert other["slices"][0]["title"] == "ends in -ver"
@@ -124,11 +114,7 @@ def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suf
     assert (
         found["by_tokenization"]["adapted"]
         == found["by_tokenization"]["pooled"]
-        == {
-            "precision": 1.0,
-            "recall": 1.0,
-            "f1": 1.0,
-        }
+        == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
     )
     page = html.read_text(encoding="utf-8")
     assert "<h2>Scores by tokenization: ends in -ia</h2>" in page
@@ -159,30 +145,28 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "code", "value"),
     [
-        ("{f}/a {f}/b {f}/a", "Expected one or two runs, got 3"),
-        ("{f}/a", "two tokenizations are the same"),
-        ("{f}/a {f}/nowhere", "no such run or file"),
-        ("{f}/gold.txt {f}/ours.txt", "need the kind"),
-        ("{f}/gold.txt {f}/ours.txt --kind ner", "need gold labels"),
-        ("{f}/a {f}/b --kind qa", "different tasks"),
-        ("{f}/a {f}/b --slice odd", "slice 'odd'"),
-        ("{f}/a {f}/b --slice new-token", "needs two tokenizations"),
-        ("{f}/a {f}/b --slice unseen", "needs the training examples"),
-        ("{f}/a {f}/b --suffix=-", "Expected a word ending"),
-        ("{f}/a {f}/b --pieces 1", "--pieces: expected a whole number from 2 "),
-        ("{f}/a {f}/b --rounds 0", "at least one resample"),
-        ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),
-        ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "name the same file"),
-        ("{f}/a {f}/b --scorer squad", "no score 'squad'"),
+        ("{f}/a {f}/b {f}/a", "number-of-runs", "3"),
+        ("{f}/a", "", "(base)"),
+        ("{f}/a {f}/nowhere", "", "nowhere"),
+        ("{f}/gold.txt {f}/ours.txt", "", "kind"),
+        ("{f}/gold.txt {f}/ours.txt --kind ner", "", "gold labels"),
+        ("{f}/a {f}/b --kind qa", "", "different tasks"),
+        ("{f}/a {f}/b --slice odd", "unknown-choice", "'odd'"),
+        ("{f}/a {f}/b --slice new-token", "missing-input", "tokenizations"),
+        ("{f}/a {f}/b --slice unseen", "missing-input", "training examples"),
+        ("{f}/a {f}/b --suffix=-", "no-ending", "--suffix"),
+        ("{f}/a {f}/b --pieces 1", "out-of-range", "--pieces"),
+        ("{f}/a {f}/b --rounds 0", "number-of-tokenizations", "--rounds"),
+        ("{f}/a {f}/b --html {t}/none/e.html", "", "{t}/none"),
+        ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "same-file", "--csv"),
+        ("{f}/a {f}/b --scorer squad", "unknown-choice", "'squad'"),
     ],
 )
-def test_mistakes(files, tmp_path, capsys, line, said):
-    assert main(["compare", *line.format(f=files, t=tmp_path).split()]) == 2
-    captured = capsys.readouterr()
-    assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
-    assert not list(tmp_path.iterdir())
+def test_mistakes(files, tmp_path, refused_with, line, code, value):
+    places = {"f": files, "t": tmp_path}
+    refused_with(f"compare {line.format(**places)}", code, value.format(**places))
 
 
 def test_every_slice_is_named_in_the_help(capsys):
@@ -236,9 +220,8 @@ def test_the_class_of_the_f1_of_a_binary_task_is_reported(
     assert scored["f1"] == pytest.approx(b) and said in scored["definition"]
 
 
-def test_a_class_without_an_example_is_refused(binary, capsys):
-    assert main(["compare", *binary, "--negative", "no"]) == 2
-    assert "No gold example has the class 'no'." in capsys.readouterr().err
+def test_a_class_without_an_example_is_refused(binary, refused_with):
+    refused_with("compare --negative no", "", "'no'", also=binary)
 
 
 def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, capsys):

@@ -147,10 +147,7 @@ def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
 def test_names_in_figures_are_text():
     marks = figures.RelationMarks("<b>x</b>", "#0B6FB3", [0.5, None], [0.1, None], [0.0, None])
     drawn = figures.plot_relations(["<i>r</i>", "y" * 500], [marks, marks])
-    assert [trace.name for trace in drawn.data] == [
-        "paired at random",
-        "&lt;b&gt;x&lt;/b&gt;",
-    ] * 2
+    assert [trace.name for trace in drawn.data] == ["paired at random", "&lt;b&gt;x&lt;/b&gt;"] * 2
     assert drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;"
     assert len(drawn.layout.yaxis.ticktext[1]) == figures.MAX_LABEL_LENGTH
     assert len(drawn.data[1].x) == 2 and np.isnan(drawn.data[1].x[1])

@@ -139,21 +139,15 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
     assert rows[0] == rows[1]
 
 
-def test_a_loss_on_the_text_of_the_vectors_is_refused(ask, tiny_bert, vectors, text):
-    line = f"initializers --model {tiny_bert} --vectors {vectors} --held-out 8 --text {text}"
-    assert "trained on the held-out text" in ask(line, code=2)
-
-
-def test_a_loss_on_the_text_that_embeddings_are_fitted_to_is_refused(
-    capsys, tiny_bert, vectors, tmp_path
+def test_a_loss_on_a_text_that_was_seen_is_refused(
+    refused_with, tiny_bert, vectors, text, tmp_path
 ):
+    """The text of the vectors, and the text that embeddings are fitted to."""
+    line = f"initializers --model {tiny_bert} --vectors {vectors} --held-out 8"
+    refused_with(f"{line} --text {text}", "", "vectors", "held-out text")
     unseen = write_text(tmp_path / "unseen.txt", seed=2)
-    given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "distilled"]
-    assert (
-        main(["initializers", *map(str, given), "--corpus", str(unseen), "--text", str(unseen)])
-        == 2
-    )
-    assert "embeddings were fitted to the held-out text" in capsys.readouterr().err
+    line = f"{line} --methods distilled --corpus {unseen} --text {unseen}"
+    refused_with(line, "", "embeddings", "held-out text")
 
 
 def test_embeddings_are_not_fitted_to_the_lines_of_the_loss(ask, tiny_bert, tmp_path, monkeypatch):

@@ -87,12 +87,7 @@ def test_a_job_in_full(ask, workspace, text):
     code, answer = ask("show", job.id, "--lines", 2)
     assert code == 0 and answer["id"] == job.id and answer["past"] == []
     assert len(answer["log"]) == 2
-    assert set(answer["metrics"][0]) == {
-        "run",
-        "seconds",
-        "fraction",
-        "message",
-    }
+    assert set(answer["metrics"][0]) == {"run", "seconds", "fraction", "message"}
     shown = ask("show", job.id, as_json=False)[1]
     assert "begins at 0" in shown
     assert job.command in shown
@@ -166,8 +161,3 @@ def test_a_killed_job_is_listed_as_interrupted(ask, workspace, text):
     [line] = ask("list")[1]["jobs"]
     assert line["state"] == "interrupted" and "killed" in line["error"]
     assert "interrupted" in ask("list", as_json=False)[1]
-
-
-def test_a_word_that_is_no_command_of_the_group_is_reported(ask):
-    code, said = ask("fly", as_json=False)
-    assert code == 2 and "list, show, cancel, resume" in said

@@ -82,28 +82,22 @@ def test_mistakes_are_refused(
     tmp_path: Path,
     adapted: Path,
     ask,
-    refused: Callable[..., str],
+    refused_with: Callable[..., None],
 ) -> None:
     pack = tmp_path / "pack"
     ask("pack", "make", "--model", tiny_bert, "--adapted", adapted, "--out", pack)
     other = build_tiny_bert(tmp_path / "other", dim=32)
-    out = tmp_path / "out"
-    said = refused("pack", "apply", "--model", other, "--pack", pack, "--out", out)
-    assert "was made for tiny-bert" in said and "not for other" in said
-    said = refused("pack", "make", "--model", tiny_bert, "--adapted", tiny_bert, "--out", out)
-    assert "The base model and the adapted model are the same" in said
-    said = refused("pack", "make", "--model", tiny_bert, "--adapted", other, "--out", out)
-    assert "it has no vocadapt.json" in said
-    said = refused(
-        *("pack", "make", "--model", tiny_bert, "--adapted", adapted, "--out", out),
-        *("--called", "a/b"),
-    )
-    assert "cannot be the name of a pack" in said
-    said = refused("pack", "remove", "--model", tiny_bert, "--out", out)
-    assert "has no pack" in said
     packed = tmp_path / "packed"
     ask("pack", "apply", "--model", tiny_bert, "--pack", pack, "--out", packed, "--no-certificate")
-    said = refused("pack", "apply", "--model", packed, "--pack", pack, "--out", out)
-    assert "already has a pack, medical" in said
-    assert "not a vocabulary pack" in refused("pack", "show", tiny_bert / "model.safetensors")
-    assert "pack needs one of its commands: make, apply, remove, show" in refused("pack")
+    make = f"pack make --out out --model {tiny_bert} --adapted"
+    for line, code, *values in (
+        (f"pack apply --out out --model {other} --pack {pack}", "other-base-model", "tiny-bert"),
+        (f"{make} {tiny_bert}", "", "the same"),
+        (f"{make} {other}", "not-adapted", "vocadapt.json"),
+        (f"{make} {adapted} --called a/b", "invalid-name", "'a/b'"),
+        (f"pack remove --out out --model {tiny_bert}", "no-pack", "tiny-bert"),
+        (f"pack apply --out out --model {packed} --pack {pack}", "second-pack", "medical"),
+        (f"pack show {tiny_bert}/model.safetensors", "not-a-pack"),
+        ("pack", "missing-command", "make", "apply", "remove", "show"),
+    ):
+        refused_with(line, code, *values)

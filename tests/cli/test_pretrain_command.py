@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.material.commands import run_line
 from tests.material.lab import write_text
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.steps.pretrain import PretrainStep
@@ -54,24 +53,17 @@ def test_its_command_line_is_the_step(text):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("options", "code", "value"),
     [
-        (["--num-epochs", "1", "--tokens", "5"], "not allowed with"),
-        (["--hidden", "200"], "cannot be divided"),
-        (["--vocabulary", "3"], "special tokens"),
-        (["--trainer", "best"], "choose one of bpe-merges"),
-        (["--vocabulary", "12"], "is too small for"),
-        (["--length", "2"], "--length: expected a whole number from 8 "),
-        (["--hours", "nan"], "--hours: expected a number from 0 "),
+        ("--from-scratch --num-epochs 1 --tokens 5", "invalid-arguments", "--num-epochs"),
+        ("--from-scratch --hidden 200", "", "200"),
+        ("--from-scratch --vocabulary 3", "too-few-tokens", "3"),
+        ("--from-scratch --trainer best", "unknown-choice", "bpe-merges"),
+        ("--from-scratch --vocabulary 12", "too-few-tokens", "12"),
+        ("--from-scratch --length 2", "out-of-range", "--length"),
+        ("--from-scratch --hours nan", "out-of-range", "--hours"),
+        ("", "nothing-to-train", "--from-scratch"),
     ],
 )
-def test_mistakes_are_one_message_and_leave_nothing(wrong, said, text, tmp_path, capsys):
-    assert run_line(f"pretrain --from-scratch --corpus {text} --out {tmp_path}/w/m", *wrong) == 2
-    found = capsys.readouterr()
-    assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
-    assert not (tmp_path / "w").exists()
-
-
-def test_without_from_scratch_it_says_what_there_is(text, tmp_path, ask):
-    line = f"pretrain --corpus {text} --out {tmp_path}/m"
-    assert "--from-scratch" in ask(line, code=2)
+def test_mistakes_are_one_message_and_leave_nothing(options, code, value, text, refused_with):
+    refused_with(f"pretrain --corpus {text} --out w/m {options}", code, value)

@@ -145,7 +145,7 @@ def test_an_exclusive_group_and_lists():
             setting_options(Word2VecSettings, "epochs"),
         ),
     )
-    schema = build_arguments_schema(build_parser("jobs", command))
+    schema = build_arguments_schema(build_parser("jobs list", command))
     accepts = jsonschema.Draft202012Validator(schema).is_valid
     assert accepts({"place": ["a", "b"], "--one": "x"})
     assert not accepts({"place": ["a", "b"], "--one": "x", "--other": "y"})
@@ -224,10 +224,8 @@ def test_errors_as_json(capsys):
     error = json.loads(err)["error"]
     assert set(error) == {"code", "problem", "remedy", "exit"} and error["exit"] == 2
     assert error["problem"] and error["remedy"]
-    assert main(["nonsense", "--json-errors"]) == 2
-    assert "no command" in json.loads(capsys.readouterr().err)["error"]["problem"]
-    assert main(["words", "count", "--json-errors", "--mdel", "x"]) == 2
-    assert "--model" in json.loads(capsys.readouterr().err)["error"]["problem"]
+    assert main(["align", "--folds", "1", "--json-errors"]) == 2
+    assert json.loads(capsys.readouterr().err)["error"]["code"] == "out-of-range"
 
 
 def test_an_answer_with_an_undeclared_field_is_found():

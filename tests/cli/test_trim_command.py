@@ -66,35 +66,22 @@ def test_a_token_map_alone_needs_no_weights(ask, text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "code", "value"),
     [
-        ((), "got neither"),
-        (("--cover", ".9", "--keep", "99"), "not allowed with"),
-        (("--cover", "1.5"), "expected a number from 0 to 1"),
-        (("--keep", "3"), "must stay"),
-        (("--keep", "9999"), f"the model has {len(TINY_TOKENS)}"),
+        ("--out out", "no-size", "--cover"),
+        ("--out out --cover .9 --keep 99", "invalid-arguments", "--keep"),
+        ("--out out --cover 1.5", "out-of-range", "1.5"),
+        ("--out out --keep 3", "too-few-tokens", "3 tokens"),
+        ("--out out --keep 9999", "too-many-tokens", len(TINY_TOKENS)),
+        ("--cover 1", "no-output", "--token-map"),
+        ("--cover 1 --token-map map.pt", "unknown-file-kind", ".safetensors"),
+        ("--cover 1 --token-map old.json", "", "already exists"),
+        ("--cover 1 --out out --corpus other.txt", "no-known-word", "2 distinct"),
     ],
 )
-def test_refusals_leave_nothing(ask, tiny_bert, text, tmp_path, options, problem):
-    out = tmp_path / "out"
-    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --out {out}"
-    assert problem in ask(line, *options, code=2)
-    assert not out.exists()
-
-
-def test_outputs_that_are_refused_before_any_work(ask, tiny_bert, text, tmp_path):
-    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --cover 1"
-    assert "No output was given" in ask(line, code=2)
-    assert ".json or .safetensors" in ask(line, "--token-map", tmp_path / "map.pt", code=2)
-    old = tmp_path / "map.json"
-    old.write_text("{}", encoding="utf-8")
-    assert "already exists" in ask(line, "--token-map", old, code=2)
-    assert old.read_text(encoding="utf-8") == "{}"
-
-
-def test_a_text_in_which_nothing_is_known(ask, tiny_bert, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("与 ☃\n", encoding="utf-8")
-    line = f"vocabulary trim --model {tiny_bert} --corpus {text} --cover 1 --out {tmp_path}/out"
-    assert "knows none of the 2 distinct words" in ask(line, code=2)
-    assert not (tmp_path / "out").exists()
+def test_refusals_leave_nothing(refused_with, tiny_bert, text, tmp_path, options, code, value):
+    (tmp_path / "old.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "other.txt").write_text("与 ☃\n", encoding="utf-8")
+    given = "" if "--corpus" in options else f"--corpus {text}"
+    refused_with(f"vocabulary trim --model {tiny_bert} {given} {options}", code, value)
+    assert (tmp_path / "old.json").read_text(encoding="utf-8") == "{}"

@@ -17,8 +17,8 @@ from vocadapt.cli.run import COMMANDS, find_command
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.workspace.manifest import Manifest
 
+# A missing file is refused where a pipe is, by one function: see test_special_files.py.
 BAD = """
-words count missing.txt --model {model}
 words count empty.txt --model {model}
 words count {text}
 words count binary.txt --model {model}
@@ -27,21 +27,17 @@ words count {text} --model bpe
 words count {text} --model {model} --sample 2
 words count {text} --model {model} --field x --sample x
 context two,words --corpus {text}
-context drug --corpus missing.txt
 context drug --corpus {text} -n 0
 context drug --corpus {text} --width -1
 context ##chy --corpus {text}
 context ##chy --corpus {text} --model {model}
 context drug --model {model}
-advise missing.txt --model {model}
 advise {text}
 advise empty.txt --model {model}
 advise {text} --model bpe
-advise {text} --model {model} --task missing.tsv
 advise {text} --model {model} --task {text}
 advise {text} --model {model} --sample 0
 pretrain --corpus {text} --out out
-pretrain --from-scratch --corpus missing.txt --out out
 pretrain --from-scratch --model {model} --corpus {text} --out out
 pretrain --from-scratch --stage whole --corpus {text} --out out
 pretrain --model {model} --corpus {text} --out out
@@ -53,7 +49,6 @@ pretrain --from-scratch --corpus {text} --out out --hidden 200
 gates --model {model} --corpus {text}
 gates --model {model}
 gates --model no/pe --offline --corpus {text}
-gates --model {model} --corpus missing.txt
 gates --model {model} --corpus {text} --lines -1
 vocabulary extension --corpus {text}
 vocabulary extension --model {model} --corpus missing.txt
@@ -72,12 +67,10 @@ vectors train {text} --model {model} --casing cased --out out
 vectors import good.vec --casing cased --out out
 vectors train {text} --model {model} --resample -1 --out out
 vectors contextual --model {model} --corpus {text}
-vectors contextual --model {model} --corpus missing.txt --out out
 vectors contextual --model {model} --corpus {text} --layer 3 --length 64 --out out
 vectors contextual --model {model} --corpus {text} --layer top --length 64 --out out
 vectors contextual --model {model} --corpus {text} --layer -2 --length 64 --out out
 vectors contextual --model {model} --corpus {text} --length 65 --out out
-vectors contextual --model {model} --corpus {text} --length 64 --words missing.txt --out out
 vectors contextual --model {model} --corpus {text} --length 64 --words empty.txt --out out
 vectors contextual --model {model} --corpus {text} --length 64 --words good.vec --out out
 vectors contextual --model {model} --corpus {text} --length 64 --min-count 100000 --out out
@@ -85,7 +78,6 @@ vectors contextual --model {model} --corpus empty.txt --length 64 --out out
 vectors contextual --model vocab.txt --corpus {text} --length 64 --out out
 vectors contextual --model weightless --corpus {text} --length 64 --out out
 vectors contextual --model bpe --corpus {text} --length 64 --out out
-vectors import missing.vec --out out
 vectors import ragged.vec --out out
 vectors import nan.vec --out out
 vectors import evil.bin --out out
@@ -93,7 +85,6 @@ vectors import lying.vec --out out
 vectors import good.vec --fold-case --out out
 vectors import good.vec --limit -1 --out out
 vectors evaluate nothing
-vectors evaluate {vectors} --pairs missing.txt
 vectors evaluate {vectors} --pairs empty.txt
 vectors evaluate {vectors} --analogies ragged.vec
 align --vectors {vectors} --model {model} --method magic
@@ -135,7 +126,6 @@ tasks download covid-qa --from evil --out out
 tasks download covid-qa --from evil --out vocab.txt
 tasks download bio-lm/GAD --from bpe --out out
 tasks download covid-qa --name x --out out
-results missing
 results {model}
 results --workspace nowhere
 results --workspace empty.txt
@@ -154,11 +144,9 @@ score --gold good.vec --predicted good.vec --kind ner --rounds -1
 score --gold good.vec --predicted good.vec --kind ner --confidence-level 95
 score --gold good.vec --predicted good.vec --kind ner --seed -1
 score --gold good.vec --predicted good.vec --kind ner --against good.vec --rounds 0
-study plan missing.toml
 study plan vocab.txt
 study plan empty.txt
 study plan vocab.txt --workers x
-study run missing.toml --out out
 study run vocab.txt --out out
 study run binary.txt --out out
 study run empty.txt --on mars --out out
@@ -174,7 +162,6 @@ study report empty.txt --format word
 study cell missing.toml 0 --of 1 --out out
 study cell vocab.txt 0 --of 1 --out out
 study cell empty.txt x --of 1 --out out
-search --model {model} --task missing.toml --out out
 search --model {model} --task nothing --out out
 search --model missing --task ner --out out
 search --model {model} --task ner --trials -1 --out out
@@ -183,18 +170,15 @@ search seeds --model {model} --task nothing --out out
 search seeds --model {model} --task ner --seeds x --out out
 reproduce nothing --out out
 reproduce fast-2.1 --scale huge --out out
-reproduce fast-2.1 --data missing --out out
 reproduce fast-2.1 --model missing --out out
 demo now
 demo --out vocab.txt
 demo --steps 3
 vocabulary compare
-vocabulary compare vocab.txt missing.txt
 vocabulary compare vocab.txt bpe
 vocabulary compare vocab.txt empty.txt
 vocabulary compare vocab.txt binary.txt
 vocabulary study --model {model}
-vocabulary study --model {model} --corpus missing.txt
 vocabulary study --model {model} --corpus empty.txt
 vocabulary study --model bpe --corpus {text}
 vocabulary study --model faulty.txt --corpus {text}
@@ -222,7 +206,6 @@ project --model {model} --band count --low 3 --out m.csv
 project --model {model} --other {narrow} --search thing --out m.csv
 project --model vocab.txt --out m.html
 project --model no/pe --offline --out m.html
-project --vectors missing --out m.html
 vocabulary study --model {model} --corpus {text} --heuristics shortest
 vocabulary study --model {model} --corpus {text} --seeds -1
 vocabulary trim --model {model} --corpus {text} --out out
@@ -271,7 +254,6 @@ diagnose weightless
 diagnose {vectors} bpe
 relations
 relations --model nothing/at/all
-relations --model {model} --pairs missing.txt
 relations --model {model} --pairs empty.txt
 relations --model {model} --pairs binary.txt
 relations --vectors {vectors} --pairs latin.txt
@@ -285,7 +267,6 @@ initializers --model {model} --target {model} --vectors {vectors}
 initializers --model {model} --target {model}
 initializers --model {model} --target nothing/at/all
 initializers --model {model} --target vocab.txt
-initializers --model {model} --target vocab.txt --corpus missing.txt
 initializers --model {model} --target weightless
 initializers --model {model} --target bpe
 initializers --model {model} --vectors nothing
@@ -294,7 +275,6 @@ initializers --model {model} --vectors {vectors} --corpus {text}
 initializers --model {model} --vectors {vectors} --held-out -1
 initializers --model {model} --vectors {vectors} --held-out 10000
 initializers --model {model} --vectors {vectors} --methods magic
-initializers --model {model} --vectors {vectors} --text missing.txt
 initializers --model vocab.txt --vectors {vectors}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
@@ -312,7 +292,6 @@ adapt --preset green-bert --recipe bad.toml --model {model} --vectors {vectors} 
 certify --before {model} --after nothing/at/all
 certify --before {model}
 certify --before vocab.txt --after {model}
-certify --before {model} --after {model} --text missing.txt
 tokenize text
 tokenize text --model nothing/at/all
 tokenize --model {model}
@@ -321,13 +300,11 @@ lens
 lens --terms
 lens --model {model}
 lens text --terms --model {model}
-lens missing.txt --model {model}
 lens text --model nothing/at/all
 lens text --model bpe
 lens empty.txt --model {model}
 lens latin.txt --model {model}
 lens binary.txt --model {model}
-lens {text} missing.txt --model {model}
 lens text --model {model} --top -1
 lens text --model {model} --casing cased
 presets extra
@@ -337,7 +314,6 @@ convert {model} --out out
 convert nothing/at/all --out out
 convert evil --out out
 finetune --model {model} --task ner --out out
-finetune --model {model} --task ner --train missing.tsv --out out
 finetune --model {model} --task ner --train tagged.tsv
 finetune --model {model} --task ner --train tagged.tsv --out out --tokenization adapted
 finetune --model {model} --task ner --train tagged.tsv --out out --settings slow
@@ -360,7 +336,6 @@ zero-shot --model {model} --train tagged.tsv --test tagged.tsv --out out
 zero-shot --model {model} --train tagged.tsv --out out
 answer --model nothing --context {text} --question who
 answer --model {model} --context {text} --question who
-answer --model {model} --context missing.txt --question who
 answer --model {model} --context {text}
 compare {model}
 compare {model} {model}
@@ -537,8 +512,8 @@ def test_bad_input_is_one_message_and_leaves_nothing(
 
 
 def test_a_text_that_is_not_utf8_is_refused(refused, tiny_bert):
-    assert "not valid UTF-8" in refused("tokenize", "a\udcffb", "--model", tiny_bert)
-    assert "not valid UTF-8" in refused("lens", "a\udcffb", "--model", tiny_bert)
+    for command in ("tokenize", "lens"):
+        assert "UTF-8" in refused(command, "a\udcffb", "--model", tiny_bert)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b"])
@@ -553,50 +528,49 @@ def test_every_command_has_three_bad_inputs():
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "code", "value"),
     [
-        ("adpt", "adapt"),
-        ("vectors trian", "train, import, evaluate"),
-        ("vectors", "train, import, evaluate"),
-        ("word count x", "words count"),
-        ("tokenize x --modle y", "--model"),
-        ("vectors train x --model y --min_count 3", "--min-count"),
-        ("vectors train x --model y --epoch 3", "--epochs"),
-        ("presets --jsno", "--json"),
-        ("adapt --preset green-brt --model m --vectors v --out o", "green-bert"),
-        ("tokenize x", "tokenize: it needs: --model"),
-        ("align --vectors v --model m --method procrustus", "did you mean procrustes?\n"),
-        ("align --vectors v --model m --method x", "choose one of least-squares"),
-        ("vectors train x --model y --epochs many", "whole number"),
+        ("adpt", "unknown-command", "'adapt'"),
+        ("word count x", "unknown-command", "'words count'"),
+        ("vectors trian", "missing-command", "train"),
+        ("jobs fly", "missing-command", "resume"),
+        ("tokenize x --modle y", "unknown-option", "--model"),
+        ("vectors train x --model y --min_count 3", "unknown-option", "--min-count"),
+        ("vectors train x --model y --epoch 3", "unknown-option", "--epochs"),
+        ("presets --jsno", "unknown-option", "--json"),
+        ("tokenize x", "invalid-arguments", "--model"),
+        ("adapt --preset green-brt --model m --vectors v --out o", "unknown-preset", "green-bert"),
+        ("align --vectors v --model m --method procrustus", "unknown-choice", "procrustes?"),
+        ("align --vectors v --model m --method x", "unknown-choice", "least-squares"),
+        ("align --vectors v --model m --folds 1", "out-of-range", "--folds"),
+        ("vectors train x --model y --epochs many", "out-of-range", "'many'"),
+        ("advise x --model y --out=", "invalid-value", "--out"),
     ],
 )
-def test_a_mistake_names_the_nearest_match_in_one_line(refused, line, said):
-    err = refused(*line.split())
-    assert said in err
-    assert len(err.splitlines()) <= 2
+def test_a_mistake_has_a_code_and_names_the_nearest_match(refused_with, line, code, value):
+    refused_with(line, code, value)
 
 
 @pytest.mark.parametrize("place", ["demo", "workspace"])
-def test_an_unknown_model_is_named_by_a_folder_that_has_it(refused, tmp_path, place):
+def test_an_unknown_model_is_named_by_a_folder_that_has_it(refused_with, tmp_path, place):
     folder = DEMO / "models" / "demo-bert"
     if place == "workspace":
         folder = Path("workspace", "models", "demo-bert")
         (tmp_path / folder).mkdir(parents=True)
         Manifest("models", "demo-bert", {}).save(tmp_path / folder)
-    said = refused("lens", "a drug", "--model", "demo-bert", "--offline")
-    assert f"There is a model of this name: give its folder, {folder}." in said
+    refused_with("lens drug --model demo-bert --offline", "unknown-model", f" {folder}.")
 
 
-def test_an_unknown_model_names_that_of_the_demo(refused):
-    said = refused("lens", "a drug", "--model", "no/pe", "--offline")
-    assert "Check the name" in said and f"The model of the demo: {DEMO / 'models'}" in said
+def test_an_unknown_model_names_that_of_the_demo(refused_with):
+    refused_with("lens drug --model no/pe --offline", "unknown-model", DEMO / "models")
 
 
-def test_an_existing_folder_names_the_option_that_overwrites(refused, text, tiny_bert, tmp_path):
+def test_an_existing_folder_names_the_option_that_overwrites(
+    refused_with, text, tiny_bert, tmp_path
+):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    said = refused("vectors", "train", text, "--model", tiny_bert, "--out", "out")
-    assert "Choose another path, or overwrite it (--overwrite)." in said
+    refused_with(f"vectors train {text} --model {tiny_bert} --out out", "", "(--overwrite)")
 
 
 def test_another_python_is_told_which_one_to_use(refused, monkeypatch):

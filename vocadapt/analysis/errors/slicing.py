@@ -57,9 +57,8 @@ class SliceSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())
         if not self.suffix:
-            raise InputError(
-                "Expected a word ending, got none.", "Give an ending such as -ia.", "suffix"
-            )
+            problem, remedy = "Expected a word ending, got none.", "Give an ending such as -ia."
+            raise InputError(problem, remedy, "suffix", "no-ending")
         check_settings(self)
 
 

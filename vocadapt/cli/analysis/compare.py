@@ -111,6 +111,7 @@ def _read_pair(options: Options) -> PairSpec:
         raise InputError(
             f"Expected one or two runs, got {len(options.runs)}.",
             "Give one run, or two runs or files.",
+            code="number-of-runs",
         )
     tokenizations = options.tokenization
     draws = read_settings(options, Draws)
@@ -123,6 +124,7 @@ def _read_pair(options: Options) -> PairSpec:
         raise InputError(
             "Expected one or two tokenizations, and at least one resample.",
             "For example: --tokenization base pooled --rounds 1000.",
+            code="number-of-tokenizations",
         )
     first, second = [*options.runs, ""][:2]
     return PairSpec(
@@ -151,6 +153,7 @@ def _choose_files(options: Options) -> dict[str, Path]:
         raise InputError(
             "--html and --csv name the same file.",
             "Give a different file for each.",
+            code="same-file",
         )
     for file in files.values():
         check_free_file(file, options.overwrite)

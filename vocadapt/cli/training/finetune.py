@@ -78,6 +78,7 @@ def _finetune(options: Options) -> Answer[FinetuneAnswer]:
         raise InputError(
             f"The seed {twice[0]} was given twice.",
             "Give each seed once: the same seed gives the same run.",
+            code="repeated-seed",
         )
 
     # 2. The run: of a defined task, or of a kind of task with its files.

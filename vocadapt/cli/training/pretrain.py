@@ -100,6 +100,7 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
         raise InputError(
             "Nothing to train was named.",
             "For a new model give --from-scratch, for an existing one --model M --stage S.",
+            code="nothing-to-train",
         )
     check_budget(options)
     if options.from_scratch:

@@ -71,7 +71,8 @@ def _trim(options: Options) -> Answer[ModelAnswer | MapAnswer]:
     if folder is None and map_file is None:
         raise InputError(
             "No output was given: use --out DIR or --name N for a model, --token-map FILE for a"
-            " token map of the original model."
+            " token map of the original model.",
+            code="no-output",
         )
     # 1. Write the model, or only plan it.
     if folder is None:
