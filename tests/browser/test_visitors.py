@@ -94,7 +94,7 @@ def test_the_quota_and_the_limit_of_uploads_are_shown_and_hold(visit, shared, tm
     small = tmp_path / "small.txt"
     small.write_text("word " * 100)
     page.locator("input[type=file]").first.set_input_files(str(small))
-    page.get_by_text("Your storage is full: 31 MB of 30 MB are used.").wait_for()
+    page.get_by_text("Your storage is full: 31 MB of 30 MB are used").wait_for()
     open_part(page, f"{address}/jobs?jobs_tab=Workspace")
     page.get_by_text("31 MB of 30 MB are used").wait_for()
     page.get_by_text("up to 1 MB").wait_for()

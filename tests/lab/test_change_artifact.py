@@ -2,18 +2,18 @@
 
 import json
 import shlex
+import shutil
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from tests.material.input_errors import raises_input_error
+from tests.material.values import check_same
 from vocadapt.cli import main
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import Canceled
 from vocadapt.lab.inputs.open_space import open_space
-from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.change import (
     BASE_TO_ADAPTED,
-    BASELINE_ARRAYS,
     ChangeStep,
     Compared,
     compare_spaces,
@@ -23,7 +23,7 @@ from vocadapt.lab.steps.noise_baselines import SEED
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.spaces.neighbors.change import WEIGHTED, ChangeSettings
+from vocadapt.spaces.neighbors.change import ChangeSettings
 
 FIVE = ChangeStep(ChangeSettings(5))
 
@@ -32,26 +32,10 @@ def spec(before, after, settings=FIVE, **more):
     return Spec(settings, {"before": before, "after": after, **more})
 
 
-def same(one, other):
-    left, right = one.change, other.change
-    for name in ("words", "settings", "sizes", "shared", "left_out", "counts_from", "dims"):
-        assert getattr(left, name) == getattr(right, name)
-    assert left.same_vectors == right.same_vectors
-    for name in ("overlap", "counts", "ids"):
-        assert np.array_equal(getattr(left, name), getattr(right, name))
-    for mine, theirs in ((left.before, right.before), (left.after, right.after)):
-        assert (mine.name, mine.words) == (theirs.name, theirs.words)
-        assert np.array_equal(mine.near.rows, theirs.near.rows)
-        assert np.array_equal(mine.near.scores, theirs.near.scores)
-    assert left.rank(WEIGHTED).tolist() == right.rank(WEIGHTED).tolist()
-    if one.baseline is None:
-        assert other.baseline is None
-        return
-    assert one.baseline.names == tuple(other.baseline.names)
-    for name in BASELINE_ARRAYS:
-        assert np.array_equal(
-            getattr(one.baseline, name), getattr(other.baseline, name), equal_nan=name == "z"
-        )
+@pytest.fixture(scope="module")
+def compared(vectors, tiny_bert, tmp_path_factory):
+    """The folder of a comparison; read only."""
+    return run_step(spec(tiny_bert, vectors), tmp_path_factory.mktemp("changes") / "c").folder
 
 
 @pytest.mark.parametrize("among", ["shared", "all"])
@@ -67,7 +51,7 @@ def test_a_comparison_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, 
     numbers = made.manifest.numbers
     assert (numbers["compared"], numbers["k"], numbers["counts_from"]) == (34, 5, vectors.name)
     spaces = Compared(open_space(tiny_bert), open_space(vectors))
-    same(load_comparison(made.folder), compare_spaces(spaces, settings))
+    check_same(load_comparison(made.folder), compare_spaces(spaces, settings))
 
 
 def test_a_noise_baseline_is_trained_and_saved(vectors, tiny_bert, tmp_path):
@@ -76,7 +60,7 @@ def test_a_noise_baseline_is_trained_and_saved(vectors, tiny_bert, tmp_path):
     kept = load_comparison(made.folder)
     assert kept.baseline.about == "two seeds of v" and 0 < kept.baseline.mean < 1
     assert made.manifest.numbers["changed"] == kept.baseline.fraction_below
-    same(kept, compare_spaces(Compared(open_space(vectors), open_space(tiny_bert)), settings))
+    check_same(kept, compare_spaces(Compared(open_space(vectors), open_space(tiny_bert)), settings))
     assert "--noise-baseline-seed" in made.manifest.command
     assert "work" not in made.manifest.timing  # a training takes most of the time
 
@@ -87,16 +71,16 @@ def test_the_command_line_of_the_artifact_makes_the_same_again(vectors, tiny_ber
     made = run_step(replace(given, settings=settings), tmp_path / "one")
     arguments = shlex.split(made.manifest.command)[3:]
     assert main([*arguments[:-1], str(tmp_path / "two")]) == 0
-    same(load_comparison(made.folder), load_comparison(tmp_path / "two"))
+    check_same(load_comparison(made.folder), load_comparison(tmp_path / "two"))
 
 
 def test_a_noise_baseline_that_is_given_is_an_input(vectors, tiny_bert, tmp_path):
     made = run_step(spec(tiny_bert, vectors, noise=(vectors, vectors)), tmp_path / "c")
     assert len(made.manifest.inputs["noise"].paths) == 2
     assert load_comparison(made.folder).baseline.same
-    with pytest.raises(InputError, match="one pair of spaces"):
+    with raises_input_error("no-pair"):
         run_step(spec(tiny_bert, vectors, noise=(vectors,)), tmp_path / "d")
-    with pytest.raises(InputError, match="none can be trained again"):
+    with raises_input_error("not-retrainable"):
         run_step(spec(tiny_bert, tiny_bert, replace(FIVE, train_noise=SEED)), tmp_path / "e")
     assert not (tmp_path / "d").exists() and not (tmp_path / "e").exists()
 
@@ -111,33 +95,28 @@ def test_a_canceled_comparison_leaves_nothing(vectors, tiny_bert, tmp_path):
     assert not (tmp_path / "changes").exists() or not any((tmp_path / "changes").iterdir())
 
 
-def test_a_comparison_runs_as_a_job(vectors, tiny_bert, tmp_path):
-    workspace = Workspace(tmp_path / "ws")
-    job = queue.start(workspace, spec(tiny_bert, vectors), "as-a-job")
-    assert job.wait(120).state == "done", job.log()
-    assert workspace.artifact("changes", "as-a-job").manifest.numbers["compared"] == 34
-
-
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda facts: facts.pop("words"),
-        lambda facts: facts["words"].pop(),
-        lambda facts: facts["before"].update(candidates=["the"]),
-        lambda facts: facts.update(settings={"k": "five"}),
-        lambda facts: facts.update(sizes=3),
-        lambda facts: facts["settings"].update(k=4),
+        lambda change: change.pop("words"),
+        lambda change: change["words"].pop(),
+        lambda change: change["before"].update(words=["the"]),
+        lambda change: change.update(settings={"k": "five"}),
+        lambda change: change.update(settings={"of another version": 1}),
+        lambda change: change.update(sizes=3),
+        lambda change: change["settings"].update(k=4),
+        lambda change: change.update(before=3),
     ],
 )
-def test_a_damaged_comparison_is_reported(damage, vectors, tiny_bert, tmp_path):
-    made = run_step(spec(tiny_bert, vectors), tmp_path / "c")
-    facts = json.loads((made.folder / "change.json").read_text())
-    damage(facts)
-    (made.folder / "change.json").write_text(json.dumps(facts))
-    with pytest.raises(InputError):
-        load_comparison(made.folder)
+def test_a_damaged_comparison_is_reported(damage, compared, tmp_path):
+    folder = shutil.copytree(compared, tmp_path / "c")
+    facts = json.loads((folder / "change.json").read_text())
+    damage(facts["change"])
+    (folder / "change.json").write_text(json.dumps(facts))
+    with raises_input_error("damaged-result", str(folder)):
+        load_comparison(folder)
 
 
 def test_a_folder_without_a_comparison_is_reported(tmp_path):
-    with pytest.raises(InputError, match="expected a comparison"):
+    with raises_input_error("no-result", "change.json"):
         load_comparison(tmp_path)

@@ -297,7 +297,6 @@ KILLED_ELSEWHERE = {
     "lab/reports/growth_curves.py": {
         "load_or_measure_growth_curves"
     },  # tests/lab/test_growth_curves.py
-    "lab/steps/run.py": {"_prepare_own_checkpoint"},  # outside of a workspace
     "lab/workspace/drafts.py": {"remove_abandoned_drafts", "_discard"},  # after every kill
 }
 

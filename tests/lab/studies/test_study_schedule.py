@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from tests.material.runs import write_run
 from tests.material.studies import TOY_TASK
-from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies import places
 from vocadapt.lab.experiments.studies.cell_step import CellStep, stamp_input
 from vocadapt.lab.experiments.studies.grid import Grid, expand
@@ -217,21 +217,15 @@ def test_a_dead_idle_worker_is_replaced(tmp_path):
     assert pids[0] != pids[1]
 
 
-def test_who_fills_a_folder_is_told(tmp_path, monkeypatch):
+def test_a_folder_is_filled_by_one_process(tmp_path, monkeypatch):
     monkeypatch.setattr("vocadapt.lab.workspace.drafts.GROWING_PATIENCE", 0.1)
     folder = tmp_path / "w" / "studies" / "s"
     with (
         open_growing(folder),
-        pytest.raises(InputError, match=f"filling .*: process {os.getpid()} on .*, since "),
+        raises_input_error("folder-in-use", str(folder)),
         open_growing(folder),
     ):
         pass
-    # What a killed holder leaves does not hinder the next one, whatever it holds.
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in ("{}", "[", '{"process": "x"}'):
-        (folder / ".holder").write_text(left)
-        with open_growing(folder):
-            assert strict_json.read(folder / ".holder")["process"] == os.getpid()
 
 
 def prepare_job(workspace: Workspace, file: Path) -> Job:

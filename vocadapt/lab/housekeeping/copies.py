@@ -114,9 +114,8 @@ def _list_exported(workspace: Workspace) -> list[Path]:
 
 def export_to_temporary_file(workspace: Workspace) -> FileIO:
     """Write a workspace to a temporary zip file, which is removed when it is closed."""
-    remedy = "Free some disk space, or copy the folder itself."
     return write_to_temporary_file(
-        lambda file: _pack(workspace, file), workspace.root.name, workspace.root, remedy
+        lambda file: _pack(workspace, file), workspace.root.name, workspace.root
     )
 
 

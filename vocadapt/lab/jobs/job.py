@@ -140,7 +140,7 @@ class Job:
         if not status.rejected or self.has_checkpoint:
             return True
         paths = (path for paths in self.spec.inputs.values() for path in paths)
-        return any(_find_write_time(path) > status.updated for path in paths)
+        return any(find_write_time(path) > status.updated for path in paths)
 
     @property
     def cancel_requested(self) -> bool:
@@ -270,7 +270,7 @@ def _open_workspace(root: Path) -> Workspace:
     return Workspace(root)
 
 
-def _find_write_time(path: str) -> float:
+def find_write_time(path: str | Path) -> float:
     """Return when a file or folder was last written, 0 if there is none."""
     try:
         return os.stat(path).st_mtime

@@ -17,14 +17,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import remove_stale_counts
 from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
 from vocadapt.lab.jobs.job import Job as Job  # pages take it from here
 from vocadapt.lab.jobs.living import forget_ended, list_living_folders, mark_living
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs
-from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.jobs.status import Past, Status, write_status
 from vocadapt.lab.steps.run import CHECKPOINT, SCRATCH
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
@@ -39,6 +38,7 @@ from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, is_locked, wai
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, check_name
 from vocadapt.system.forecasts import measure_load_factor
+from vocadapt.system.processes import build_environment
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-([\w-]+)")  # group 1: the step
 MAX_RECENT = 12  # newest jobs among which a result is looked for
@@ -77,7 +77,7 @@ def start(
         _check_target(workspace, target, spec, overwrite)
         folder = _new_folder(workspace, spec.step)
         strict_json.write(folder / SPEC, order)
-        _launch(folder, Status(queued=time.time(), updated=time.time()), space)
+        _launch(folder, space)
     return Job(folder)
 
 
@@ -97,8 +97,7 @@ def resume(workspace: Workspace, job: Job) -> Job:
         check_number_of_jobs(workspace.root)
         _check_target(workspace, job.target, job.spec, job.overwrite)
         (job.folder / FLAG).unlink(missing_ok=True)
-        ended = (*status.past, (status.state, status.updated))
-        _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended), space)
+        _launch(job.folder, space, (*status.past, (status.state, status.updated)))
     return job
 
 
@@ -116,7 +115,7 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
         "overwrite": False,
         "threads": threads,
     }
-    past: tuple[tuple[str, float], ...] = ()
+    past: Past = ()
     if (folder / SPEC).exists():
         status = Job(folder).status()
         state = status.state
@@ -273,24 +272,23 @@ def _new_folder(workspace: Workspace, step: str) -> Path:
             time.sleep(1e-6)
 
 
-def _launch(folder: Path, status: Status, space: Reservation | None) -> None:
+def _launch(folder: Path, space: Reservation | None, past: Past = ()) -> None:
     """Start the worker in its own session; from the open files, it inherits only the lock of its
     folder, and that of its reservation.
+
+    past: final states of earlier runs, with their times.
     """
     lock = acquire_lock(folder, patience=2.0)
     if lock is None:
         raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
     kept = [lock]
-    variables = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    variables = build_environment() | {"PYTHONUNBUFFERED": "1"}
     if space:
         kept.append(space.lock)
         variables[OWN] = space.file.name
     try:
         mark_living(folder)
-        write_status(folder, status)
-        package = str(Path(vocadapt.__file__).parents[1])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-        variables["PYTHONPATH"] = os.pathsep.join(paths)
+        write_status(folder, Status(queued=time.time(), updated=time.time(), past=past))
         with (folder / LOG).open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, *WORKER, str(folder)],

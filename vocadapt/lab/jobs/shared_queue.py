@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.living import list_living_folders
-from vocadapt.lab.workspace.limits import find_visitor_folder, read_max_jobs
+from vocadapt.lab.workspace.limits import MAX_JOBS, find_visitor_folder, read_limit
 from vocadapt.lab.workspace.locks import acquire_lock, is_locked
 from vocadapt.system.files import read_whole, write_atomically
 
@@ -45,22 +45,21 @@ class Ticket:
 
 def check_number_of_jobs(root: Path) -> None:
     """Raise InputError if the visitor with the workspace at `root` may not start one more job."""
-    free = count_free_jobs(root)
-    if free is not None and free <= 0:
-        most = read_max_jobs() or 0
+    if count_free_jobs(root) == 0:
         raise InputError(
-            f"You have {most - free} jobs that run or wait, and a visitor of this lab may have"
-            f" {most}.",
+            f"A visitor of this lab may have {read_limit(MAX_JOBS)} jobs that run or wait, and you"
+            " have as many.",
             "Wait until one has ended, or cancel one on the page Jobs.",
+            code="too-many-jobs",
         )
 
 
 def count_free_jobs(root: Path) -> int | None:
     """Return how many more jobs the visitor with the workspace at `root` may start; None for any."""
-    most, visitor = read_max_jobs(), find_visitor_folder(root)
+    most, visitor = read_limit(MAX_JOBS), find_visitor_folder(root)
     if most is None or visitor is None:
         return None
-    return most - sum(len(list_living_folders(jobs)) for jobs in visitor.glob("*/jobs/"))
+    return max(0, most - sum(len(list_living_folders(jobs)) for jobs in visitor.glob("*/jobs/")))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 STATES = ("waiting", "running", "done", "failed", "canceled", "interrupted")
 ALIVE = ("waiting", "running")
 STATUS, METRICS = "status.json", "metrics.jsonl"
+Past = tuple[tuple[str, float], ...]  # final states of earlier runs of a job, with their times
 MIN_PACE_SECONDS = 3.0  # seconds of progress before the remaining time can be estimated
 MAX_LINES = 2000  # of metrics.jsonl: the record of a longer job is coarser, not larger
 MAX_MESSAGE_LENGTH = 300  # characters
@@ -43,7 +44,7 @@ class Status:
     updated: float = 0.0
     first: float = 0.0
     paced: float = 0.0
-    past: tuple[tuple[str, float], ...] = ()
+    past: Past = ()
     rejected: bool = False
     outcome: str = ""
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs.job import find_write_time
 from vocadapt.lab.jobs.queue import list_living_jobs
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import ARTIFACTS, read_manifest
@@ -60,19 +61,11 @@ def list_unused_uploads(workspace: Workspace) -> list[Path]:
     # 2. The others, without those that are being written.
     files = (workspace.root / UPLOADS).glob("[!.]*")
     unused = [file for file in files if file.is_file() and file not in used]
-    return sorted(unused, key=_find_time, reverse=True)
+    return sorted(unused, key=find_write_time, reverse=True)
 
 
 def remove_unused_uploads(workspace: Workspace) -> None:
     """Remove unused uploads that are older than a day."""
     for file in list_unused_uploads(workspace):
-        if time.time() - _find_time(file) > MAX_UNUSED_SECONDS:
+        if time.time() - find_write_time(file) > MAX_UNUSED_SECONDS:
             file.unlink(missing_ok=True)
-
-
-def _find_time(file: Path) -> float:
-    """Return when a file was written; 0 if it was removed just now."""
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return 0.0

@@ -25,8 +25,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import vocadapt
 from vocadapt.lab.jobs.status import read_status, write_status
+from vocadapt.system.processes import build_environment
 
 BLOCK_SECONDS = 60.0  # time limit of a block of lines
 PROGRAM = ("-P", "-m", "vocadapt.lab.jobs.watchdog")
@@ -61,14 +61,9 @@ class Watchdog:
             self._process = None
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        package = str(Path(vocadapt.__file__).parents[1])
-        paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
         command = [sys.executable, *PROGRAM, str(self.folder), str(os.getpid()), str(self.seconds)]
         return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": paths},
+            command, stdin=subprocess.PIPE, start_new_session=True, env=build_environment()
         )
 
 

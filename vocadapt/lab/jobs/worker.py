@@ -26,6 +26,7 @@ from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.steps.run import CHECKPOINT, run_step
 from vocadapt.lab.workspace.drafts import is_disk_full
 from vocadapt.lab.workspace.locks import acquire_lock
+from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import watch_blocks
 
 # Seconds between writing the progress, checking the cancel flag, and trying to get the lock.
@@ -151,33 +152,12 @@ def install_signal_handler() -> threading.Event:
     return terminated
 
 
-def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]:
+def _run_job(job: Job, reporter: Reporter, waits: bool) -> dict[str, Any]:
     """Wait for the job's turn, run its step, and return the final status."""
     try:
-        # 1. Wait for the job's turn, and run its step.
         check_extensions()
         with _wait_for_turn(job, reporter) if waits else nullcontext():
-            if job.cancel_requested:  # a short step may end before it checks the flag
-                _raise_canceled()
-            reporter.change(state="running", started=time.time())
-            log.info("running: %s", job.command or job.spec.step)
-            _check_promised_inputs(job)
-            threads = job.threads
-            if threads:
-                fix_threads(threads)
-            with _watchdog(job):
-                made = run_step(
-                    job.spec,
-                    job.target,
-                    reporter,
-                    job.overwrite,
-                    job.folder,
-                    threads=threads,
-                    report_guard=lambda guard: log.info("before the start: %s", guard.sentence),
-                    load=job.load,
-                )
-
-        # 2. Remove uploads that were copied, and the checkpoints.
+            made = _make_artifact(job, reporter)
         remove_copied_uploads(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return {**DONE, "outcome": job.spec.declaration.outcome(made.manifest.numbers)}
@@ -203,11 +183,34 @@ def _run_job(job: Job, reporter: Reporter, waits: bool = True) -> dict[str, Any]
         }
 
 
-def fix_threads(threads: int) -> None:
-    """Set the number of threads of torch: bit-reproducible results need the same number."""
-    import torch
+def _make_artifact(job: Job, reporter: Reporter) -> Artifact:
+    """Run the step of a job whose turn has come."""
+    if job.cancel_requested:  # a short step may end before it checks the flag
+        _raise_canceled()
+    reporter.change(state="running", started=time.time())
+    log.info("running: %s", job.command or job.spec.step)
+    _check_promised_inputs(job)
+    threads = job.threads
+    if threads:  # bit-reproducible results need the same number
+        import torch
 
-    torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
+    watchdog = Watchdog(job.folder, BLOCK_SECONDS)  # kills this process if tokenizing hangs
+    watch_blocks(watchdog)
+    try:
+        return run_step(
+            job.spec,
+            job.target,
+            reporter,
+            job.overwrite,
+            job.folder,
+            threads=threads,
+            report_guard=lambda guard: log.info("before the start: %s", guard.sentence),
+            load=job.load,
+        )
+    finally:
+        watch_blocks(None)
+        watchdog.close()
 
 
 def _check_promised_inputs(job: Job) -> None:
@@ -235,23 +238,11 @@ def _is_system_error(error: InputError) -> bool:
 
 
 @contextmanager
-def _watchdog(job: Job) -> Iterator[None]:
-    """Run the watchdog during the block: it kills this process if tokenizing takes too long."""
-    watchdog = Watchdog(job.folder, BLOCK_SECONDS)
-    watch_blocks(watchdog)
-    try:
-        yield
-    finally:
-        watch_blocks(None)
-        watchdog.close()
-
-
-@contextmanager
 def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
     """Wait for the workspace's job lock, in the order of the queue, then for the turn among other
     visitors; hold both during the block.
     """
-    while (lock := _try_lock(job)) is None:
+    while job.waits_for() or (lock := acquire_lock(job.folder.parent)) is None:
         reporter.look()
         time.sleep(TRY_EVERY)
     try:
@@ -259,13 +250,6 @@ def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
             yield
     finally:
         os.close(lock)
-
-
-def _try_lock(job: Job) -> int | None:
-    """Acquire the job lock if no other job is ahead; None if the lock was not acquired."""
-    if job.waits_for():
-        return None
-    return acquire_lock(job.folder.parent)
 
 
 def _watch_for_cancel(job: Job, ended: threading.Event) -> None:

@@ -70,6 +70,7 @@ def render_image(figure: "go.Figure", ending: str) -> bytes:
             "An image is rendered by a browser (Chrome or Chromium), and none could be used:"
             f" {type(error).__name__}.",
             "Write .html instead: any browser can open it and save it as an image.",
+            code="no-browser",
         ) from error
 
 

@@ -156,13 +156,8 @@ def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
     text = sources.corpus
 
     # 2. Divide the progress, and count the words of the text; they are often counted already.
+    stages = parts(context.progress, _weigh_stages(settings, sources))
     words = None
-    adapting = weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
-    weights = {"reading": READING, "counts": 0.0, "adapting": sum(adapting.values())}
-    if "counts" in recipe.needs:
-        weights["counts"] = COUNTING
-    weights |= _weigh_measures(settings, text)
-    stages = parts(context.progress, weights)
     if "counts" in recipe.needs and text is not None:
         words = load_or_count_words(
             context.root, text, context.inputs.model.splitter, stages["counts"]
@@ -178,7 +173,8 @@ def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
     numbers = _measure_result(context, recipe, text, adapted, stages)
     if words is not None:
         numbers["cost"] = measure_plan_cost(adapted.plan, words)
-    figures, card = list_known_fields(ModelNumbers(**numbers)), {}
+    figures = list_known_fields(ModelNumbers(**numbers))
+    card = {}
     for group, names in CARD_FIGURES.items():
         if found := {name: figures[name] for name in names if name in figures}:
             card[group] = found
@@ -205,18 +201,22 @@ def _find_sources(context: StepContext) -> Sources:
     return Sources(text, vectors, context.inputs.target, glossary=glossary)
 
 
-def _weigh_measures(settings: AdaptStep, text: Corpus | None) -> dict[str, float]:
-    """Return the relative costs of what is measured on the result, for the progress bar."""
-    weights = {"lines": 0.0, "departures": 0.0, "quality": 0.0, "certificate": 0.0}
-    if settings.recipe.kind.keeps_text:
-        weights["lines"] = LINES
-    if text is not None:
-        weights["departures"] = DEPARTURES
-    if settings.recipe.needs_alignment or settings.recipe.initializer.method == "stacked":
-        weights["quality"] = QUALITY
-    if settings.certify:
-        weights["certificate"] = CERTIFICATE
-    return weights
+def _weigh_stages(settings: AdaptStep, sources: Sources) -> dict[str, float]:
+    """Return the relative costs of the adaptation and of what is measured on its result, for the
+    progress bar.
+    """
+    recipe = settings.recipe
+    adapting = weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
+    is_judged = recipe.needs_alignment or recipe.initializer.method == "stacked"
+    return {
+        "reading": READING,
+        "counts": COUNTING * ("counts" in recipe.needs),
+        "adapting": sum(adapting.values()),
+        "lines": LINES * recipe.kind.keeps_text,
+        "departures": DEPARTURES * (sources.corpus is not None),
+        "quality": QUALITY * is_judged,
+        "certificate": CERTIFICATE * settings.certify,
+    }
 
 
 def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
@@ -238,12 +238,8 @@ def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
             raise InputError(
                 "Adapting needs word vectors or a text, and got both.", "Give one of them."
             )
-    for need, role in (
-        ("target", "target"),
-        ("counts", "text"),
-        ("text", "text"),
-        ("glossary", "glossary"),
-    ):
+    for need in ("target", "counts", "text", "glossary"):
+        [role] = USABLE[need]
         if need in needs and role not in given:
             remedy = "Give one."
             if need == "counts" and recipe.vocabulary.kind == "reduce":
@@ -320,16 +316,14 @@ def _measure_trim(text: Corpus | None, adapted: AdaptedModel, progress: Progress
 
 def _describe_source(context: StepContext) -> Numbers:
     """Return what the new tokens came from, for the model card."""
-    for role in ("vectors", "target", "text"):
-        if role in context.spec.inputs:
-            source: Numbers = {
-                "role": NAMES[role],
-                "name": Input(context.spec.inputs[role], "").name,
-            }
-            if role == "vectors":
-                source |= list_known_fields(summarize_space(context.inputs.space))
-            return source
-    return {}
+    given = context.spec.inputs
+    role = next((one for one in ("vectors", "target", "text") if one in given), None)
+    if role is None:
+        return {}
+    source: Numbers = {"role": NAMES[role], "name": Input(given[role], "").name}
+    if role == "vectors":
+        source |= list_known_fields(summarize_space(context.inputs.space))
+    return source
 
 
 def _measure_quality(
@@ -361,30 +355,23 @@ def _evaluate_alignment(
     """Return the held-out quality of the alignment: its saved evaluation, which the page Alignment
     shows, or a new one with as many folds; only a verdict if there are too few anchors.
     """
+    model, saved = context.inputs.model, None
     if "vectors" in context.spec.inputs:
-        vectors = Path(context.spec.inputs["vectors"][0])
-        saved = find_saved_scores(vectors, context.inputs.model, settings)
-        if saved is not None:
-            held_out = saved.held_out
-            return {
-                "verdict": held_out.verdict,
-                "p5": held_out.p5,
-                "chance5": held_out.chance5,
-                "anchors": saved.anchors,
-                "folds": held_out.folds,
-            }
-    try:
-        found = cross_validate(
-            domain, context.inputs.model.word_space, settings, FOLDS, progress=progress
-        )
-    except InputError:
-        return {"verdict": "not judged: too few anchors"}
+        saved = find_saved_scores(Path(context.spec.inputs["vectors"][0]), model, settings)
+    if saved is not None:
+        held_out, anchors = saved.held_out, saved.anchors
+    else:
+        try:
+            found = cross_validate(domain, model.word_space, settings, FOLDS, progress=progress)
+        except InputError:
+            return {"verdict": "not judged: too few anchors"}
+        held_out, anchors = found.scores, len(found.anchors)
     return {
-        "verdict": found.verdict,
-        "p5": found.precision(5),
-        "chance5": found.chance(5),
-        "anchors": len(found.anchors),
-        "folds": FOLDS,
+        "verdict": held_out.verdict,
+        "p5": held_out.p5,
+        "chance5": held_out.chance5,
+        "anchors": anchors,
+        "folds": held_out.folds,
     }
 
 
@@ -425,12 +412,8 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
         result, when = adapted.untrained, {"certified": "before the training"}
     certificate = certify(context.inputs.model, result, progress=progress)
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
-    numbers: Numbers = {"certificate": certificate.passed}
-    if not certificate.passed:
-        numbers["failed_checks"] = tuple(
-            check.name for check in certificate.checks if not check.passed
-        )
-    return numbers
+    failed = tuple(check.name for check in certificate.checks if not check.passed)
+    return {"certificate": certificate.passed, "failed_checks": failed or None}
 
 
 def name_recipe(settings: AdaptStep, folder: Path) -> list[str]:

@@ -88,8 +88,7 @@ class AnchorScore:
     """One anchor: its fold, cosine to its own and to another wordpiece, and its ranks.
 
     A rank is the number of candidates that are nearer than the own wordpiece. Candidates are the
-    anchors' wordpieces, or all wordpieces (`all`), by cosine or by CSLS. Alignments that were
-    evaluated by earlier versions have only the first rank.
+    anchors' wordpieces, or all wordpieces (`all`), by cosine or by CSLS.
     """
 
     word: str
@@ -97,9 +96,9 @@ class AnchorScore:
     cosine: float
     random_cosine: float
     rank: int
-    csls_rank: int | None = None
-    all_rank: int | None = None
-    csls_all_rank: int | None = None
+    csls_rank: int
+    all_rank: int
+    csls_all_rank: int
 
 
 @dataclass(frozen=True)
@@ -129,19 +128,17 @@ def evaluate_alignment(context: StepContext, settings: AlignmentStep) -> Alignme
     """Fit an alignment of word vectors to a model, and evaluate it on held-out words: the named
     one, all methods, or the best fast one.
     """
+    space, model = context.inputs.space, context.inputs.model
     with_stacked = settings.choose or settings.compare
     share = ALIGNMENTS_DONE if with_stacked else 1.0
-    progress = part(context.progress, 0.0, share)
-    judged = judge_alignments(settings, context.inputs.space, context.inputs.model, progress)
+    judged = judge_alignments(settings, space, model, part(context.progress, 0.0, share))
     chosen = judged[0].settings
-    fit_alignment(context.inputs.space, context.inputs.model.word_space, chosen).save(context.draft)
+    fit_alignment(space, model.word_space, chosen).save(context.draft)
     if settings.choose:
         context.used.append(replace(settings, alignment=chosen))
     stacked = None
     if with_stacked:
-        stacked = judge_stacked(
-            context.inputs.space, context.inputs.model, part(context.progress, ALIGNMENTS_DONE, 1.0)
-        )
+        stacked = judge_stacked(space, model, part(context.progress, share, 1.0))
     save_evaluation(judged, context.draft, stacked)
     held = judged[0].scores
     return AlignmentNumbers(
@@ -238,23 +235,20 @@ def save_evaluation(
 def load_evaluation(folder: Path) -> AlignmentEvaluation:
     """Read a saved evaluation; raises InputError if the folder has none."""
     alignments = load_table(folder)
-    if not (folder / ANCHORS).is_file():
+    try:
+        _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
+        anchors = [
+            AnchorScore(
+                unescape_cell(word), int(fold), float(cosine), float(random), *map(int, ranks)
+            )
+            for word, fold, cosine, random, *ranks in lines
+        ]
+    except (InputError, ValueError, TypeError) as error:
         raise InputError(
-            f"{folder}: expected an evaluated alignment, {ANCHORS} is missing.",
+            f"{folder}: expected an evaluated alignment, {ANCHORS} is missing or damaged.",
             "Fit it again.",
             code="no-evaluation",
-        )
-    _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
-    anchors = (
-        AnchorScore(
-            unescape_cell(line[0]),
-            int(line[1]),
-            float(line[2]),
-            float(line[3]),
-            *map(int, line[4:]),
-        )
-        for line in lines
-    )
+        ) from error
     return AlignmentEvaluation(alignments, tuple(anchors))
 
 
@@ -282,13 +276,10 @@ def express_choice(spec: Spec, folder: Path) -> Spec:
 
 def name_default_method(settings: AlignmentStep, folder: Path) -> list[str]:
     """Return the argument that names the default method: without a method, one is chosen."""
-    if (
-        settings.choose
-        or settings.compare
-        or settings.alignment.method != AlignmentSettings().method
-    ):
+    method = settings.alignment.method
+    if settings.choose or settings.compare or method != AlignmentSettings().method:
         return []
-    return ["--method", settings.alignment.method]
+    return ["--method", method]
 
 
 STEP = Step(

@@ -3,12 +3,9 @@ a comparison is saved.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
@@ -20,16 +17,13 @@ from vocadapt.lab.steps.noise_baselines import (
     train_noise_baseline,
 )
 from vocadapt.lab.steps.step import Numbers, PlannedStep, Role, Step, StepContext
-from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.manifest import read_saved_settings
-from vocadapt.lab.workspace.saved_results import load_result
+from vocadapt.lab.workspace.saved_results import load_result, save_result
 from vocadapt.lab.workspace.workspace import Artifact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.neighbors.change import (
     WHOLE_WORDS,
     ChangeSettings,
-    ComparedSpace,
     NeighborhoodChange,
     estimate_change_seconds,
 )
@@ -38,18 +32,17 @@ from vocadapt.spaces.neighbors.noise_baseline import (
     NoiseBaseline,
     measure_change_with_baseline,
 )
-from vocadapt.spaces.neighbors.search import Neighbors
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.system.forecasts import Work
 
-TENSORS, FACTS = "change.safetensors", "change.json"
+FILES = ("change.json", "change.safetensors")
 TRAINED = 0.7  # fraction of the work that trains the noise baseline
 TRAININGS = {
     SEED: "train one of the spaces again with another seed",
     BOOTSTRAP: "train one of the spaces on two bootstrap resamples of its text",
 }
 TRAINING_FLAGS = {SEED: "--noise-baseline-seed", BOOTSTRAP: "--noise-baseline-bootstrap"}
-# Arrays of a noise baseline that are saved under these names.
+# Arrays of a noise baseline, which have a value for each word.
 BASELINE_ARRAYS = ("overlap", "band", "quantile", "z", "threshold", "below")
 
 
@@ -145,6 +138,7 @@ def choose_retrainable(spaces: Sequence[str | Path]) -> Artifact:
         raise InputError(
             "Neither space was trained in this workspace, so none can be trained again.",
             "Give two spaces that differ only in the seed as the noise baseline.",
+            code="not-retrainable",
         )
     # If the text of the first has changed since, the second is trained again.
     try:
@@ -179,58 +173,44 @@ def summarize_comparison(found: Comparison) -> Numbers:
 
 
 def save_comparison(found: Comparison, folder: Path) -> None:
-    """Write a comparison to a folder: arrays as tensors, everything else as strict JSON."""
-    from safetensors.numpy import save_file
-
-    # 1. The neighbors of each word on both sides, the counts, and the noise baseline.
-    change, baseline = found.change, found.baseline
-    tensors: dict[str, Any] = {"overlap": change.overlap}
-    for side, one in _name_sides(change).items():
-        tensors[f"{side}.neighbors"] = one.near.rows.astype(np.int32)
-        tensors[f"{side}.cosines"] = one.near.scores
-    for name in ("counts", "ids"):
-        if getattr(change, name) is not None:
-            tensors[name] = getattr(change, name)
-    if baseline is not None:
-        for name in BASELINE_ARRAYS:
-            values = getattr(baseline, name)
-            if values.dtype == bool:
-                values = values.astype(np.int32)
-            tensors[f"baseline.{name}"] = values
-    save_file(
-        {name: np.ascontiguousarray(values) for name, values in tensors.items()}, folder / TENSORS
-    )
-
-    # 2. Everything else; the candidates are listed only where they are not the compared words.
-    facts: dict[str, Any] = {
-        "words": change.words,
-        "settings": asdict(change.settings),
-        "sizes": change.sizes,
-        "dims": change.dims,
-        "shared": change.shared,
-        "left_out": change.left_out,
-        "counts_from": change.counts_from,
-        "same_vectors": change.same_vectors,
-        "baseline": None,
-        "seconds": found.seconds,
-    }
-    for side, one in _name_sides(change).items():
-        candidates = one.words
-        facts[side] = {
-            "name": one.name,
-            "candidates": None if candidates == change.words else candidates,
-        }
-    if baseline is not None:
-        facts["baseline"] = {"about": baseline.about, "names": baseline.names}
-    strict_json.write(folder / FACTS, facts)
+    """Write a comparison to a folder."""
+    save_result(found, folder, FILES)
 
 
 def load_comparison(folder: Path) -> Comparison:
     """Read a saved comparison; raises InputError if the folder has none, or a damaged one."""
-    remedy = "Compare the spaces again."
-    return load_result(
-        folder, (FACTS, TENSORS), _build_comparison, "comparison of neighborhoods", remedy
+    found = load_result(
+        Comparison,
+        folder,
+        FILES,
+        _check_sizes,
+        "comparison of neighborhoods",
+        "Compare the spaces again.",
     )
+    if found.baseline is None:
+        return found
+    below = found.baseline.below.astype(bool)
+    return replace(found, baseline=replace(found.baseline, below=below))
+
+
+def _check_sizes(found: Comparison) -> None:
+    """Raise ValueError unless every array has a value for each word, and every neighbor is a
+    candidate.
+    """
+    change, baseline = found.change, found.baseline
+    n = len(change.words)
+    arrays = [change.overlap]
+    arrays += [one for one in (change.counts, change.ids) if one is not None]
+    if baseline is not None:
+        arrays += [getattr(baseline, name) for name in BASELINE_ARRAYS]
+    if any(len(values) != n for values in arrays):
+        raise ValueError(f"{n} words, and another number of values")
+    for side in (change.before, change.after):
+        rows, cosines = side.near.rows, side.near.scores
+        if not rows.shape == cosines.shape == (n, change.settings.k):
+            raise ValueError(f"neighbors of shape {rows.shape}")
+        if n and not 0 <= rows.min() <= rows.max() < len(side.words):
+            raise ValueError(f"a neighbor is not one of the {len(side.words)} candidates")
 
 
 def measure_comparison(planned: PlannedStep) -> Work | None:
@@ -251,6 +231,7 @@ def _open_baseline(spaces: Compared, train: str, progress: Progress) -> Baseline
             raise InputError(
                 "A noise baseline is one pair of spaces that differ only by chance.",
                 "Give two spaces, or have one of the compared spaces trained again.",
+                code="no-pair",
             )
         first, second = spaces.noise
         return BaselinePair(f"{first.name} and {second.name}, as given", first, second)
@@ -258,63 +239,6 @@ def _open_baseline(spaces: Compared, train: str, progress: Progress) -> Baseline
         retrainable = choose_retrainable((spaces.before.folder, spaces.after.folder))
         return train_noise_baseline(retrainable, train, progress)
     return None
-
-
-def _build_comparison(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> Comparison:
-    words = tuple(facts["words"])
-    settings = read_saved_settings(ChangeSettings, facts["settings"], "the comparison")
-    # 1. Both sides; every array must have a row for each word.
-    sides = []
-    for side in ("before", "after"):
-        candidates = facts[side]["candidates"]
-        names = words if candidates is None else tuple(candidates)
-        rows = stored[f"{side}.neighbors"].astype(np.int64)
-        cosines = stored[f"{side}.cosines"]
-        _check_neighbors(rows, cosines.shape, (len(words), settings.k), len(names))
-        sides.append(ComparedSpace(facts[side]["name"], names, Neighbors(rows, cosines)))
-    for name in ("overlap", "counts", "ids"):
-        if name in stored and len(stored[name]) != len(words):
-            raise ValueError(f"{len(words)} words, {len(stored[name])} values of {name}")
-    change = NeighborhoodChange(
-        words,
-        stored["overlap"],
-        sides[0],
-        sides[1],
-        settings,
-        tuple(facts["sizes"]),
-        facts["shared"],
-        facts["left_out"],
-        stored.get("counts"),
-        facts["counts_from"],
-        stored.get("ids"),
-        facts["same_vectors"],
-        tuple(facts["dims"]),
-    )
-    # 2. The noise baseline.
-    baseline = None
-    if facts["baseline"] is not None:
-        arrays = {name: stored[f"baseline.{name}"] for name in BASELINE_ARRAYS}
-        if any(len(values) != len(words) for values in arrays.values()):
-            raise ValueError("the noise baseline has another number of words")
-        arrays["below"] = arrays["below"].astype(bool)
-        about = facts["baseline"]["about"]
-        names = tuple(facts["baseline"]["names"])
-        baseline = NoiseBaseline(about, names, **arrays)
-    return Comparison(change, baseline, facts["seconds"])
-
-
-def _check_neighbors(
-    rows: Any, shape: tuple[int, ...], expected: tuple[int, int], candidates: int
-) -> None:
-    """Raise ValueError unless each word has k neighbors, all of them candidates."""
-    if rows.shape != expected or shape != expected:
-        raise ValueError(f"neighbors of shape {rows.shape} and {shape}, expected {expected}")
-    if rows.size and (rows.min() < 0 or rows.max() >= candidates):
-        raise ValueError(f"a neighbor is not one of the {candidates} candidates")
-
-
-def _name_sides(change: NeighborhoodChange) -> dict[str, ComparedSpace]:
-    return {"before": change.before, "after": change.after}
 
 
 def build_training_arguments(settings: ChangeStep, folder: Path) -> list[str]:

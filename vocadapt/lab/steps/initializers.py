@@ -1,6 +1,5 @@
 """The step that compares initializers before any training; the table is saved and read again."""
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -153,14 +152,14 @@ def compare_for_step(
         if held_out is None:
             return InitializerComparison(board, None, why_not)
         before = held_out.before
-    masked: dict[str, float] = {
-        "before": before.per_character,
-        "words": before.words,
-        "characters": before.characters,
-        "lines": len(held_out.lines),
-        "of": len(lines),
-    }
-    return InitializerComparison(board, masked)
+        masked: dict[str, float] = {
+            "before": before.per_character,
+            "words": before.words,
+            "characters": before.characters,
+            "lines": len(held_out.lines),
+            "of": len(lines),
+        }
+        return InitializerComparison(board, masked)
 
 
 def _find_readable_text(inputs: OpenedInputs, lines: Sequence[str]) -> ReadableText | None:
@@ -253,18 +252,15 @@ def load_materials(
 
 def load_comparison(folder: Path) -> InitializerComparison:
     """Read a saved comparison; raises InputError if the folder has none."""
-    if not os.path.isfile(folder / BOARD):
-        raise InputError(
-            f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
-        )
     try:
-        compared: InitializerComparison = build_value(
-            InitializerComparison, strict_json.read(folder / BOARD)
-        )
+        values = strict_json.read(folder / BOARD)
+        compared: InitializerComparison = build_value(InitializerComparison, values)
         return compared
-    except (KeyError, TypeError) as error:
+    except (InputError, KeyError, TypeError) as error:
         raise InputError(
-            f"{folder}: expected a leaderboard of initializers, found none.", "Compare them again."
+            f"{folder}: expected a leaderboard of initializers, found none.",
+            "Compare them again.",
+            code="no-leaderboard",
         ) from error
 
 

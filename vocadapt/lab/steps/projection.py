@@ -4,10 +4,9 @@ saved.
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.steps.step import PlannedStep, Role, Step, StepContext
-from vocadapt.lab.workspace import strict_json
-from vocadapt.lab.workspace.manifest import read_saved_settings
-from vocadapt.lab.workspace.saved_results import load_result
+from vocadapt.lab.workspace.saved_results import load_result, save_result
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.io.storage import VECTORS
 from vocadapt.spaces.projection.methods import ProjectionSettings
@@ -29,15 +26,13 @@ from vocadapt.spaces.projection.projection import (
     project_pair,
 )
 from vocadapt.spaces.projection.quality import ProjectionQuality, measure_projection_quality
-from vocadapt.spaces.projection.regions import Region, Regions, find_regions
+from vocadapt.spaces.projection.regions import Regions, find_regions
 from vocadapt.spaces.projection.token_choice import ChosenTokens, TokenChoice, choose_tokens
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.system.files import expand_path
 from vocadapt.system.forecasts import Work
-from vocadapt.system.json_values import build_value
 
-COORDINATES = "map.safetensors"
-FACTS = "map.json"
+FILES = ("map.json", "map.safetensors")
 
 
 @dataclass(frozen=True)
@@ -249,76 +244,24 @@ def choose_shared_tokens(
 
 
 def save_projection(drawn: ProjectionArtifact, folder: Path) -> None:
-    """Write a projection to a folder: coordinates as tensors, everything else as strict JSON."""
-    from safetensors.numpy import save_file
-
-    # 1. Coordinates, rows, regions, and what is known beyond them.
-    tensors: dict[str, Any] = {
-        "xy": drawn.first.projection.xy,
-        "rows": drawn.rows,
-        "region": drawn.regions.numbers,
-    }
-    if drawn.counts is not None:
-        tensors["counts"] = drawn.counts
-    if drawn.second is not None:
-        tensors |= {"second.xy": drawn.second.projection.xy, "moved": drawn.moved}
-    save_file(
-        {name: np.ascontiguousarray(values) for name, values in tensors.items()},
-        folder / COORDINATES,
-    )
-
-    # 2. Everything else.
-    pictures = []
-    for one in filter(None, (drawn.first, drawn.second)):
-        facts = {key: getattr(one.projection, key) for key in ("name", "engine", "explained")}
-        facts |= {"versions": dict(one.projection.versions), "quality": asdict(one.quality)}
-        pictures.append(facts)
-    facts = {
-        "words": list(drawn.words),
-        "of": drawn.of,
-        "how": drawn.how,
-        "settings": asdict(drawn.settings),
-        "pictures": pictures,
-        "regions": [asdict(region) for region in drawn.regions.regions],
-        "seconds": drawn.seconds,
-        "layout_file": drawn.layout_file,
-    }
-    strict_json.write(folder / FACTS, facts)
+    """Write a projection to a folder."""
+    save_result(drawn, folder, FILES)
 
 
 def load_projection(folder: Path) -> ProjectionArtifact:
     """Read a saved projection; raises InputError if the folder has none, or a damaged one."""
-    files = FACTS, COORDINATES
-    return load_result(folder, files, _build_artifact, "projection", "Compute it again.")
-
-
-def _build_artifact(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> ProjectionArtifact:
-    settings = read_saved_settings(ProjectionStep, facts["settings"], "the projection")
-    words = tuple(facts["words"])
-    spaces = []
-    for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False):
-        xy = stored[name]
-        if len(words) != len(xy):
-            raise ValueError(f"{len(words)} words, {len(xy)} places")
-        known = {key: picture[key] for key in ("name", "versions", "explained")}
-        projection = Projection(words, xy, settings.projection, picture["engine"], **known)
-        spaces.append(
-            ProjectedSpace(projection, build_value(ProjectionQuality, picture["quality"]))
-        )
-    regions = tuple(build_value(Region, region) for region in facts["regions"])
-    return ProjectionArtifact(
-        spaces[0],
-        stored["rows"],
-        facts["of"],
-        facts["how"],
-        settings,
-        Regions(stored["region"], regions),
-        stored.get("counts"),
-        spaces[1] if len(spaces) > 1 else None,
-        stored.get("moved"),
-        facts["seconds"],
-        facts.get("layout_file", ""),
+    return load_result(
+        ProjectionArtifact, folder, FILES, _check_sizes, "projection", "Compute it again."
     )
+
+
+def _check_sizes(drawn: ProjectionArtifact) -> None:
+    """Raise ValueError unless every word has a place, a row and a region."""
+    arrays = [drawn.rows, drawn.regions.numbers]
+    arrays += [one.projection.xy for one in (drawn.first, drawn.second) if one]
+    arrays += [one for one in (drawn.counts, drawn.moved) if one is not None]
+    if any(len(values) != len(drawn.words) for values in arrays):
+        raise ValueError(f"{len(drawn.words)} words, and another number of values")
 
 
 def measure_layout(planned: PlannedStep) -> Work:

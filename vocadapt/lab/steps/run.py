@@ -77,45 +77,34 @@ def run_step(
         watch = _StartWatch(progress, meter)
         opened_inputs = spec.open_inputs()
         inputs = opened_inputs.record(root)
-        checkpoint = None
-        if job:
-            checkpoint = _prepare_job_checkpoint(job, inputs)
-        elif keep:
-            checkpoint = _prepare_own_checkpoint(keep, spec, inputs)
+        checkpoint = _prepare_checkpoint(job, keep, spec, inputs)
         timing: dict[str, float] = {}  # a resumed run does only a part of the work
         if checkpoint is None or os.listdir(checkpoint) == [MADE_FROM]:
             timing = record_work(PlannedStep(spec, opened_inputs, folder, root, threads))
-        load = min(load, measure_load_factor())
+        timing["load"] = min(load, measure_load_factor())
 
-        # 2. The step.
+        # 2. The step. What grows is listed from now on.
         if grows:
-            _begin_to_grow(draft, spec, folder.name, inputs)
+            shutil.rmtree(draft / SCRATCH, ignore_errors=True)  # of a killed run
+        if grows and not (draft / MANIFEST).exists():
+            _describe_artifact(spec, folder, inputs).save(draft, lists_files=False)
         context = StepContext(spec, opened_inputs, draft, root, watch, checkpoint)
         with use_scratch(draft / SCRATCH):
             numbers = spec.declaration.run(context, spec.settings)
         if context.used:
             spec = replace(spec, settings=context.used[-1])
 
-        # 3. Its footprint, timing and manifest.
-        footprint, seconds = meter.read(), time.perf_counter() - start
-        # The worker of a study's cells loads the libraries only once.
-        start_up = 0.0 if threads else max(0.0, watch.begin - start)
-        timing |= {"start_up": start_up, "load": load}
+        # 3. Its footprint, timing and manifest. The worker of a study's cells loads the libraries
+        #    only once.
+        timing["start_up"] = 0.0 if threads else max(0.0, watch.begin - start)
+        footprint = meter.read()
         if spec.kind == "models" and (draft / RECORD).is_file():
             add_footprint(draft, spec.step, footprint)
-        Manifest(
-            kind=spec.kind,
-            step=spec.step,
-            name=folder.name,
-            settings=asdict(spec.settings),
-            inputs=inputs,
+        replace(
+            _describe_artifact(spec, folder, inputs),
             numbers=list_known_fields(numbers) if is_dataclass(numbers) else numbers,
-            versions=find_versions(spec.declaration.libraries),
-            seed=spec.seed,
-            seconds=seconds,
-            command=build_command(spec, folder),
+            seconds=time.perf_counter() - start,
             job=job.name if job else "",
-            casing=spec.casing,
             threads=threads,
             footprint=footprint.to_dict(),
             timing=timing,
@@ -126,12 +115,19 @@ def run_step(
     return open_artifact(folder)
 
 
-def _begin_to_grow(draft: Path, spec: Spec, name: str, inputs: Mapping[str, Input]) -> None:
-    """Remove what a killed run left, and write a manifest, so that it is listed while it grows."""
-    shutil.rmtree(draft / SCRATCH, ignore_errors=True)
-    if not (draft / MANIFEST).exists():
-        begun = Manifest(spec.kind, name, asdict(spec.settings), inputs, step=spec.step)
-        begun.save(draft, lists_files=False)
+def _describe_artifact(spec: Spec, folder: Path, inputs: Mapping[str, Input]) -> Manifest:
+    """Return the manifest of an artifact without its results."""
+    return Manifest(
+        kind=spec.kind,
+        name=folder.name,
+        settings=asdict(spec.settings),
+        inputs=inputs,
+        step=spec.step,
+        versions=find_versions(spec.declaration.libraries),
+        seed=spec.seed,
+        command=build_command(spec, folder),
+        casing=spec.casing,
+    )
 
 
 def _report_before(
@@ -184,45 +180,34 @@ def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
             )
 
 
-def _prepare_job_checkpoint(job: Path, inputs: Mapping[str, Input]) -> Path:
-    """Return the checkpoint folder of a job, emptied if its checkpoint was made from other inputs."""
-    folder = job / CHECKPOINT
-    stamps = {role: given.stamp for role, given in inputs.items()}
-    if _read_made_from(folder) != stamps:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        strict_json.write(folder / MADE_FROM, stamps)
-    return folder
+def _prepare_checkpoint(
+    job: Path | None, keep: Path | None, spec: Spec, inputs: Mapping[str, Input]
+) -> Path | None:
+    """Return the folder of the checkpoints of a step, None without any.
 
-
-def _prepare_own_checkpoint(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
-    """Return the folder of a step's own checkpoints.
-
-    Raises InputError if it holds anything else, such as those of another step.
+    That of a job is emptied if its checkpoint was made from other inputs. Raises InputError if the
+    one that was given holds anything else, such as those of another step.
     """
+    folder = job / CHECKPOINT if job else keep
+    if folder is None:
+        return None
     stamps = {role: given.stamp for role, given in inputs.items()}
-    about = {"spec": spec.to_json(), "inputs": stamps}
-    if not folder.is_dir() or not any(folder.iterdir()):
-        is_new = not folder.exists()
-        with convert_write_errors(folder, remedy="Choose another folder."):
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                strict_json.write(folder / MADE_FROM, about)
-            except OSError:
-                if is_new:
-                    folder.rmdir()
-                raise
-    elif _read_made_from(folder) != about:
+    made_from: dict[str, Any] = {"inputs": stamps}
+    if not job:
+        made_from["spec"] = spec.to_json()
+    with suppress(InputError):
+        if strict_json.read(folder / MADE_FROM) == made_from:
+            return folder
+    if job:
+        shutil.rmtree(folder, ignore_errors=True)
+    elif folder.is_dir() and any(folder.iterdir()):
         raise InputError(
             f"{folder} does not hold the checkpoints of this command, with these settings and"
             " these inputs.",
             "Run the command that was stopped, or give another folder.",
+            code="other-checkpoints",
         )
+    with convert_write_errors(folder, remedy="Choose another folder."):
+        folder.mkdir(parents=True, exist_ok=True)
+        strict_json.write(folder / MADE_FROM, made_from)
     return folder
-
-
-def _read_made_from(folder: Path) -> dict[str, Any] | None:
-    """Return what a checkpoint was made from; None if that is not recorded."""
-    with suppress(InputError):
-        return strict_json.read(folder / MADE_FROM)
-    return None

@@ -40,8 +40,7 @@ def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservat
     """Reserve `needed` bytes for the block, which writes to `place`; every writer calls this first.
 
     Until the block ends, what is not written yet counts as used for other writers of the same
-    visitor. The job that a reservation was made for (`OWN`) uses that one. Yields None without a
-    quota.
+    visitor. Yields None without a quota, and to the job that a reservation was made for (`OWN`).
 
     place: the folder or file; it need not exist yet. spare: bytes that must be free, too, but are
     not reserved. Raises InputError if the lab is read-only, the quota of the visitor is exceeded,
@@ -50,39 +49,42 @@ def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservat
     check_not_read_only()
     _check_disk(place, needed + spare)
     quota, folder = read_quota(), find_visitor_folder(place)
-    if quota is None or folder is None:
-        yield None
-        return
-    # 1. Check and reserve under one lock, so that two writers never count on the same bytes.
+    space = None
+    if quota is not None and folder is not None:
+        space = _reserve(folder, place, needed, spare, quota)
+    try:
+        yield space  # a process that was started meanwhile may keep it longer
+    finally:
+        if space is not None:
+            os.close(space.lock)
+            _forget_if_ended(space.file)
+
+
+def _reserve(folder: Path, place: Path, needed: int, spare: int, quota: int) -> Reservation | None:
+    """Reserve bytes of the visitor with this folder, under its lock, so that two writers never
+    count on the same bytes; a job whose reservation is too small by now raises that one.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with wait_for_lock(folder):
             own = _find_own(folder)
-            if own:
-                spare = 0  # was free when the job was started
+            if own:  # `spare` was free when the job was started
+                _check_quota(folder, needed, quota)
+                found = strict_json.read(own)
+                content = found | {"bytes": max(needed, found["bytes"])}
+                own.write_text(strict_json.dumps(content), encoding="utf-8")  # it is locked
+                return None
             _check_quota(folder, needed + spare, quota)
-            lock = None
-            if own:
-                _raise_reservation(own, needed)
-            else:
-                file = folder / f".{uuid4().hex[:12]}{RESERVATION}"
-                content = {"bytes": needed, "place": str(place), "before": _measure_place(place)}
-                file.write_text(strict_json.dumps(content), encoding="utf-8")
-                lock = acquire_lock(file, patience=2.0)
+            file = folder / f".{uuid4().hex[:12]}{RESERVATION}"
+            content = {"bytes": needed, "place": str(place), "before": _measure_place(place)}
+            file.write_text(strict_json.dumps(content), encoding="utf-8")
+            lock = acquire_lock(file, patience=2.0)
+            return None if lock is None else Reservation(file, lock)
     except OSError as error:
         raise InputError(
             f"{show_path(folder)}: cannot write there: {error.strerror}.",
             "Free some disk space, or ask the operator of the lab.",
         ) from error
-    if lock is None:
-        yield None
-        return
-    # 2. Keep it while the block writes; a process that was started meanwhile may keep it longer.
-    try:
-        yield Reservation(file, lock)
-    finally:
-        os.close(lock)
-        _forget_if_ended(file)
 
 
 def _check_disk(place: Path, needed: int) -> None:
@@ -96,6 +98,7 @@ def _check_disk(place: Path, needed: int) -> None:
             f"{show_path(place)}: about {format_size(needed)} are needed, but the disk has"
             f" {format_size(free)} free.",
             "Free some disk space, or choose another place.",
+            code="no-space",
         )
 
 
@@ -109,16 +112,12 @@ def _check_quota(folder: Path, needed: int, quota: int) -> None:
         return
     problem = f"Your storage is full: {format_size(used)} of {format_size(quota)} are used"
     if reserved:
-        problem += f", and {format_size(reserved)} are reserved for what is being made"
-    if used + reserved < quota:
-        problem = (
-            f"This needs about {format_size(needed)}, but only"
-            f" {format_size(quota - used - reserved)} of your {format_size(quota)} are free"
-        )
-        if reserved:
-            problem += f": {format_size(reserved)} are reserved for what is being made"
-    remedy = "Delete something on the tab Workspace of the page Jobs, and empty the trash there."
-    raise InputError(f"{problem}.", remedy)
+        problem += f", {format_size(reserved)} are reserved for what is being made"
+    raise InputError(
+        f"{problem}, and about {format_size(needed)} are needed.",
+        "Delete something on the tab Workspace of the page Jobs, and empty the trash there.",
+        code="storage-full",
+    )
 
 
 def _count_reserved(folder: Path) -> int:
@@ -143,13 +142,6 @@ def _find_own(folder: Path) -> Path | None:
         return None
     file = folder / name
     return file if file.is_file() else None
-
-
-def _raise_reservation(file: Path, needed: int) -> None:
-    """Increase a reservation to at least `needed` bytes: the estimate may be better by now."""
-    found = strict_json.read(file)
-    if needed > found["bytes"]:  # in place: the file is locked
-        file.write_text(strict_json.dumps({**found, "bytes": needed}), encoding="utf-8")
 
 
 def _measure_place(place: Path) -> int:

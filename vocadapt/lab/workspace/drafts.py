@@ -6,15 +6,12 @@ import errno
 import os
 import re
 import shutil
-import socket
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import Canceled, InputError
-from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.limits import check_not_read_only
 from vocadapt.lab.workspace.locks import acquire_lock, hold_lock, wait_for_lock
@@ -23,7 +20,6 @@ from vocadapt.system.files import check_output_path, show_path
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left behind by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
-HOLDER = ".holder"  # file in a growing folder that names the process that fills it
 # Names of drafts and replaced folders; group 1: the name of the artifact.
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)
 WRITE_REMEDY = "Free some disk space, change the permissions, or choose another workspace."
@@ -45,35 +41,29 @@ def open_draft(
     folder = Path(os.path.abspath(folder))
     check_free(folder, overwrite)
     missing = [parent for parent in folder.parents if not parent.exists()]
-    draft = None
     try:
-        # 2. Let the block fill a draft. The lock shows other processes that its writer is alive.
-        with reserve_space(folder, size, spare):
-            draft, lock = make_draft(folder)
+        with open_folder_draft(folder, size, spare) as draft:
             try:
+                # 2. Let the block fill a draft, and put it in place.
                 yield draft
                 if not (draft / MANIFEST).is_file():
                     raise AssertionError(f"the block that writes {folder} left no {MANIFEST}")
                 _put_in_place(draft, folder, overwrite)
-            finally:
-                os.close(lock)
+            except OSError as error:
+                if draft.is_dir():
+                    raise
+                raise InputError(
+                    f"{folder} was not written: its draft was removed meanwhile.",
+                    "Run it again, and remove nothing beside it until it is done.",
+                ) from error
     except BaseException as error:
         # 3. If anything fails, leave nothing behind.
-        is_gone = draft is not None and not draft.is_dir()
-        if draft is not None:
-            shutil.rmtree(draft, ignore_errors=True)
-        with suppress(OSError):  # only the parents created above that are still empty
-            for parent in missing:
-                parent.rmdir()
+        _remove_empty(missing)
         if is_disk_full(error):
             raise InputError(
                 f"The disk is full: {folder} was not written.",
                 "Free some disk space, or choose another place.",
-            ) from error
-        if is_gone and isinstance(error, OSError):
-            raise InputError(
-                f"{folder} was not written: its draft was removed meanwhile.",
-                "Run it again, and remove nothing beside it until it is done.",
+                code="disk-full",
             ) from error
         raise
 
@@ -89,59 +79,46 @@ def open_growing(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    if folder.is_dir() and _list_names(folder) - {HOLDER} and not _is_ours(folder):
+    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
         raise InputError(
             f"{folder} was not written by vocadapt, so nothing is added to it.",
             "Choose another place.",
+            code="foreign-folder",
         )
     with convert_write_errors(folder, "cannot be written", "Choose another place."):
         folder.mkdir(parents=True, exist_ok=True)
     lock = acquire_lock(folder, patience=GROWING_PATIENCE)
     if lock is None:
         raise InputError(
-            f"Another process is filling {folder}{_describe_holder(folder)}.",
+            f"Another process is filling {folder}.",
             "Wait for it, or stop it, then run this again.",
+            code="folder-in-use",
         )
     try:
-        with convert_write_errors(folder, "cannot be written", "Choose another place."):
-            strict_json.write(
-                folder / HOLDER,
-                {"process": os.getpid(), "machine": socket.gethostname(), "since": time.time()},
-            )
         with reserve_space(folder, size, spare):
             yield folder
     except BaseException as error:
-        if missing and _list_names(folder) <= {MANIFEST, HOLDER}:
+        if missing and all(path.name == MANIFEST for path in folder.iterdir()):
             shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):  # only the parents created above that are still empty
-                for parent in missing[1:]:
-                    parent.rmdir()
+            _remove_empty(missing[1:])
         elif isinstance(error, KeyboardInterrupt | Canceled) and not str(error):
             raise Canceled(f"{folder} keeps what is finished; run it again to continue") from None
         if is_disk_full(error):
             raise InputError(
                 f"The disk is full: {folder} is not finished.",
                 "Free some disk space, then run it again to continue.",
+                code="disk-full",
             ) from error
         raise
     finally:
-        with suppress(OSError):
-            (folder / HOLDER).unlink(missing_ok=True)
         os.close(lock)
 
 
-def _list_names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def _describe_holder(folder: Path) -> str:
-    """Return which process fills a folder: ": process 12 on lab-1, since 23 November 14:05"."""
-    try:
-        holder = strict_json.read(folder / HOLDER)
-        since = time.strftime("%d %B %H:%M", time.localtime(float(holder["since"])))
-        return f": process {int(holder['process'])} on {holder['machine']:.60}, since {since}"
-    except (InputError, OSError, KeyError, TypeError, ValueError):
-        return ""
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders, the inner ones first, up to the first one that is not empty."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
@@ -154,11 +131,7 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
     if not any(folder.iterdir()):
         return
     if not overwrite:
-        raise InputError(
-            f"{folder} already exists.",
-            "Choose another path, or overwrite it.",
-            "overwrite",
-        )
+        raise _build_exists_error(folder)
     if not _is_ours(folder):
         raise InputError(
             f"{folder} was not written by vocadapt, so it is not overwritten.",
@@ -202,9 +175,16 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file.", "Choose another place.")
     if path.exists() and not overwrite:
-        raise InputError(
-            f"{path} already exists.", "Choose another path, or overwrite it.", "overwrite"
-        )
+        raise _build_exists_error(path)
+
+
+def _build_exists_error(path: Path) -> InputError:
+    return InputError(
+        f"{path} already exists.",
+        "Choose another path, or overwrite it.",
+        "overwrite",
+        "already-exists",
+    )
 
 
 @contextmanager
@@ -256,14 +236,10 @@ def remove_abandoned_drafts(parent: Path) -> None:
 
 
 def remove_abandoned_files(folder: Path) -> None:
-    """Remove the drafts of small files, and the record of a holder, that killed writers left in a
-    folder.
-    """
-    for draft in (*folder.glob(f".*{DRAFT}"), folder / HOLDER):
-        # A locked draft has a living writer; the holder of a folder locks the folder.
-        locked = folder if draft.name == HOLDER else draft
+    """Remove the drafts of small files that killed writers left in a folder."""
+    for draft in folder.glob(f".*{DRAFT}"):
         if draft.is_file() and not draft.is_symlink():
-            with suppress(BlockingIOError, FileNotFoundError), hold_lock(locked):
+            with suppress(BlockingIOError, FileNotFoundError), hold_lock(draft):
                 draft.unlink(missing_ok=True)
 
 
@@ -323,13 +299,11 @@ def make_draft(folder: Path) -> tuple[Path, int]:
 
 
 @contextmanager
-def open_folder_draft(folder: Path, size: int = 0) -> Iterator[Path]:
+def open_folder_draft(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
     """Yield a new folder beside `folder`, which is removed at the end; if this process is killed,
-    the next writer removes it.
-
-    size: bytes that the block writes there. Raises InputError if there is too little room.
+    the next writer removes it. size, spare: bytes as for `reserve_space`.
     """
-    with reserve_space(folder, size):
+    with reserve_space(folder, size, spare):
         draft, lock = make_draft(folder)
         try:
             yield draft

@@ -31,11 +31,8 @@ class LessonProgress:
 
     def merge(self, other: "LessonProgress") -> "LessonProgress":
         """Return the further progress of the two; a guess and an answer of `other` replace these."""
-        guess, answer = other.guess, other.answer
-        if guess is None:
-            guess = self.guess
-        if answer is None:
-            answer = self.answer
+        guess = self.guess if other.guess is None else other.guess
+        answer = self.answer if other.answer is None else other.answer
         return LessonProgress(guess, max(self.seen, other.seen), answer)
 
 

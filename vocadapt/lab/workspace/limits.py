@@ -89,19 +89,13 @@ def check_visitor_path(place: Path, by: Path) -> None:
         )
 
 
+def read_limit(variable: str) -> int | None:
+    """Return the limit in QUOTA, MAX_JOBS or KEEP_DAYS; None if there is none."""
+    value = os.environ.get(variable)
+    return int(value) if value else None
+
+
 def read_quota() -> int | None:
     """Return the quota of a visitor in bytes; None if there is none."""
-    megabytes = os.environ.get(QUOTA)
-    return int(megabytes) * 1_000_000 if megabytes else None
-
-
-def read_max_jobs() -> int | None:
-    """Return how many jobs of a visitor may run or wait; None if there is no maximum."""
-    jobs = os.environ.get(MAX_JOBS)
-    return int(jobs) if jobs else None
-
-
-def read_keep_days() -> int | None:
-    """Return after how many days without a visit a visitor's folder is removed; None for never."""
-    days = os.environ.get(KEEP_DAYS)
-    return int(days) if days else None
+    megabytes = read_limit(QUOTA)
+    return None if megabytes is None else megabytes * 1_000_000

@@ -58,20 +58,14 @@ def pack_to_temporary_file(folder: Path, scratch: Path) -> FileIO:
 
     Raises InputError if the folder does not exist any more, or if the disk is full.
     """
-    remedy = "Free some disk space, or copy the folder itself."
-    return write_to_temporary_file(
-        lambda file: pack_artifact(folder, file), folder.name, scratch, remedy
-    )
+    return write_to_temporary_file(lambda file: pack_artifact(folder, file), folder.name, scratch)
 
 
-def write_to_temporary_file(
-    write: Callable[[FileIO], object], name: str, scratch: Path, remedy: str
-) -> FileIO:
+def write_to_temporary_file(write: Callable[[FileIO], object], name: str, scratch: Path) -> FileIO:
     """Write a temporary file in `scratch`, or in the system's folder if it cannot be written there;
-    the file is removed when it is closed.
-
-    name, remedy: for the InputError if it fails.
+    the file is removed when it is closed. name: for the InputError if it fails.
     """
+    remedy = "Free some disk space, or copy the folder itself."
     place = None  # the system's own folder for temporary files
     if os.access(scratch, os.W_OK) and not is_read_only():
         place = scratch

@@ -22,7 +22,7 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.uploads import list_unused_uploads
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.lab.workspace.drafts import convert_write_errors
-from vocadapt.lab.workspace.limits import find_visitor_folder, read_keep_days, read_quota
+from vocadapt.lab.workspace.limits import KEEP_DAYS, find_visitor_folder, read_limit, read_quota
 from vocadapt.lab.workspace.listing import COLUMNS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
@@ -135,7 +135,7 @@ def draw_quota(workspace: Workspace) -> None:
     text = f"{format_size(used)} of {format_size(quota)} are used, by all of your workspaces."
     st.progress(min(used / quota, 1.0), text=text)
     uploads = f"A file to upload may have up to {count(st.get_option('server.maxUploadSize'))} MB."
-    days = read_keep_days()
+    days = read_limit(KEEP_DAYS)
     if days is None:
         draw_note(uploads)
         return
