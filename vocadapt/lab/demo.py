@@ -114,9 +114,7 @@ NOT_INSTALLED = "Install vocadapt again, or run it from a clone of the repositor
 
 @dataclass(frozen=True)
 class DemoJob:
-    """An artifact that a job makes, the title of its step, how it is made, and its share of the
-    time.
-    """
+    """An artifact that a job makes, title and spec of its step, and its share of the time."""
 
     place: Place
     title: str
@@ -236,9 +234,7 @@ def _find_folder(workspace: Workspace, place: Place) -> Path:
 
 
 def find_news_text() -> Path:
-    """Return gensim's 300 news stories: enough to demonstrate the steps, too little for a useful
-    alignment.
-    """
+    """Return gensim's 300 news stories: enough to demonstrate the steps, too little to align."""
     return find_gensim_file("lee_background.cor")
 
 

@@ -37,9 +37,7 @@ class Node:
 
 @dataclass(frozen=True)
 class NodeAnswer:
-    """What a node reports: its version of vocadapt, and its problem with the study's folder ("" for
-    none).
-    """
+    """What a node reports: its version of vocadapt, its problem with the study's folder."""
 
     version: str
     problem: str = ""

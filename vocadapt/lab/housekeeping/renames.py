@@ -111,9 +111,7 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
 
 
 def finish_renaming(workspace: Workspace, folder: Path, target: Path) -> None:
-    """Update what refers to an artifact whose folder was renamed; the caller holds the lock of the
-    workspace.
-    """
+    """Update what refers to a renamed artifact; the caller holds the lock of the workspace."""
     # 1. The paths in the manifests of what was made from it, and in the jobs that used or made it.
     kind, old, new = target.parent.name, folder.name, target.name
     update_references(workspace, {f"{kind}/{old}": f"{kind}/{new}"})
@@ -183,9 +181,7 @@ def check_exists(item: Artifact | Job) -> None:
 
 
 def load_former_names(workspace: Workspace) -> dict[str, str]:
-    """Return the recorded names of a workspace: `kind/name` -> creation time of its artifact; "" if
-    several artifacts had this name.
-    """
+    """Return the names recorded in FILE; raises InputError for a file that holds something else."""
     path = workspace.root / FILE
     if not path.is_file():
         return {}

@@ -48,9 +48,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Deleted:
-    """A deleted artifact or job: its id in the trash, kind, name, time of deletion (ISO 8601) and
-    bytes.
-    """
+    """A deleted artifact or job: id in the trash, kind, name, time of deletion (ISO 8601), size."""
 
     id: str
     kind: str
@@ -79,9 +77,7 @@ def delete_artifact(workspace: Workspace, artifact: Artifact) -> Deleted:
 
 
 def delete_job(workspace: Workspace, job: Job) -> Deleted:
-    """Move a job to the trash, with its note, but not what it made; raise InputError if it has not
-    ended.
-    """
+    """Move a job to the trash, without what it made; raise InputError if it has not ended."""
     with _lock_workspace(workspace):  # no job is resumed while the lock is held
         check_exists(job)
         if job.status().alive:

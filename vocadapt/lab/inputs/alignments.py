@@ -47,9 +47,7 @@ class Ranking:
 def list_alignments(
     workspace: Workspace, vectors: Artifact, model: LanguageModel
 ) -> list[Artifact]:
-    """Return the saved alignments of this model and these vectors, newest first; not those of an
-    earlier version of the vectors.
-    """
+    """Return the saved alignments of this model and this version of the vectors, newest first."""
     alignments = []
     for found in workspace.artifacts("alignments"):
         inputs = found.manifest.inputs
@@ -102,17 +100,13 @@ def find_saved_scores(
 
 
 def find_saved_stacked(vectors: Path, model: LanguageModel) -> StackedScores | None:
-    """Return the newest scores of stacked embeddings, evaluated with an alignment of these vectors;
-    None if there are none.
-    """
+    """Return the newest scores of stacked embeddings on these vectors; None if there are none."""
     lines = _load_lines_of_vectors(vectors, model)
     return next((line.held_out.stacked for line in lines if line.held_out.stacked), None)
 
 
 def _load_lines_of_vectors(vectors: Path, model: LanguageModel) -> list[EvaluatedAlignment]:
-    """Return the evaluated methods of the alignments of these vectors; [] if they are not in a
-    workspace.
-    """
+    """Return the evaluated methods of these vectors; [] if they are not in a workspace."""
     workspace = find_workspace_of_vectors(vectors)
     if workspace is None:
         return []

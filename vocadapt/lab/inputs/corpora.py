@@ -161,9 +161,7 @@ def load_or_count_words(
 
 
 def read_or_sample_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts:
-    """Return the saved word counts of a corpus; without them, those of its beginning, as often as
-    the corpus is longer.
-    """
+    """Return the saved word counts of a corpus, or those of its beginning, extrapolated."""
     # 1. The saved counts.
     if root is not None:
         path = build_counts_path(root, corpus, splitter)
@@ -195,9 +193,7 @@ def estimate_text_bytes(corpus: Corpus) -> int:
 
 
 def find_training_text(vectors: Path) -> Corpus | None:
-    """Return the text that word vectors were trained on; None if it is unknown, unreadable or has
-    changed since.
-    """
+    """Return the text of word vectors; None if it is unknown, unreadable or has changed since."""
     folder = vectors.resolve()
     try:
         manifest = open_artifact(folder).manifest

@@ -56,9 +56,7 @@ class OpenedInputs:
         return read_corpus(self.paths["text"], self.corpus)
 
     def open_space(self, role: str, place: int = 0) -> OpenedSpace:
-        """Open the space of a role (embeddings of a model or word vectors), or one of several;
-        cached.
-        """
+        """Open the space of a role, embeddings or word vectors, or one of several; cached."""
         path = self.paths[role][place]
         if path not in self._opened:
             self._opened[path] = open_space(path, self.offline or None)

@@ -53,9 +53,7 @@ class Job:
 
     @cached_property
     def order(self) -> dict[str, Any]:
-        """The request: the spec as plain values, the target in the workspace, and whether to
-        overwrite it.
-        """
+        """The request: the spec as plain values, the target, and whether to overwrite it."""
         return self._read(_ORDERS)
 
     @property
@@ -133,9 +131,7 @@ class Job:
 
     @property
     def may_succeed(self) -> bool:
-        """Whether resuming may help: not if the step rejected its input, and no file of it was
-        written since.
-        """
+        """Whether resuming may help: not if the step rejected its input, which is the same."""
         status = self.status()
         if not status.rejected or self.has_checkpoint:
             return True
@@ -207,9 +203,7 @@ class Job:
         return self.status()
 
     def log(self, lines: int = 500) -> str:
-        """Return the last lines of the log; a progress bar that overwrites its line is returned in
-        its last state.
-        """
+        """Return the last lines of the log; of a progress bar, its last state."""
         try:
             with (self.folder / LOG).open("rb") as file:
                 # Read only the end: the lines of a log are shorter than 400 bytes on average.

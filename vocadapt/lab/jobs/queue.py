@@ -132,9 +132,7 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
 
 
 def iterate_jobs(workspace: Workspace, step: str = "") -> Iterator[Job]:
-    """Yield the readable jobs of a workspace, of all steps or of one, newest first; jobs of other
-    versions are skipped.
-    """
+    """Yield the readable jobs of a workspace, of all steps or of one, newest first."""
     folder = workspace.root / "jobs"
     try:
         names = sorted(os.listdir(folder), reverse=True)
@@ -179,9 +177,7 @@ def list_living_jobs(workspace: Workspace) -> list[Job]:
 
 
 def find_same_job(workspace: Workspace, spec: Spec) -> Job | None:
-    """Return the waiting or running job that does the same: the step, settings and inputs of
-    `spec`; None if there is none.
-    """
+    """Return the waiting or running job with the step, settings and inputs of `spec`, if any."""
     wanted = spec.absolute()
     return next((job for job in list_living_jobs(workspace) if job.spec == wanted), None)
 
@@ -201,9 +197,7 @@ def find_same_result(workspace: Workspace, spec: Spec) -> Artifact | None:
 
 
 def remove_remains(workspace: Workspace) -> None:
-    """Remove what killed processes left behind: drafts, jobs that never started, checkpoints of
-    finished jobs.
-    """
+    """Remove what killed processes left: drafts, jobs that never started, unneeded checkpoints."""
     # 1. Remove drafts of artifacts, of word counts, and of copied workspaces beside this one.
     for kind in ARTIFACTS:
         remove_abandoned_drafts(workspace.root / kind)

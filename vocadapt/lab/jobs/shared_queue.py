@@ -108,9 +108,7 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
 
 
 def count_jobs_before(folder: Path) -> int:
-    """Return how many jobs of visitors run before the job with this folder, which has a ticket; 0
-    if it has none.
-    """
+    """Return how many jobs of visitors run before the job with this folder; 0 without a ticket."""
     visitor = find_visitor_folder(folder)
     if visitor is None:
         return 0

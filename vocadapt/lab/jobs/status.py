@@ -143,9 +143,7 @@ class Metrics:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """Read the progress of a job over time: `run`, `seconds` since its start, `fraction` and
-    `message`; invalid lines are skipped.
-    """
+    """Read the progress of a job over time: run, seconds, fraction and message."""
     found = []
     for line in _whole_lines(folder / METRICS)[0]:
         try:
@@ -158,9 +156,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 
 def _whole_lines(path: Path) -> tuple[list[str], bool]:
-    """Return the complete lines of a file, and whether an incomplete line of a killed process
-    follows.
-    """
+    """Return the complete lines of a file, and whether an incomplete one follows."""
     if not path.exists():
         return [], False
     text = path.read_text(encoding="utf-8", errors="replace")

@@ -174,9 +174,7 @@ def _read_task(path: Path, splitter: Splitter) -> tuple[Mapping[str, int], TaskF
 
 
 def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:
-    """Return the saved word counts of a text, or of the sample that would be counted; None if
-    neither exists.
-    """
+    """Return the saved word counts of a text, or of the sample that would be counted, if any."""
     if root is None or not root.is_dir():
         return None
     stored = filter(Path.is_file, list_count_paths(root, corpus, splitter))

@@ -129,9 +129,7 @@ class PairRow(PairCosine):
 
 @dataclass(frozen=True)
 class ListScores:
-    """How similar related words are in one or more spaces: a row for each relation, and for each
-    list that people rated.
-    """
+    """A row for each relation in each space, and for each list that people rated."""
 
     relations: tuple[RelationRow, ...]
     similarity: tuple[SimilarityRow, ...]

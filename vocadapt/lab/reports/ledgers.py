@@ -133,9 +133,7 @@ class RunPair:
 
     @cached_property
     def ending(self) -> Callable[[str], SuffixSlice | None]:
-        """Count how many training words with an ending are inside entities (cached); None without
-        tagged sentences.
-        """
+        """Count the training words with an ending inside entities (cached); None without tags."""
         return lru_cache(MAX_CACHED_WORDS)(self._count_ending)
 
     def _count_ending(self, suffix: str) -> SuffixSlice | None:
@@ -145,9 +143,7 @@ class RunPair:
 
     @cached_property
     def near(self) -> Callable[[str], str]:
-        """Describe the nearest neighbors of a token in the fine-tuned model (cached); "" if there
-        are no weights.
-        """
+        """Describe the neighbors of a token in the model (cached); "" without weights."""
         return lru_cache(MAX_CACHED_WORDS)(self._describe_neighbors)
 
     def _describe_neighbors(self, token: str) -> str:
@@ -158,9 +154,7 @@ class RunPair:
 
 
 def open_pair(spec: PairSpec) -> RunPair:
-    """Open two sets of predictions; raises InputError, naming the first difference, if their
-    examples differ.
-    """
+    """Open two sets of predictions; raises InputError if their examples differ."""
     # 1. A single run is compared with itself, under its base tokenization.
     alone = not spec.second
     if alone:

@@ -55,9 +55,7 @@ class PretrainedModel:
 
     @property
     def model(self) -> str:
-        """Name of the model it was trained from, on the hub or of its folder; "" if not known
-        (demo).
-        """
+        """Name of the model it was trained from, on the hub or of its folder; "" if unknown."""
         given = self.artifact.manifest.inputs.get("model")
         if given is None:
             return ""
@@ -115,9 +113,7 @@ def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
 
 
 def read_training_report(model: Artifact) -> Mapping[str, Any]:
-    """Return the entries of the training report of a model, also if it was adapted and trained in
-    one step.
-    """
+    """Return the training report of a model, also if it was adapted and trained in one step."""
     numbers = model.manifest.numbers
     report: Mapping[str, Any] = numbers.get("pretraining", numbers)
     return report
@@ -158,9 +154,7 @@ class GateSettings(CheckedSettings):
 
 @dataclass(frozen=True, eq=False)
 class GateReport:
-    """Gate statistics on `lines` sampled of the `of` lines of a text; `start`: the initial
-    fraction.
-    """
+    """Gate statistics on `lines` of the `of` lines of a text; start: the initial fraction."""
 
     shares: GateStatistics
     lines: int

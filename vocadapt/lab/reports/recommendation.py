@@ -73,9 +73,7 @@ def find_text_name(vectors: Artifact) -> str:
 def find_vectors_of_text(
     workspace: Workspace, corpus: Artifact, model: LanguageModel
 ) -> Artifact | None:
-    """Return the newest word vectors of this text that were made for this model; None if there are
-    none.
-    """
+    """Return the newest word vectors of this text for this model; None if there are none."""
     for found in workspace.artifacts("vectors"):
         given = found.manifest.inputs.get("model")
         if given is None or find_text_name(found) != corpus.name:

@@ -157,9 +157,7 @@ def _name_with_parent(folder: Path) -> str:
 
 
 def _average_groups(boards: Sequence[TaskLeaderboard]) -> GroupMeans:
-    """Average over groups of tasks for each model and tokenization; several runs on a task are
-    averaged first.
-    """
+    """Average over groups of tasks by model and tokenization, after averaging runs on a task."""
     # 1. Model and tokenization → task → its runs; the folds of a task count as one task.
     found: dict[str, dict[str, list[RunStanding]]] = {}
     for board in boards:

@@ -47,9 +47,7 @@ def render_page(drawn: ProjectionArtifact) -> str:
 
 
 def render_figure_page(drawn: ProjectionArtifact, figure: "go.Figure") -> str:
-    """Render a figure of a projection as a self-contained page, below a description of the
-    projection.
-    """
+    """Render a figure of a projection, below its description, as a self-contained page."""
     config = {"scrollZoom": True, "displaylogo": False}
     figure.update_layout(template=PAPER)
     inner = figure.to_html(

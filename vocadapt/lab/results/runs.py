@@ -144,9 +144,7 @@ class RunSet:
 
     @property
     def tokenizations(self) -> tuple[str, ...]:
-        """Tokenizations that the runs are scored under: base, adapted and pooled, or one of the
-        first two.
-        """
+        """Tokenizations of the scores: base, adapted and pooled, or one of these."""
         return tuple(self.scores)
 
     @property
@@ -156,9 +154,7 @@ class RunSet:
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
-        """For each seed, whether its run (or that of one of its folds) collapsed to the majority
-        baseline.
-        """
+        """For each seed, whether its run, or that of a fold, collapsed to the majority baseline."""
         return find_collapsed_seeds(self.runs)
 
     def values(self, tokenization: str = "", figure: str = "") -> tuple[float, ...]:
@@ -173,9 +169,7 @@ class RunSet:
         return average_folds(self.runs, [float(score[figure]) for score in scores])
 
     def summary(self, tokenization: str = "", figure: str = "") -> SeedSummary:
-        """Summarize a metric over seeds: mean and standard deviation, with and without collapsed
-        runs.
-        """
+        """Summarize a metric over seeds, with and without collapsed runs."""
         return summarize_seeds(self.values(tokenization, figure), self.collapsed)
 
     @property
@@ -266,9 +260,7 @@ def list_runs(
 def list_runs_and_errors(
     workspace: Workspace, opening: OpenRuns = open_artifact_runs
 ) -> tuple[list[RunSet], dict[str, str]]:
-    """Return all runs of a workspace, newest first, and the names of unreadable ones with the
-    reason.
-    """
+    """Return all runs of a workspace, newest first, and the unreadable ones: name → reason."""
     found = []
     hidden = workspace.list_hidden("runs")
     unreadable = {name.partition("/")[2]: why for name, why in hidden.items()}
@@ -324,9 +316,7 @@ def _identify(one: RunSet) -> Identity:
 
 
 def _choose_label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
-    """Return the shortest label of a task that no other task of its name has; "" if its name is
-    unique.
-    """
+    """Return the shortest label that no other task of its name has; "" if its name is unique."""
     own = same_name[task]
     others = [labels for other, labels in same_name.items() if other != task]
     if not others:
@@ -399,9 +389,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
 
 def find_trained_model(folder: Path) -> Path | None:
-    """Return the folder of the model that a run was trained from; None if unknown, or if it is not
-    there (any more).
-    """
+    """Return the folder of the model that a run was trained from; None if it is not there."""
     artifact = _find_artifact(folder)
     if artifact is None or "model" not in artifact.manifest.inputs:
         return None
@@ -438,9 +426,7 @@ def find_corpus(folder: Path) -> Corpus | None:
 
 
 def _find_artifact(folder: Path) -> Artifact | None:
-    """Return the artifact in a folder, or in its parent if the folder is that of one seed; None if
-    there is none.
-    """
+    """Return the artifact in a folder, or in its parent (of one seed); None if there is none."""
     for place in (folder, folder.parent):
         if os.path.isfile(place / MANIFEST):
             with suppress(InputError):

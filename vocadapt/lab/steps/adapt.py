@@ -185,9 +185,7 @@ def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
 
 
 def _find_sources(context: StepContext) -> Sources:
-    """Return the inputs of the recipe; the domain text may be the one that the given vectors were
-    trained on.
-    """
+    """Return the inputs of the recipe; the text may be that of the given vectors."""
     given = context.spec.inputs
     text = vectors = glossary = None
     if "vectors" in given:
@@ -202,9 +200,7 @@ def _find_sources(context: StepContext) -> Sources:
 
 
 def _weigh_stages(settings: AdaptStep, sources: Sources) -> dict[str, float]:
-    """Return the relative costs of the adaptation and of what is measured on its result, for the
-    progress bar.
-    """
+    """Return the relative costs of the adaptation and of its measurement, for the progress bar."""
     recipe = settings.recipe
     adapting = weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)
     is_judged = recipe.needs_alignment or recipe.initializer.method == "stacked"
@@ -220,9 +216,7 @@ def _weigh_stages(settings: AdaptStep, sources: Sources) -> dict[str, float]:
 
 
 def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
-    """Raise InputError, before any long work, for missing or unused sources and unsuitable
-    models.
-    """
+    """Raise InputError, before any long work, for missing or unused sources and wrong models."""
     recipe, needs = settings.recipe, settings.recipe.needs
     given = set(NAMES) & set(inputs.paths)
     both = {"vectors", "text"}
@@ -303,9 +297,7 @@ def _measure_result(
 
 
 def _measure_trim(text: Corpus | None, adapted: AdaptedModel, progress: Progress) -> Numbers:
-    """Measure the size of a trimmed model, and count the lines of the text that the trim
-    changes.
-    """
+    """Measure the size of a trimmed model, and count the lines of the text that it changes."""
     size: Numbers = dict(measure_trimmed_size(adapted))
     if text is None or text.counted_by is not None:
         return size | {LINES_NOT_COUNTED: "there are only word counts, no text"}
@@ -378,9 +370,7 @@ def _evaluate_alignment(
 def _count_departures(
     context: StepContext, text: Corpus | None, adapted: AdaptedModel, progress: Progress
 ) -> Numbers:
-    """Count how often the tokenizer violates the exact-word rule on the text, or return why that
-    was impossible.
-    """
+    """Count how often the tokenizer violates the exact-word rule on the text, if possible."""
     if text is None:
         return {
             NOT_COUNTED: "the training text of the word vectors is not known, or has changed since"

@@ -194,9 +194,7 @@ def load_comparison(folder: Path) -> Comparison:
 
 
 def _check_sizes(found: Comparison) -> None:
-    """Raise ValueError unless every array has a value for each word, and every neighbor is a
-    candidate.
-    """
+    """Raise ValueError unless arrays have a value for each word, and neighbors are candidates."""
     change, baseline = found.change, found.baseline
     n = len(change.words)
     arrays = [change.overlap]

@@ -16,9 +16,7 @@ PROGRAM = ("python", "-m", "vocadapt")
 
 
 def build_command(spec: Spec, folder: Path) -> str:
-    """Return the command line that runs `spec` into `folder`, without settings at their defaults;
-    "" if there is none.
-    """
+    """Return the command line that runs `spec` into `folder`; "" if there is none."""
     expressed = spec.declaration.express(spec, folder)
     if expressed is None or not spec.declaration.command:
         return ""

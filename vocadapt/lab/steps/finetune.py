@@ -328,9 +328,7 @@ def _measure_peak_memory() -> int | None:
 
 
 def load_task(spec: Spec, settings: FinetuneStep) -> Task:
-    """Load the task of a task.toml or of single files; raises InputError if neither or both are
-    given.
-    """
+    """Load the task of a task.toml or of single files; raises InputError unless one is given."""
     # 1. A kind of task with single files.
     file, kind = spec.one("task"), settings.kind
     splits = {name: Path(path) for name in SPLITS if (path := spec.one(name))}

@@ -58,9 +58,7 @@ def build_imported_projection(
     settings: ImportLayoutStep,
     progress: Progress = silent,
 ) -> ProjectionArtifact:
-    """Build a projection from a layout file; raises InputError as `read_layout` and `match_layout`
-    do.
-    """
+    """Build a projection from a layout file; raises InputError as `match_layout` does."""
     begin = time.perf_counter()
     # 1. Read the file, and keep the tokens of the space.
     space = opened.space

@@ -63,9 +63,7 @@ def use_next_seed(spec: Spec) -> Spec:
 
 
 def resample_lines(spec: Spec, seed: int) -> Spec:
-    """Return the spec with its lines resampled; raises InputError if it does not train word
-    vectors.
-    """
+    """Return the spec with resampled lines; raises InputError if it trains no word vectors."""
     if not isinstance(spec.settings, VectorsStep):
         raise InputError(
             "Only word vectors are trained on lines that can be resampled.",
@@ -161,9 +159,7 @@ def _find_alike(
 
 
 def open_vectors_artifact(folder: str | Path) -> Artifact | None:
-    """Open the vectors artifact at a folder; None for a model, a hub name or a folder of other
-    origin.
-    """
+    """Open the vectors artifact at a folder; None for anything else, such as a hub name."""
     try:
         found = open_artifact(expand_path(folder))
     except (InputError, OSError):
@@ -198,9 +194,7 @@ def _describe_seed(spec: Spec) -> str:
 def _key_without_seed(
     artifact: Artifact,
 ) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
-    """Return what vectors were made from, apart from the seed, to compare artifacts; None if
-    unknown.
-    """
+    """Return what vectors were made from, apart from the seed; None if unknown."""
     try:
         found = _read_settings(artifact)
     except InputError:  # of a version with other settings

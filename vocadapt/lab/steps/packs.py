@@ -16,9 +16,7 @@ BASE = replace(MODEL, help="base model: hub name or model folder", label="Base m
 
 
 def only_adds_tokens(model: Artifact) -> bool:
-    """Return whether the record of a model states that tokens were appended to its base, and that
-    nothing else changed.
-    """
+    """Return whether tokens were appended to the base of a model, and nothing else changed."""
     numbers = model.manifest.numbers
     return numbers.get("kind") == "append" and numbers.keys().isdisjoint({"module", "pretraining"})
 

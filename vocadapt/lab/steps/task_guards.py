@@ -48,9 +48,7 @@ def list_task_guards(
 def _find_label_guards(
     whole: Task, task: Task, settings: FinetuneSettings, limit: int
 ) -> Iterator[Guard]:
-    """Warn of labels with fewer entities or examples than a training needs, perhaps none in the
-    sample.
-    """
+    """Warn of labels with fewer entities or examples than a training needs."""
     splits = list_trained_splits(task, settings)
     every = list_trained_splits(whole, settings)
     needed = task.kind.min_per_label
@@ -118,9 +116,7 @@ def _find_chunk_guards(task: Task, settings: FinetuneSettings) -> Iterator[Guard
 def _find_seen_guards(
     model: LanguageModel, task: Task, settings: FinetuneSettings
 ) -> Iterator[Guard]:
-    """Warn of test and dev examples that are in the training examples, now or of an earlier
-    fine-tuning of the model.
-    """
+    """Warn of test and dev examples that the model is, or was, trained on."""
     trained = list_trained_splits(task, settings)
     seen = fingerprint_examples(_join(trained)) | (read_seen(Path(model.path)) or frozenset())
     for name, split in task.splits.items():
@@ -137,9 +133,7 @@ def _find_seen_guards(
 
 
 def _find_new_word_guards(model: LanguageModel, task: Task) -> Iterator[Guard]:
-    """Report how many new words of an adapted model occur in the task: without any, it cannot
-    differ from the original model.
-    """
+    """Report how many new words of an adapted model occur in the task."""
     new = sorted({*find_new_ids(model), *find_activated_ids(model)})
     tokenizer = load_tokenizers(model).get(ADAPTED) if new else None
     if tokenizer is None:

@@ -145,9 +145,7 @@ def measure_vector_training(planned: PlannedStep, settings: Word2VecSettings) ->
 
 
 def measure_vectors(spec: Spec) -> int:
-    """Return the bytes of the vectors, with the number of words estimated from the size of the
-    text.
-    """
+    """Return the bytes of the vectors of as many words as a text of this size has."""
     words = measure_files(spec.inputs["text"]) / BYTES_PER_WORD
     return int(HEAPS * math.sqrt(words)) * (spec.settings.word2vec.dim or WIDTH) * FLOAT
 

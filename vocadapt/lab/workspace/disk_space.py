@@ -103,9 +103,7 @@ def _check_disk(place: Path, needed: int) -> None:
 
 
 def _check_quota(folder: Path, needed: int, quota: int) -> None:
-    """Raise InputError if `needed` more bytes, and what others have reserved, exceed the quota of
-    the visitor with this folder.
-    """
+    """Raise InputError if `needed` more bytes exceed the quota of the visitor with this folder."""
     used = measure_files([str(folder)])
     reserved = _count_reserved(folder)
     if used + reserved + needed <= quota:
@@ -160,9 +158,7 @@ def _forget_if_ended(file: Path) -> bool:
 
 
 def measure_weights(model: str) -> int:
-    """Return the bytes of the weights in a model folder, of the larger format if it has two; 0 for
-    a hub name.
-    """
+    """Return the bytes of the weights in a model folder, in the larger format; 0 for a hub name."""
     folder = expand_path(model)
     if not os.path.isdir(folder):  # Path.is_dir would raise for a name that is too long
         return 0

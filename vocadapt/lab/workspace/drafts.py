@@ -164,9 +164,7 @@ def open_file_draft(path: Path) -> Iterator[Path]:
 
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
-    """Raise InputError, before any long work, if a file cannot be written; `overwrite` allows
-    existing files.
-    """
+    """Raise InputError if a file cannot be written; `overwrite` allows existing files."""
     check_output_path(path)
     if not path.parent.is_dir():
         raise InputError(

@@ -27,9 +27,7 @@ class CachedReader(Generic[T]):
         self._lock = threading.Lock()
 
     def __call__(self, path: str | Path) -> T:
-        """Return the parsed content of a file; raise OSError if it does not exist, or any error of
-        the function.
-        """
+        """Return the parsed content of a file; raise OSError if it does not exist."""
         # 1. Look up the version of the file. The key is computed before reading, so that a change
         #    during reading is noticed at the next call.
         name, state = str(path), os.stat(path)

@@ -149,9 +149,7 @@ class Manifest:
         strict_json.write(folder / MANIFEST, {**asdict(self), "files": files})
 
     def check_files(self, folder: Path) -> None:
-        """Raise InputError if a file that the step wrote is missing; runs may be kept without their
-        weights.
-        """
+        """Raise InputError if a file of the step is missing; runs may lack their weights."""
         for name in () if self.kind == "runs" else self.files:
             is_inside = not os.path.isabs(name) and ".." not in Path(name).parts
             if not is_inside or not os.path.lexists(folder / name):

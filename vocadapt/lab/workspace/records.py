@@ -197,9 +197,7 @@ def _find_texts(values: Iterable[object]) -> Iterator[str]:
 
 
 def _find_place(text: str, base: Path, record: Path) -> Path:
-    """Return the absolute place of a path, relative to `base`; raise InputError if there can be no
-    file of this name.
-    """
+    """Return the absolute place of a path; raise InputError if there can be no such file."""
     longest_name = max(len(name.encode()) for name in text.split("/"))
     is_too_long = len(os.fsencode(base / text)) > MAX_PATH or longest_name > MAX_NAME
     if "\0" in text or is_too_long:

@@ -129,9 +129,7 @@ def delete_slice(workspace: Workspace, id: str) -> None:
 
 
 def _path(workspace: Workspace, id: str) -> Path:
-    """Return the path of a slice; raises InputError for an invalid id, or for a link out of the
-    workspace.
-    """
+    """Return the path of a slice; raises InputError for an id that is invalid or leads out."""
     path = workspace.root / FOLDER / f"{check_name(id)}.json"
     if not path.resolve().is_relative_to(workspace.root):
         raise InputError(f"{FOLDER}/{id} leads out of the workspace.", "Remove the link.")

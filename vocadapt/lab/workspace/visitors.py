@@ -59,9 +59,7 @@ def record_visit(folder: Path) -> None:
 
 
 def find_last_use(folder: Path) -> float:
-    """Return the time in seconds at which a visitor's folder was last used: a visit, a job that
-    ended, or a file at its top.
-    """
+    """Return when a visitor's folder was last used: a visit, a job's end, or a file at its top."""
     # A job may end long after the visit that started it.
     places = [folder, folder / LAST_VISIT, *folder.glob("*/jobs/*/status.json")]
     times = [0.0]

@@ -96,9 +96,7 @@ class Artifact:
         return self.manifest.kind
 
     def explain_staleness(self, workspace: "Workspace") -> list[str]:
-        """Return the reasons why the artifact is out of date, one per changed input; empty if it is
-        current.
-        """
+        """Return why the artifact is out of date, a reason for each changed input."""
         reasons = (explain_change(given, workspace) for given in self.manifest.inputs.values())
         return [reason for reason in reasons if reason]
 
@@ -194,9 +192,7 @@ def describe_hidden(hidden: Mapping[str, str]) -> list[str]:
 
 
 def simplify_name(wish: str) -> str:
-    """Return a valid name that is similar to `wish`: demo-bert-biomedical for demo-bert +
-    biomedical.
-    """
+    """Return a valid name that is similar to `wish`: demo-bert-bio for demo-bert + bio."""
     base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
     if not is_name(base):
         base = f"x-{base}"
