@@ -11,7 +11,7 @@ An artifact of the demo that was renamed is recognized by its manifest (`find_de
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -73,22 +73,24 @@ WORDS_BASE_RUNS = ("runs", "demo-words-base")
 WORDS_ADAPTED_RUNS = ("runs", "demo-words-adapted")
 BOARD = ("initializers", "demo-initializers")
 SHIPPED = (
-    *(
-        MODEL,
-        BIOMEDICAL,
-        WORDS_MODEL,
-        PLAIN_MODEL,
-        VECTORS,
-        MAP,
-        BEST,
-        COUNTED,
-        NOTES,
-        TASK,
-        BASE_RUNS,
-        ADAPTED_RUNS,
-    ),
+    MODEL,
+    BIOMEDICAL,
+    WORDS_MODEL,
+    PLAIN_MODEL,
+    VECTORS,
+    MAP,
+    BEST,
+    COUNTED,
+    NOTES,
+    TASK,
+    BASE_RUNS,
+    ADAPTED_RUNS,
     STUDY,
-    *(WORDS_TASK, WORDS_STUDY, WORDS_BASE_RUNS, WORDS_ADAPTED_RUNS, BOARD),
+    WORDS_TASK,
+    WORDS_STUDY,
+    WORDS_BASE_RUNS,
+    WORDS_ADAPTED_RUNS,
+    BOARD,
 )
 
 # A small text for those who have none at hand, which gensim brings along.
@@ -103,13 +105,31 @@ TRY_RUN = ("runs", "demo-try-it")
 LOOK_EVERY = 0.2  # seconds between two looks at a job
 WORD = "cancer"  # the projection shows its neighborhood: a third of it are old tokens
 NEAREST = 300  # tokens of the projection
-PROJECTION_STEP = ProjectionStep(
-    TokenChoice(around=WORD, nearest=NEAREST), ProjectionSettings("tsne")
-)
 RUN_SETTINGS = FinetuneSettings(epochs=4)
 WORDS_RUN_SETTINGS = FinetuneSettings(epochs=10)
-TRY_EPOCHS = 2  # of the network that is made: half the time, and hardly another score
-NOT_INSTALLED = "Install vocadapt again, or run it from a clone of the repository."
+# Artifacts that jobs make, in this order: title, settings, inputs by role, and share of the time.
+JOBS: dict[Place, tuple[str, Any, dict[str, Place], float]] = {
+    ADAPTED: ("adapted model", AdaptStep(), {"model": MODEL, "vectors": VECTORS}, 3.0),
+    PROJECTION: (
+        "projection",
+        ProjectionStep(TokenChoice(around=WORD, nearest=NEAREST), ProjectionSettings("tsne")),
+        {"space": ADAPTED},
+        1.0,
+    ),
+    CHANGE: (
+        "neighborhood change",
+        BASE_TO_ADAPTED,
+        {"before": MODEL, "after": ADAPTED, "counts": VECTORS},
+        2.0,
+    ),
+    TRY_RUN: (
+        "fine-tuned model",
+        # Two epochs take half the time, and hardly change the score.
+        FinetuneStep(replace(RUN_SETTINGS, epochs=2)),
+        {"model": ADAPTED, "task": TASK},
+        3.0,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -135,52 +155,11 @@ class DemoStepResult:
 
 def list_demo_jobs(workspace: Workspace) -> list[DemoJob]:
     """List what is made after the shipped artifacts were copied, in this order."""
-    return [
-        _plan_job(
-            workspace,
-            ADAPTED,
-            "adapted model",
-            AdaptStep(),
-            {"model": MODEL, "vectors": VECTORS},
-            3.0,
-        ),
-        _plan_job(
-            workspace,
-            PROJECTION,
-            "projection",
-            PROJECTION_STEP,
-            {"space": ADAPTED},
-            1.0,
-        ),
-        _plan_job(
-            workspace,
-            CHANGE,
-            "neighborhood change",
-            BASE_TO_ADAPTED,
-            {"before": MODEL, "after": ADAPTED, "counts": VECTORS},
-            2.0,
-        ),
-        _plan_job(
-            workspace,
-            TRY_RUN,
-            "fine-tuned model",
-            FinetuneStep(replace(RUN_SETTINGS, epochs=TRY_EPOCHS)),
-            {"model": ADAPTED, "task": TASK},
-            3.0,
-        ),
-    ]
-
-
-def _plan_job(
-    workspace: Workspace,
-    place: Place,
-    title: str,
-    settings: Any,
-    inputs: Mapping[str, Place],
-    weight: float,
-) -> DemoJob:
-    paths = {role: (str(_find_folder(workspace, given)),) for role, given in inputs.items()}
-    return DemoJob(place, title, Spec(settings, paths), weight)
+    jobs = []
+    for place, (title, settings, inputs, weight) in JOBS.items():
+        paths = {role: (str(_find_folder(workspace, one)),) for role, one in inputs.items()}
+        jobs.append(DemoJob(place, title, Spec(settings, paths), weight))
+    return jobs
 
 
 def find_known_model(name: str, root: Path) -> tuple[Path | None, bool]:
@@ -188,18 +167,12 @@ def find_known_model(name: str, root: Path) -> tuple[Path | None, bool]:
     this name; without one, the demo's model, None if the demo is not installed.
     """
     named = [folder / MODEL[0] / name for folder in (root, DEMO) if is_name(name)]
+    here = Path.cwd()
     for folder in (*named, DEMO.joinpath(*MODEL)):
         if (folder / MANIFEST).is_file():
-            return _shorten(folder), folder in named
+            shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+            return shown, folder in named
     return None, False
-
-
-def _shorten(folder: Path) -> Path:
-    """Return a folder relative to the current one if it is inside it."""
-    here = Path.cwd()
-    if folder.is_relative_to(here):
-        return folder.relative_to(here)
-    return folder
 
 
 def find_demo_artifact(workspace: Workspace, place: Place) -> Artifact | None:
@@ -272,13 +245,18 @@ def open_demo(workspace: Workspace) -> list[Artifact]:
     """
     # 1. Which artifacts are missing? Nothing is written if a name is taken.
     if not is_demo_installed():
-        raise InputError(f"The demo is not part of this installation: {DEMO}.", NOT_INSTALLED)
+        raise InputError(
+            f"The demo is not part of this installation: {DEMO}.",
+            "Install vocadapt again, or run it from a clone of the repository.",
+            code="no-demo",
+        )
     missing = [place for place in SHIPPED if find_demo_artifact(workspace, place) is None]
     taken = ["/".join(place) for place in missing if workspace.folder(*place).exists()]
     if taken:
         raise InputError(
             f"This workspace has other artifacts with names of the demo: {', '.join(taken)}.",
             "Rename those, or open the demo in a new workspace; nothing was changed in this one.",
+            code="names-taken",
         )
 
     # 2. Copy them.
@@ -398,5 +376,6 @@ def _wait_for(job: queue.Job, progress: Progress) -> float:
         raise InputError(
             f"The job {job.id} is {status.state}. {status.error}".strip(),
             status.remedy or "Run the demo again: what is done is kept.",
+            code="job-failed",
         )
     return status.seconds

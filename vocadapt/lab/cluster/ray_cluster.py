@@ -6,6 +6,7 @@ client of a cluster elsewhere.
 """
 
 import os
+import shutil
 import socket
 import uuid
 from collections.abc import Sequence
@@ -132,7 +133,7 @@ def check_nodes(root: Path, nodes: Sequence[Node]) -> None:
             for one in ready:
                 _check_answer(probe, nodes_by_task[one], one)
     finally:
-        _remove(probe)
+        shutil.rmtree(probe, ignore_errors=True)
 
 
 def probe_folder(probe: str, node: str) -> NodeAnswer:
@@ -231,9 +232,3 @@ def _build_error(address: str, error: Exception) -> InputError:
         f"The Ray cluster at {address} cannot be used: {text:.300}",
         "Check the address, and that the cluster runs: ray status on its head node.",
     )
-
-
-def _remove(probe: Path) -> None:
-    import shutil
-
-    shutil.rmtree(probe, ignore_errors=True)

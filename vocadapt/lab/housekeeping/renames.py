@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import queue
@@ -238,17 +237,6 @@ def _find_by_creation_time(workspace: Workspace, kind: str, created: str) -> str
     return found[0]
 
 
-def update_references(
-    workspace: Workspace, names: Mapping[str, str] = MappingProxyType({})
-) -> None:
-    """Replace the old names of artifacts in all manifests; the caller holds the lock of the
-    workspace.
-
-    names: old name -> new name, as `kind/name`, in addition to the recorded ones.
-    """
-    _update_inputs(workspace, {**_find_new_names(workspace), **names})
-
-
 def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None:
     """Replace the folder of a renamed artifact in the jobs that read or made it.
 
@@ -283,12 +271,15 @@ def _replace_folder(path: str, folder: Path, target: Path) -> str:
     return str(target / Path(path).relative_to(folder))
 
 
-def _update_inputs(workspace: Workspace, names: Mapping[str, str]) -> None:
-    """Replace old paths in the manifests of a workspace.
+def update_references(workspace: Workspace, names: Mapping[str, str] | None = None) -> None:
+    """Replace the old names of artifacts in all manifests; the caller holds the lock of the
+    workspace.
 
-    A manifest that changes has a new stamp, which the manifests of its own dependents contain: they
-    are updated in turn.
+    names: old name -> new name, as `kind/name`, in addition to the recorded ones. A manifest that
+    changes has a new stamp, which the manifests of its dependents contain: they are updated in
+    turn.
     """
+    names = {**_find_new_names(workspace), **(names or {})}
     # 1. From older to newer artifacts, the new texts of manifests and their stamps.
     everything = [one for kind in ARTIFACTS for one in workspace.artifacts(kind)]
     everything.sort(key=lambda one: one.manifest.created)

@@ -32,7 +32,13 @@ from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note
-from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, list_kinds
+from vocadapt.lab.workspace.workspace import (
+    TRASH,
+    Artifact,
+    Workspace,
+    list_kinds,
+    open_artifact,
+)
 from vocadapt.report.table import Column
 
 NOTE = "note.json"
@@ -135,23 +141,16 @@ def _finish_restoring(workspace: Workspace, source: Path, target: Path) -> None:
     """Update what refers to an item that was taken from the trash, and bring its note back."""
     kind, place = target.parent.name, source.parents[1]
     update_references(workspace)  # names may have changed since the deletion
-    _update_job(workspace, workspace.folder(kind, source.name), target)
+    former = workspace.folder(kind, source.name)
+    if target != former and kind in ARTIFACTS:
+        with suppress(InputError):  # a damaged artifact
+            update_target(workspace, replace(open_artifact(target), folder=former), target)
     if (place / NOTE).is_file():
         note = strict_json.read(place / NOTE)
         kept = Note(note["text"], tuple(note["tags"]), name=note.get("name", ""))
         replace_note(workspace, f"{kind}/{target.name}", kept)
     if place.exists():
         _remove(place)
-
-
-def _update_job(workspace: Workspace, old: Path, target: Path) -> None:
-    """Let the job that made a restored artifact lead to it, also under another name."""
-    kind = target.parent.name
-    if target == old or kind not in ARTIFACTS:
-        return
-    for artifact in workspace.artifacts(kind):
-        if artifact.folder == target:
-            update_target(workspace, replace(artifact, folder=old), target)
 
 
 def empty_trash(workspace: Workspace) -> int:

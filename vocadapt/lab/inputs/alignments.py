@@ -1,6 +1,5 @@
 """Saved alignments of word vectors to a model, and their held-out scores."""
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,8 +7,13 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
-from vocadapt.lab.workspace.manifest import MANIFEST, read_saved_settings
-from vocadapt.lab.workspace.workspace import Artifact, Workspace, open_artifact
+from vocadapt.lab.workspace.manifest import read_saved_settings
+from vocadapt.lab.workspace.workspace import (
+    Artifact,
+    Workspace,
+    find_artifact_root,
+    open_artifact,
+)
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.evaluation import (
     EvaluatedAlignment,
@@ -115,10 +119,8 @@ def _load_lines_of_vectors(vectors: Path, model: LanguageModel) -> list[Evaluate
 
 def find_workspace_of_vectors(vectors: Path) -> Workspace | None:
     """Return the workspace of word vectors; None if they are not in one."""
-    folder = vectors.resolve()
-    if folder.parent.name != "vectors" or not os.path.isfile(folder / MANIFEST):
-        return None
-    return Workspace(folder.parent.parent)
+    root = find_artifact_root(vectors, "vectors")
+    return None if root is None else Workspace(root)
 
 
 def _read_table(path: Path) -> tuple[EvaluatedAlignment, ...]:

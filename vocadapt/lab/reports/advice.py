@@ -1,6 +1,5 @@
 """Vocabulary advice for a text and a model, from word counts of the workspace or new ones."""
 
-import os
 import shlex
 import time
 from collections import Counter
@@ -15,8 +14,10 @@ from vocadapt.lab.inputs.corpora import (
     estimate_text_bytes,
     load_or_count_words,
 )
-from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
-from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.steps.command_lines import PROGRAM, build_command
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
+from vocadapt.lab.workspace.workspace import find_artifact_root
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_files import list_weight_files
 from vocadapt.progress import Progress, silent
@@ -77,19 +78,9 @@ def build_training_command(
     text: Sequence[str | Path], model: str, settings: CorpusSettings | None = None
 ) -> str:
     """Build the command line that every recipe needs first: training word vectors on the text."""
-    return shlex.join(
-        [
-            *PROGRAM,
-            "vectors",
-            "train",
-            *map(str, text),
-            "--model",
-            model,
-            *setting_arguments(settings or CorpusSettings(), CorpusSettings()),
-            "--out",
-            VECTORS,
-        ]
-    )
+    step = VectorsStep(settings or CorpusSettings())
+    spec = Spec(step, {"text": tuple(map(str, text)), "model": (model,)})
+    return build_command(spec, Path(VECTORS))
 
 
 def build_adapt_command(recipe: Suggestion, model: str) -> str:
@@ -184,7 +175,7 @@ def find_saved_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> 
 def list_count_paths(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
     """List the paths at which the word counts of a text, and of its sample, are saved."""
     parts = dict.fromkeys((corpus, limit_corpus(corpus)))
-    return tuple(build_counts_path(root, part, splitter) for part in parts)
+    return tuple(build_counts_path(root, one, splitter) for one in parts)
 
 
 def limit_corpus(corpus: Corpus) -> Corpus:
@@ -228,10 +219,5 @@ def count_parameters(model: LanguageModel) -> int:
 
 def find_workspace(paths: Sequence[str | Path]) -> Path | None:
     """Return the workspace of a corpus artifact; None if the paths are anything else."""
-    folder = check_path(paths[0]).resolve()
-    inside = (
-        len(paths) == 1 and folder.parent.name == "corpora" and os.path.isfile(folder / MANIFEST)
-    )
-    if not inside:
-        return None
-    return folder.parent.parent
+    folder = check_path(paths[0])
+    return find_artifact_root(folder, "corpora") if len(paths) == 1 else None

@@ -13,7 +13,6 @@ import numpy as np
 from vocadapt.analysis.gates import GateStatistics, measure_gates
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.model_folder import name_of
 from vocadapt.progress import Progress, part, silent
@@ -71,24 +70,6 @@ class PretrainedModel:
             return HeldOutCurve()
 
     @property
-    def masking_key(self) -> tuple[str, ...]:
-        """What determines the masked tokens; losses are comparable only if it is equal."""
-        manifest = self.artifact.manifest
-        settings = manifest.settings
-        try:
-            training = (settings.get("pretraining") or settings["recipe"]["pretraining"])[
-                "training"
-            ]
-        except (KeyError, TypeError):  # unknown settings are those of this model only
-            return (self.artifact.stamp,)
-        # The text of a demo model is not known: it is comparable with itself only.
-        text = self.artifact.stamp
-        if "text" in manifest.inputs:
-            text = manifest.inputs["text"].stamp
-        corpus = str(manifest.settings["corpus"])
-        return text, corpus, str(training["seed"]), str(training["length"])
-
-    @property
     def checkpoints(self) -> tuple[str, ...]:
         """Folders of the intermediate models, which can be fine-tuned."""
         return tuple(str(self.artifact.folder / folder) for folder in self.report.checkpoints)
@@ -106,10 +87,8 @@ def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
 
 def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
     """Return whether the held-out losses of models are comparable: the same tokens were masked."""
-    digests = {one.report.held_out_asked for one in models}
-    if not all(digests):
-        return len({one.masking_key for one in models}) <= 1
-    return len(digests) <= 1
+    # A model of unknown words is comparable with itself only.
+    return len({one.report.held_out_asked or one.name for one in models}) <= 1
 
 
 def read_training_report(model: Artifact) -> Mapping[str, Any]:
@@ -135,11 +114,6 @@ def list_stages(model: LanguageModel) -> dict[str, str]:
     if "continued" in found:
         found.pop("whole", None)
     return found
-
-
-def has_mlm_head(model: LanguageModel) -> bool:
-    """Return whether a model's config.json names a class with a masked-language-model head."""
-    return has_masked_head(model)
 
 
 @dataclass(frozen=True)

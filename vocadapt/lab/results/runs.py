@@ -30,7 +30,6 @@ from vocadapt.lab.steps.finetune import (
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import MANIFEST, Input
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, explain_change, open_artifact
-from vocadapt.models.model_folder import GENERIC_NAMES, name_of
 from vocadapt.settings import build_settings
 from vocadapt.text.corpus import Corpus, CorpusSettings
 from vocadapt.training.examples.examples import Example
@@ -39,7 +38,6 @@ from vocadapt.training.finetune.tokenizations import choose_main_tokenization
 from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.summary import SeedSummary, summarize_seeds
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
-from vocadapt.training.tasks.training_sample import sample_training_split
 
 # What the record of a run must contain.
 REQUIRED_KEYS = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}
@@ -91,14 +89,8 @@ class RunSet:
 
     @property
     def model(self) -> str:
-        """Name of the fine-tuned model; older records may have a generic name, in which case it is
-        that of the model's folder.
-        """
-        name = str(self.record.get("model", self.name))
-        given = self.inputs.get("model")
-        if name in GENERIC_NAMES and given:
-            return name_of(Path(given.paths[0]))
-        return name
+        """Name of the fine-tuned model."""
+        return str(self.record.get("model", self.name))
 
     @property
     def inputs(self) -> Mapping[str, Input]:
@@ -185,13 +177,11 @@ class RunSet:
         }
         # The examples, too, must be the same.
         settings |= {role: one.stamp for role, one in self.inputs.items() if role != "model"}
-        model = ""
-        if "model" in self.inputs:
-            model = self.inputs["model"].stamp
+        model = self.inputs.get("model")
         return RunDescription(
             self.name,
             self.task,
-            model or self.model,
+            (model and model.stamp) or self.model,
             self.tokenization,
             self.tokenizations,
             settings,
@@ -217,7 +207,9 @@ def open_runs(folder: Path) -> RunSet:
     for run in runs:
         if not isinstance(run.record, dict) or REQUIRED_KEYS - set(run.record):
             raise InputError(
-                f"{run.folder}: its record lacks entries that a run must have.", "Fine-tune again."
+                f"{run.folder}: its record lacks entries that a run must have.",
+                "Fine-tune again.",
+                code="incomplete-run",
             )
         find_kind(str(run.record["kind"]))
     return RunSet(folder, runs, artifact)
@@ -254,7 +246,7 @@ def list_runs(
     `opening` opens the runs of an artifact; a page passes a cached function.
     """
     found, _ = list_runs_and_errors(workspace, opening)
-    return [one for one in disambiguate_tasks(found) if not task or one.task == task]
+    return [one for one in found if not task or one.task == task]
 
 
 def list_runs_and_errors(
@@ -278,11 +270,8 @@ def describe_unreadable(runs: Mapping[str, str], of: int) -> str:
     """Describe how many of the runs cannot be read, with names and reasons; "" if none."""
     if not runs:
         return ""
-    verb = "are"
-    if len(runs) == 1:
-        verb = "is"
     reasons = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
-    return f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and {verb} skipped: {reasons}."
+    return f"{len(runs)} of {of} runs cannot be read: {reasons}."
 
 
 def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
@@ -374,12 +363,7 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         }
 
         # 3. Load the task as the step does.
-        whole = load_task(Spec(settings, paths), settings)
-        task, _ = limit_task(whole, settings.limit)
-        # Earlier versions drew other samples; those that did not count labels, random ones.
-        drawn = sample_training_split(whole.split("train"), whole.kind, settings.limit)
-        if run.record.get("trained_labels", drawn.at_random) != drawn.labels:
-            return None
+        task, _ = limit_task(load_task(Spec(settings, paths), settings), settings.limit)
         examples = tuple(task.splits["train"].examples)
         if settings.finetune.with_dev and "dev" in task.splits:
             examples += tuple(task.splits["dev"].examples)
@@ -390,21 +374,23 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
 
 def find_trained_model(folder: Path) -> Path | None:
     """Return the folder of the model that a run was trained from; None if it is not there."""
+    path = _find_model_folder(folder)
+    return path if path and os.path.isfile(path / "tokenizer.json") else None
+
+
+def _find_model_folder(folder: Path) -> Path | None:
+    """Return the folder that the model of a run had; None if it is unknown."""
     artifact = _find_artifact(folder)
     if artifact is None or "model" not in artifact.manifest.inputs:
         return None
-    path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
-    return path if os.path.isfile(path / "tokenizer.json") else None
+    return artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
 
 
 def find_corpus(folder: Path) -> Corpus | None:
     """Return the text that a run's model was adapted to; None if unknown, or if it has changed."""
     # 1. Find the artifact of the run's model.
-    artifact = _find_artifact(folder)
-    if artifact is None or "model" not in artifact.manifest.inputs:
-        return None
-    path = artifact.folder.parent.parent / artifact.manifest.inputs["model"].paths[0]
-    model = _find_artifact(path.resolve())
+    path = _find_model_folder(folder)
+    model = _find_artifact(path.resolve()) if path else None
     if model is None:
         return None
 

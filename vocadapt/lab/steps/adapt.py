@@ -1,7 +1,7 @@
 """The step that adapts a model: its sources, its report and its certificate."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,8 +15,7 @@ from vocadapt.lab.inputs.corpora import (
 )
 from vocadapt.lab.inputs.opened import OpenedInputs
 from vocadapt.lab.steps.alignment import AlignmentStep, judge_stacked
-from vocadapt.lab.steps.forecasts import forecast_step
-from vocadapt.lab.steps.guards import Guard, build_minutes_guard
+from vocadapt.lab.steps.forecasts import find_minutes_guards
 from vocadapt.lab.steps.step import (
     GLOSSARY,
     MODEL,
@@ -413,13 +412,6 @@ def name_recipe(settings: AdaptStep, folder: Path) -> list[str]:
     return ["--recipe", str(folder / "recipe.toml")]
 
 
-def find_adaptation_guards(planned: PlannedStep) -> Iterator[Guard]:
-    """Yield how long an adaptation takes."""
-    forecast = forecast_step(planned)
-    if forecast is not None:
-        yield build_minutes_guard(forecast)
-
-
 def measure_adaptation(planned: PlannedStep) -> Work:
     """Return the work of an adaptation: of the size of the model, and of what is trained on the text."""
     recipe, inputs = planned.spec.settings.recipe, planned.inputs
@@ -454,6 +446,6 @@ STEP = Step(
     own_arguments=name_recipe,
     resumes=True,
     seed="recipe.vectors.seed",
-    guards=find_adaptation_guards,
+    guards=find_minutes_guards,
     work=measure_adaptation,
 )

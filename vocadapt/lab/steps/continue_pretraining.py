@@ -1,10 +1,9 @@
 """The step that continues the pretraining of a model on a text."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from vocadapt.lab.inputs.corpora import estimate_text_bytes
-from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import (
     MODEL,
@@ -40,12 +39,6 @@ def continue_pretraining(context: StepContext, settings: ContinuePretrainingStep
     ).report
 
 
-def find_pretraining_guards(planned: PlannedStep) -> Iterator[Guard]:
-    """Yield what to know before continued pretraining starts."""
-    training = planned.spec.settings.pretraining.training
-    yield from list_pretraining_guards(planned, training, "pretraining.training")
-
-
 def measure_pretraining_work(planned: PlannedStep) -> Work:
     """Return the work of continued pretraining."""
     pretraining = planned.spec.settings.pretraining
@@ -71,6 +64,6 @@ STEP = Step(
     resumes=True,
     start_up=6.0,
     seed="pretraining.training.seed",
-    guards=find_pretraining_guards,
+    guards=partial(list_pretraining_guards, group="pretraining.training"),
     work=measure_pretraining_work,
 )

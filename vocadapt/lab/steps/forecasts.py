@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab.steps.guards import Guard, build_minutes_guard
 from vocadapt.lab.steps.step import PlannedStep
 from vocadapt.lab.workspace.manifest import Manifest, find_outer_root, name_path
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -34,6 +35,13 @@ def forecast_step(planned: PlannedStep) -> Forecast | None:
     if work is None:
         return None
     return learn_rate(planned).forecast(work)
+
+
+def find_minutes_guards(planned: PlannedStep) -> Iterator[Guard]:
+    """Yield how long a step takes, if that is known."""
+    forecast = forecast_step(planned)
+    if forecast is not None:
+        yield build_minutes_guard(forecast)
 
 
 def learn_rate(planned: PlannedStep) -> Rate:

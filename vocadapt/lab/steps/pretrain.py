@@ -1,10 +1,9 @@
 """The step that pretrains a small encoder from scratch."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from vocadapt.lab.inputs.corpora import estimate_text_bytes
-from vocadapt.lab.steps.guards import Guard
 from vocadapt.lab.steps.pretraining_guards import list_pretraining_guards
 from vocadapt.lab.steps.step import TEXT, PlannedStep, Step, StepContext, TextStep
 from vocadapt.settings import setting
@@ -31,12 +30,6 @@ def pretrain_model(context: StepContext, settings: PretrainStep) -> TrainingRepo
     return made.report
 
 
-def find_scratch_guards(planned: PlannedStep) -> Iterator[Guard]:
-    """Yield what to know before pretraining from scratch starts."""
-    training = planned.spec.settings.scratch.training
-    yield from list_pretraining_guards(planned, training, "scratch.training")
-
-
 def measure_scratch_work(planned: PlannedStep) -> Work:
     """Return the work of pretraining from scratch; the config is that of its network."""
     scratch = planned.spec.settings.scratch
@@ -61,6 +54,6 @@ STEP = Step(
     own_arguments=lambda settings, folder: ["--from-scratch"],
     resumes=True,
     seed="scratch.training.seed",
-    guards=find_scratch_guards,
+    guards=partial(list_pretraining_guards, group="scratch.training"),
     work=measure_scratch_work,
 )

@@ -66,6 +66,14 @@ def find_root(folder: Path) -> Path | None:
     return parent.parent
 
 
+def find_artifact_root(folder: Path, kind: str) -> Path | None:
+    """Return the root of the workspace that an artifact of a kind lies in; None if in none."""
+    folder = folder.resolve()
+    if folder.parent.name != kind or not os.path.isfile(folder / MANIFEST):
+        return None
+    return folder.parent.parent
+
+
 def check_workspace_folder(folder: Path) -> None:
     """Raise InputError for a folder with files in it, but none of the folders of a workspace."""
     with suppress(FileNotFoundError, NotADirectoryError):

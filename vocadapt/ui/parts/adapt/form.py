@@ -9,14 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import list_texts
 from vocadapt.lab.reports.advice import AdviceReport
-from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.reports.recommendation import (
     AlignmentChoice,
     find_best_alignment,
     recommend_recipe,
 )
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models.abilities import check_ability
+from vocadapt.models.abilities import check_ability, has_masked_head
 from vocadapt.models.contextual.word_vectors import count_layers
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.presets import EXTENSION, PRESETS, format_recipe_title, get_preset
@@ -170,7 +169,7 @@ def _choose_options(
         recipe = replace(recipe, initializer=initializer, vocabulary=plan)
     if recipe.pretraining.stage:
         trained = cache.model_of(model)
-        if not has_mlm_head(trained):
+        if not has_masked_head(trained):
             pretraining_view.explain_missing_head(display_model(workspace, model), trained)
             return None
         training = pretraining_view.fit_length(recipe.pretraining.training, trained)

@@ -6,11 +6,12 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.lab.inputs.corpora import list_texts
-from vocadapt.lab.reports.pretraining import has_mlm_head, list_pretrained_models, list_stages
+from vocadapt.lab.reports.pretraining import list_pretrained_models, list_stages
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models import config_sizes
+from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.extension_size import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel
@@ -96,7 +97,7 @@ def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     # 2. A description of the model, and the stages that apply to it.
     model, shown = cache.model_of(place), display_model(workspace, place)
     describe_model(model, shown)
-    if not has_mlm_head(model):
+    if not has_masked_head(model):
         explain_missing_head(shown, model)
         return
     stages = list_stages(model)
