@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -548,42 +547,6 @@ def test_a_progress_bar_in_the_log_is_one_line(workspace, quick):
     job.wait(LONG)
     (job.folder / "log.txt").write_bytes(b"begin\n\r 10%\r 50%\r100%\r\nend\n")
     assert job.log() == "begin\n100%\nend"
-
-
-def test_a_long_log_keeps_its_last_lines_and_is_appended_to(tmp_path):
-    path = tmp_path / "log.txt"
-    with path.open("ab") as log:  # as the job's process holds it
-        log.write(b"".join(b"line %05d\n" % number for number in range(1000)))
-        log.flush()
-        worker.truncate_log(path, longest=11_000, kept=105)
-        assert path.stat().st_size == 11_000
-        worker.truncate_log(path, longest=10_999, kept=105)
-        log.write(b"end\n")
-    lines = path.read_text().splitlines()
-    assert lines == [
-        "[the first 10,901 bytes of this log were removed]",
-        *(f"line {n:05d}" for n in range(991, 1000)),
-        "end",
-    ]
-    worker.truncate_log(tmp_path / "absent.txt")
-
-
-def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monkeypatch):
-    job = start(workspace, quick, "x")
-    job.wait(LONG)
-    log = job.folder / "log.txt"
-    log.write_bytes(b"again\n" * 4_000_000)
-    monkeypatch.setattr(worker.os, "kill", lambda process, number: None)
-    monkeypatch.setattr(worker, "PATIENCE", 0)
-    watching = threading.Thread(target=worker._watch_for_cancel, args=(job, threading.Event()))
-    watching.start()
-    end = time.monotonic() + SOON
-    while log.stat().st_size > worker.MAX_LOG_BYTES:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    (job.folder / "cancel").touch()
-    watching.join(SOON)
-    assert not watching.is_alive() and job.log(lines=2) == "again\nagain"
 
 
 @pytest.mark.parametrize("still_full_at_the_end", [True, *mark_slow([False])])

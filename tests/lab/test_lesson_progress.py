@@ -58,7 +58,6 @@ def test_a_reset_removes_one_lesson_or_all(workspace):
         "[]",
         "not json",
         '{"luck": 3}',
-        '{"luck": {"steps": 1}}',
         '{"luck": {"seen": null}}',
         '{"luck": {"seen": -1}}',
         '{"luck": {"guess": true}}',

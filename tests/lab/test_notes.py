@@ -74,7 +74,6 @@ def test_what_is_too_long_is_refused_and_nothing_is_written(workspace, text, tag
         '{"text": "x"}',
         '{"id": 1}',
         '{"id": "a", "tags": "y"}',
-        '{"id": "a", "odd": 1}',
         "\udcff",
         '{"id": "a"} {"id": "b"}',
     ],

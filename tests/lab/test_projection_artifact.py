@@ -108,7 +108,7 @@ def projected(vectors, tmp_path_factory):
     ("code", "damage"),
     [
         ("no-result", lambda folder: (folder / "map.json").unlink()),
-        ("", lambda folder: (folder / "map.json").write_text("{")),
+        ("invalid-json", lambda folder: (folder / "map.json").write_text("{")),
         ("damaged-result", lambda folder: (folder / "map.json").write_text("{}")),
         (
             "damaged-result",

@@ -136,12 +136,12 @@ def mean_over_folds(anchors, rank):
     return np.mean([np.mean(found) for found in hits.values()])
 
 
-def test_an_evaluation_of_an_earlier_version_has_only_the_first_rank(tmp_path):
+def test_an_evaluation_whose_anchors_lack_a_rank_is_damaged(tmp_path):
     (tmp_path / "heldout.json").write_text('{"alignments": []}')
     lines = "word\tfold\tcosine\trandom_cosine\trank\nheart\t0\t0.5\t0.1\t3\n"
     (tmp_path / "anchors.tsv").write_text(lines)
-    (anchor,) = load_evaluation(tmp_path).anchors
-    assert (anchor.word, anchor.rank, anchor.csls_rank) == ("heart", 3, None)
+    with raises_input_error("no-evaluation", "anchors.tsv"):
+        load_evaluation(tmp_path)
 
 
 def test_an_anchor_that_looks_like_a_formula_is_escaped_in_its_file_and_read_back(tmp_path):

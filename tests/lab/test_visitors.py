@@ -6,13 +6,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.material.hostile import BIDI, DEEP, LOUSY_NAME
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import LONG
-from vocadapt.errors import InputError
 from vocadapt.lab.jobs import shared_queue
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs, count_jobs_before, hold_turn
 from vocadapt.lab.workspace import limits, visitors
@@ -32,6 +34,7 @@ def lab(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv(limits.VISITORS, str(tmp_path))
     monkeypatch.setenv(limits.QUOTA, "1")
     monkeypatch.setenv(limits.MAX_JOBS, "2")
+    monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
     return tmp_path
 
 
@@ -54,6 +57,21 @@ def check_room(place: Path, needed: int = 0) -> None:
     """Reserve bytes and give them back; raises InputError if there are not so many."""
     with reserve_space(place, needed):
         pass
+
+
+@contextmanager
+def hold_in_process(what: str, place: Path, other: str) -> Iterator[subprocess.Popen[str]]:
+    """Hold a context manager ("module name") of a place in another process."""
+    module, name = what.split()
+    program = (
+        f"import sys, time; from pathlib import Path; from {module} import {name}\n"
+        f"with {name}(Path(sys.argv[1]), {other}):\n"
+        "    print('held', flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(place)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
 
 
 # Which folder
@@ -90,9 +108,7 @@ def test_a_path_outside_of_the_visitors_has_no_visitor(lab):
 def test_what_exceeds_the_quota_is_refused_before_it_is_written(lab):
     workspace = make_visitor(lab, "ann", 600_000)
     check_room(workspace.root / "x", 399_000)
-    with pytest.raises(
-        InputError, match=r"about 0\.5 MB, but only 0\.4 MB of your 1\.0 MB are free"
-    ):
+    with raises_input_error("storage-full", "0.6 MB", "1.0 MB", "0.5 MB"):
         check_room(workspace.root / "x", 500_000)
 
 
@@ -105,9 +121,8 @@ def test_a_full_storage_takes_nothing_more_but_may_be_emptied(lab):
         lambda: save_note(workspace, "id", "text"),
         lambda: check_room(workspace.root),
     ):
-        with pytest.raises(InputError, match=r"storage is full: 1\.1 MB of 1\.0 MB") as caught:
+        with raises_input_error("storage-full", "1.1 MB", "1.0 MB", "trash"):
             write()
-        assert "trash" in caught.value.remedy
     delete_slice(workspace, made.id)
     assert list_slices(workspace) == []
 
@@ -115,7 +130,7 @@ def test_a_full_storage_takes_nothing_more_but_may_be_emptied(lab):
 def test_all_workspaces_of_a_visitor_share_one_quota_and_no_other_counts(lab):
     workspace = make_visitor(lab, "ann", 600_000)
     beside = Workspace(workspace.root.parent / "second")
-    with pytest.raises(InputError, match=r"only 0\.4 MB"):
+    with raises_input_error("storage-full", "0.6 MB"):
         check_room(beside.root, 500_000)
     check_room(make_visitor(lab, "ben").root, 900_000)
     check_room(lab / "no-visitor", 5_000_000)
@@ -138,7 +153,7 @@ def wait(*progress):
 try:
     copy_workspace(Workspace(source), target, wait)
 except InputError as error:
-    print(error.problem, flush=True)
+    print(error.code, flush=True)
 """
 
 
@@ -158,40 +173,31 @@ def test_three_copies_at_once_do_not_exceed_the_quota(lab):
     go.touch()
     for process in processes:
         process.communicate(timeout=LONG)
-    assert sorted(line == "checked\n" for line in first) == [False, False, True]
-    assert sum("are reserved" in line for line in first) == 2
+    assert sorted(first) == ["checked\n", "storage-full\n", "storage-full\n"]
     assert [target.exists() for target in targets].count(True) == 1
-    with reserve_space(workspace.root, 100_000):  # nothing is reserved any more
-        pass
+    check_room(workspace.root, 100_000)  # nothing is reserved any more
 
 
 def test_reserved_bytes_count_until_they_are_written(lab):
     workspace = make_visitor(lab, "ann", 300_000)
     target = workspace.root / "models" / "m"
     with reserve_space(target, 400_000):
-        with pytest.raises(InputError, match=r"only 0\.3 MB of your 1\.0 MB are free: 0\.4 MB"):
+        with raises_input_error("storage-full", "0.3 MB of 1.0 MB", "0.4 MB"):
             check_room(workspace.root, 300_001)
         draft = target.parent / ".m.0123456789ab.draft"
         draft.mkdir(parents=True)
         (draft / "weights").write_bytes(b" " * 399_000)
         check_room(workspace.root, 298_000)  # counted once, though it is reserved and written
-        with pytest.raises(InputError):
+        with raises_input_error("storage-full"):
             check_room(workspace.root, 301_000)
     check_room(make_visitor(lab, "ben").root, 900_000)
 
 
 def test_a_killed_writer_reserves_nothing(lab):
     workspace = make_visitor(lab, "ann")
-    program = (
-        "import sys, time; from pathlib import Path\n"
-        "from vocadapt.lab.workspace.disk_space import reserve_space\n"
-        "with reserve_space(Path(sys.argv[1]), 900_000):\n"
-        "    print('reserved', flush=True); time.sleep(60)\n"
-    )
-    command = [sys.executable, "-c", program, str(workspace.root / "a")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "reserved\n"
-        with pytest.raises(InputError, match="only 100 kB"):
+    module = "vocadapt.lab.workspace.disk_space"
+    with hold_in_process(f"{module} reserve_space", workspace.root / "a", "900_000") as process:
+        with raises_input_error("storage-full", "0.9 MB"):
             check_room(workspace.root, 200_000)
         process.kill()
     check_room(workspace.root, 900_000)
@@ -204,12 +210,12 @@ def test_a_job_keeps_what_was_reserved_when_it_was_ordered(lab, monkeypatch):
     target = workspace.root / "models" / "m"
     with reserve_space(target, 300_000) as space:
         kept = os.dup(space.lock)  # as the process that was started meanwhile
-    with pytest.raises(InputError, match=r"only 0\.6 MB"):
+    with raises_input_error("storage-full", "0.3 MB"):
         check_room(workspace.root, 700_000)
     with monkeypatch.context() as job:
         job.setenv(OWN, space.file.name)
         check_room(target, 800_000)  # not in addition to the 300 000
-    with pytest.raises(InputError, match="only 100 kB"):
+    with raises_input_error("storage-full", "0.8 MB"):
         check_room(workspace.root, 200_000)
     os.close(kept)
     check_room(workspace.root, 800_000)
@@ -229,22 +235,17 @@ def test_folders_without_visits_are_removed_and_the_removal_is_logged(lab, caplo
         removed = remove_unused_folders(lab, 30)
     name = old.root.parent.name
     assert [one.name for one in removed] == [name]
-    assert f"removed {name}: not used for 31.0 days, 50 kB" in caplog.text
-    assert sorted(path.name for path in lab.iterdir()) == sorted(
-        [new.root.parent.name, "a-project"]
-    )
+    assert name in caplog.text and "31.0 days" in caplog.text and "50 kB" in caplog.text
+    assert {path.name for path in lab.iterdir()} == {new.root.parent.name, "a-project"}
 
 
-def test_a_visit_keeps_a_folder(lab):
+def test_a_visit_keeps_a_folder_and_makes_none(lab):
+    record_visit(lab / name_folder("cookie", "ann"))
+    assert list(lab.iterdir()) == []
     workspace = make_visitor(lab, "ann")
     set_age(workspace.root.parent, 31)
     record_visit(workspace.root.parent)
     assert remove_unused_folders(lab, 30) == [] and workspace.root.is_dir()
-
-
-def test_a_visit_makes_no_folder(lab):
-    record_visit(lab / name_folder("cookie", "ann"))
-    assert list(lab.iterdir()) == []
 
 
 @pytest.mark.parametrize("place", ["workspace/jobs/1", "workspace/corpora/.a.0123456789ab.draft"])
@@ -286,15 +287,14 @@ def test_a_visitor_may_have_so_many_jobs(lab):
     with hold_lock(jobs[0]):
         check_number_of_jobs(workspace.root)
         with hold_lock(jobs[1]):
-            with pytest.raises(InputError, match=r"2 jobs .* may have 2"):
+            with raises_input_error("too-many-jobs", "2 jobs"):
                 check_number_of_jobs(workspace.root.parent / "second")
             check_number_of_jobs(make_visitor(lab, "ben").root)
     check_number_of_jobs(workspace.root)
 
 
-def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
+def test_the_jobs_of_visitors_run_in_turn(lab):
     """Ann has three jobs, Ben, who comes last, has one: his is the second."""
-    monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
     ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
     order: list[str] = []
     end = threading.Event()
@@ -322,9 +322,8 @@ def test_the_jobs_of_visitors_run_in_turn(lab, monkeypatch):
     assert not list((lab / shared_queue.FOLDER).glob("*.*.*"))
 
 
-def test_turns_do_not_depend_on_the_clock(lab, monkeypatch):
+def test_turns_do_not_depend_on_the_clock(lab):
     """Ann's last start is the newest, though Ben's file has a later time. It is Ben's turn."""
-    monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
     ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
     for number, workspace in enumerate((ben, ann, ben, ann)):
         with hold_turn(workspace.root / "jobs" / f"past-{number}", lambda: None):
@@ -341,25 +340,16 @@ def test_turns_do_not_depend_on_the_clock(lab, monkeypatch):
         assert [one.file for one in shared_queue._list_tickets(queue)] == tickets[::-1]
 
 
-def test_a_killed_job_does_not_keep_the_others_waiting(lab, monkeypatch):
-    monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
+def test_a_killed_job_does_not_keep_the_others_waiting(lab):
     ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
-    program = (
-        "import sys, time; from pathlib import Path\n"
-        "from vocadapt.lab.jobs.shared_queue import hold_turn\n"
-        "with hold_turn(Path(sys.argv[1]), lambda: None):\n"
-        "    print('runs', flush=True); time.sleep(60)\n"
-    )
-    command = [sys.executable, "-c", program, str(ann.root / "jobs" / "1")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "runs\n"
+    job = ann.root / "jobs" / "1"
+    with hold_in_process("vocadapt.lab.jobs.shared_queue hold_turn", job, "list") as process:
         process.kill()
     with hold_turn(ben.root / "jobs" / "2", lambda: None):
         pass
 
 
-def test_a_waiting_job_can_be_canceled(lab, monkeypatch):
-    monkeypatch.setattr(shared_queue, "TRY_EVERY", 0.01)
+def test_a_waiting_job_can_be_canceled(lab):
     ann, ben = make_visitor(lab, "ann"), make_visitor(lab, "ben")
 
     def stop() -> None:

@@ -86,6 +86,29 @@ def build_value(kind: Any, value: Any) -> Any:
     )
 
 
+def has_type(value: Any, kind: Any) -> bool:
+    """Return whether a value, with what it contains, is of a type: those of `build_value`, numbers
+    and texts. A whole number is a float, too; a boolean is no number.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return any(has_type(value, one) for one in arguments)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(has_type(one, arguments[0]) for one in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, Mapping) and all(
+            has_type(one, arguments[1]) for one in value.values()
+        )
+    if is_dataclass(kind):
+        hints = _list_fields(kind).items()  # type: ignore[arg-type]
+        return isinstance(value, kind) and all(  # type: ignore[arg-type]
+            has_type(getattr(value, name), hint) for name, (_, hint) in hints
+        )
+    if isinstance(value, bool):
+        return kind in (bool, Any)
+    return kind is Any or isinstance(value, int | float if kind is float else kind)
+
+
 @lru_cache(maxsize=256)
 def _list_fields(kind: type) -> dict[str, tuple[str, Any]]:
     """Return the name in JSON and the type of each field of a dataclass."""

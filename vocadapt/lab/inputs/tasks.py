@@ -115,13 +115,8 @@ def import_task(
         (draft / TASK).write_text(format_task_file(made), encoding="utf-8")
         numbers = {**_count_examples([task]), "findings": _collect_findings([task])}
         seconds = time.perf_counter() - start
-        Manifest(
-            "tasks",
-            folder.name,
-            {"kind": kind.name, "scorer": ""},
-            numbers=numbers,
-            seconds=seconds,
-        ).save(draft)
+        settings = {"kind": kind.name, "scorer": ""}
+        Manifest("tasks", folder.name, settings, numbers=numbers, seconds=seconds).save(draft)
     return open_artifact(folder)
 
 
@@ -139,14 +134,13 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     it.
     """
     # 1. A path, or a name in the workspace.
-    path, names = Path(given), list[str]()
+    path, folders = Path(given), dict[str, Path]()
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
     if workspace is not None:
-        for artifact in workspace.artifacts("tasks"):
-            names.append(artifact.name)
-            if artifact.name == given:
-                return artifact.folder
+        folders = {artifact.name: artifact.folder for artifact in workspace.artifacts("tasks")}
+        if given in folders:
+            return folders[given]
     if os.path.exists(path):
         raise InputError(
             f"{given}: expected the .toml file of a task, or a folder with a {TASK}.",
@@ -158,7 +152,7 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     try:
         card = find_card(given)
     except InputError:
-        if near := get_close_matches(given, names, n=1):
+        if near := get_close_matches(given, folders, n=1):
             problem = f"There is no task {given!r} in the workspace."
             raise InputError(problem, f"Did you mean {near[0]}?") from None
         raise
@@ -174,11 +168,13 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
 
 def _count_examples(tasks: Sequence[Task]) -> dict[str, Any]:
     """Count the examples of every split; for several folds those of the first and of each."""
-    by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
-    first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
-    if len(tasks) == 1:
-        return first
-    return {**first, "folds": len(tasks), "by_fold": by_fold}
+    counts: dict[str, Any] = {
+        "examples": {name: len(split) for name, split in tasks[0].splits.items()}
+    }
+    if len(tasks) > 1:
+        by_fold = {name: [len(task.split(name)) for task in tasks] for name in tasks[0].splits}
+        counts |= {"folds": len(tasks), "by_fold": by_fold}
+    return counts
 
 
 def _collect_findings(tasks: Sequence[Task]) -> list[str]:
@@ -233,25 +229,18 @@ def import_prediction_files(
     scored = [_score_predictions(kind, split, chosen, predicted) for predicted, _ in files]
 
     # 3. Write all drafts; they are renamed to their targets together when the block ends.
+    stamp = compute_content_stamp([gold])
     with ExitStack() as stack:
-        drafts = [
-            stack.enter_context(open_draft(folder, size=measure_files([str(gold), str(path)])))
-            for path, folder in files
-        ]
-        for draft, (predicted, folder), (numbers, seconds) in zip(
-            drafts, files, scored, strict=True
-        ):
-            copies = {
-                GOLD: f"{GOLD}{get_file_extension(gold)}",
-                PREDICTED: f"{PREDICTED}{get_file_extension(predicted)}",
-            }
-            for path, name in zip((gold, predicted), copies.values(), strict=True):
-                shutil.copyfile(check_file(path), draft / name)
-            settings = {"kind": kind.name, "scorer": scorer, "from": predicted.name, **copies}
-            numbers = {**numbers, GOLD: compute_content_stamp([gold])}
-            Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds).save(
-                draft
-            )
+        for (predicted, folder), (numbers, seconds) in zip(files, scored, strict=True):
+            size = measure_files([str(gold), str(predicted)])
+            draft = stack.enter_context(open_draft(folder, size=size))
+            settings = {"kind": kind.name, "scorer": scorer, "from": predicted.name}
+            for role, path in ((GOLD, gold), (PREDICTED, predicted)):
+                settings[role] = f"{role}{get_file_extension(path)}"
+                shutil.copyfile(check_file(path), draft / settings[role])
+            numbers = {**numbers, GOLD: stamp}
+            made = Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds)
+            made.save(draft)
     return [open_artifact(folder) for _, folder in files]
 
 

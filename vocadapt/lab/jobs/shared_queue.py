@@ -79,12 +79,10 @@ def hold_turn(folder: Path, look: Callable[[], None]) -> Iterator[None]:
     file = queue / f"{visitor.name}.{time.monotonic_ns()}.{folder.name}"
     ticket = turn = None
     try:
-        while ticket is None:
+        while ticket is None:  # another process may test the lock
+            look()
             file.touch()  # an old ticket without a lock is removed
-            ticket = acquire_lock(file)
-            if ticket is None:  # another process tests the lock
-                look()
-                time.sleep(TRY_EVERY)
+            ticket = acquire_lock(file, patience=TRY_EVERY)
         # 2. Wait for the turn.
         while turn is None:
             look()

@@ -67,10 +67,10 @@ class Watchdog:
         )
 
 
-def find_slow_block(blocks: int, worker: int, seconds: float) -> str | None:
+def find_slow_block(blocks: int, seconds: float) -> str | None:
     """Return the first block that takes longer than `seconds`, or None once the worker has ended.
 
-    blocks: file descriptor that the worker writes to. worker: its process id.
+    blocks: file descriptor that the worker writes to.
     """
     block: str | None = None
     begun, rest = 0.0, b""
@@ -80,13 +80,9 @@ def find_slow_block(blocks: int, worker: int, seconds: float) -> str | None:
         if block is not None:
             left = max(0.0, begun + seconds - time.monotonic())
         if not select.select([blocks], [], [], left)[0]:
-            # 2. The time limit has passed.
-            if not _is_stopped(worker):
-                return block
-            begun = time.monotonic()  # the worker is suspended: restart the clock
-            continue
+            return block
 
-        # 3. Read the lines that have arrived; only the last one counts.
+        # 2. Read the lines that have arrived; only the last one counts.
         read = os.read(blocks, 1 << 16)
         if not read:
             return None
@@ -124,16 +120,6 @@ def _write_failure(folder: Path, block: str, seconds: float) -> None:
     write_status(folder, status)
 
 
-def _is_stopped(pid: int) -> bool:
-    """Return whether a process is suspended."""
-    import psutil
-
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
-    except psutil.NoSuchProcess:
-        return False
-
-
 def main() -> None:
     """Watch the worker of a job and read its blocks from stdin.
 
@@ -142,7 +128,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     worker = int(sys.argv[2])
     seconds = float(sys.argv[3])
-    block = find_slow_block(sys.stdin.fileno(), worker, seconds)
+    block = find_slow_block(sys.stdin.fileno(), seconds)
     if block is not None and os.getppid() == worker:
         kill_worker(folder, worker, block, seconds)
 

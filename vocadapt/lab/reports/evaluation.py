@@ -75,7 +75,7 @@ def evaluate_runs(
         given = kind.read_split(how.test, unit=runs[0].unit)
     scores, seen, findings = [], list[int | None](), dict[str, None]()
     for place, run in enumerate(runs):
-        # 1. The examples: the given ones, or the run's own test split.
+        # The examples: the given ones, or the run's own test split.
         whole = given or run.test_predictions.split
         split = sample_split(whole, how.limit)
         if not split.labeled:
@@ -84,22 +84,10 @@ def evaluate_runs(
             )
         seen.append(_count_seen(run, whole, how.unseen))
         findings |= dict.fromkeys(_collect_findings(run, whole, split))
+        step = part(progress, place / len(runs), (place + 1) / len(runs))
+        scores.append(_score_run(run, split, how, step))
 
-        # 2. Their predictions: those of given examples are computed, the run's own are saved.
-        # A folder without saved predictions can be scored on given examples, too.
-        predicted: Mapping[str, Sequence[Prediction]]
-        if given:
-            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
-            step = part(progress, place / len(runs), (place + 1) / len(runs))
-            predicted = run.predict_split(split, step)
-        else:
-            predicted = run.test_predictions.predicted
-
-        # 3. Their scores.
-        scores.append(_score_predictions(run, split, predicted, how))
-
-    known = [count for count in seen if count is not None]
-    most = max(known) if len(known) == len(runs) else None
+    most = None if None in seen else max(count or 0 for count in seen)
     if most is not None:
         findings[f"{most:,} of {len(whole):,} test examples were trained on."] = None
     rule = how.word_rule or runs[0].word_rule
@@ -130,13 +118,18 @@ def _check_settings_apply(how: EvaluateSettings) -> None:
         )
 
 
-def _score_predictions(
-    run: SavedRun,
-    split: Split,
-    predicted: Mapping[str, Sequence[Prediction]],
-    how: EvaluateSettings,
+def _score_run(
+    run: SavedRun, split: Split, how: EvaluateSettings, progress: Progress
 ) -> dict[str, Any]:
-    """Score the predictions under each requested tokenization."""
+    """Score the predictions of a run under each requested tokenization: those of its own test
+    examples are saved, others are computed.
+    """
+    predicted: Mapping[str, Sequence[Prediction]]
+    if how.test:
+        split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
+        predicted = run.predict_split(split, progress)
+    else:
+        predicted = run.test_predictions.predicted
     tokenizations = list(predicted)
     if how.tokenization:
         tokenizations = [select_tokenization(predicted, how.tokenization)]
@@ -150,15 +143,16 @@ def _score_predictions(
 def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
     """Count the examples that the run was trained on; None if its folder does not record it."""
     known = read_seen(run.folder)
-    count = None
-    if known is not None:
-        count = count_seen(split.examples, known)
-    if refuse and count is None:
-        raise InputError(
-            f"{run.folder} does not record its training examples, so none is known to be unseen.",
-            "Fine-tune with vocadapt, or allow seen examples.",
-        )
-    if refuse and known and count:
+    if known is None:
+        if refuse:
+            raise InputError(
+                f"{run.folder} does not record its training examples, so none is known to be"
+                " unseen.",
+                "Fine-tune with vocadapt, or allow seen examples.",
+            )
+        return None
+    count = count_seen(split.examples, known)
+    if refuse and count:
         raise InputError(
             f"{split.path}: {describe_seen(split.examples, known)}",
             "Train on other examples, or test on others.",

@@ -11,6 +11,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.limits import is_read_only
 from vocadapt.lab.workspace.records import COUNTS
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.system.json_values import has_type
 from vocadapt.text.corpus import Corpus
 from vocadapt.vocabulary.growth.growth import SEEDS, SIZES, Growth, Reducer, measure_growth_curves
 from vocadapt.vocabulary.plan.reduction import REDUCTIONS
@@ -53,13 +54,9 @@ def read_growth_curves(path: Path) -> GrowthCurves:
 
 def _is_point_of(heuristic: str, point: Growth) -> bool:
     """Return whether the values of a point have the types and bounds of one of this heuristic."""
-    fractions = (point.keep, point.growth, point.growth_in_sample, point.sd or 0.0)
-    whole = (point.vocabulary, point.tokens, point.unknown)
-    return (
-        point.heuristic == heuristic
-        and all(type(value) in (int, float) for value in fractions)
-        and all(type(value) is int and value >= 0 for value in whole)
-    )
+    if point.heuristic != heuristic or not has_type(point, Growth):
+        return False
+    return min(point.vocabulary, point.tokens, point.unknown) >= 0
 
 
 def build_curves_path(root: Path, corpus: Corpus, model: LanguageModel) -> Path:

@@ -1,6 +1,7 @@
 """The step that fine-tunes a model: one run per seed (and fold), and their summary."""
 
 import os
+import resource
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -259,11 +260,9 @@ def finetune_runs(context: StepContext, settings: FinetuneStep) -> FinetuneNumbe
     if not numbers.collapsed:
         return numbers
     # What to try if a run learned nothing.
-    whole = load_task(context.spec, replace(settings, fold=folds[0]))
-    task, _ = limit_task(whole, settings.limit)
-    return replace(
-        numbers, again=find_repair(whole, task, settings.finetune, settings.limit) or None
-    )
+    first = _read_first_fold(context.spec)
+    again = find_repair(first.whole, first.task, settings.finetune, settings.limit)
+    return replace(numbers, again=again or None)
 
 
 def _summarize_trainings(
@@ -280,6 +279,7 @@ def _summarize_trainings(
         own = tuple(one for one in run.record["findings"] if one not in shared)
         seeds.append(replace(entry, findings=own))
     record = runs[0].record
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes
     return FinetuneNumbers(
         **{**vars(scored), "seeds": tuple(seeds), "findings": shared},
         trained_on=record["trained_on"],
@@ -288,7 +288,7 @@ def _summarize_trainings(
         examples_per_second=measure_training_speed(runs),
         optimizer_bytes=record.get("optimizer_bytes") or None,
         old_embeddings=record.get("old_embeddings") or None,
-        peak_memory=_measure_peak_memory(),
+        peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
     )
 
 
@@ -315,16 +315,6 @@ def _prepare_fold(
         given = replace(given, name=without_fold(given.name))
     prepared = prepare(context.inputs.model, given, settings.finetune, settings.tokenization)
     return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
-
-
-def _measure_peak_memory() -> int | None:
-    """Return the peak memory of this process in bytes; None if the system does not report it."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def load_task(spec: Spec, settings: FinetuneStep) -> Task:
@@ -357,25 +347,36 @@ def load_task(spec: Spec, settings: FinetuneStep) -> Task:
     return replace(found, scorer_name=settings.scorer or found.scorer_name)
 
 
+@dataclass(frozen=True, eq=False)
+class FirstFold:
+    """The task of the first fold that is run, with all its examples and limited."""
+
+    whole: Task
+    task: Task
+    n_folds: int
+
+
+def _read_first_fold(spec: Spec) -> FirstFold:
+    settings: FinetuneStep = spec.settings
+    folds = list_folds(spec, settings)
+    whole = load_task(spec, replace(settings, fold=folds[0]))
+    return FirstFold(whole, limit_task(whole, settings.limit)[0], len(folds))
+
+
 def find_finetune_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before a fine-tuning starts; of all folds, the first one is read."""
-    settings = planned.spec.settings
-    folds = list_folds(planned.spec, settings)
-    whole = load_task(planned.spec, replace(settings, fold=folds[0]))
-    task, _ = limit_task(whole, settings.limit)
+    settings, first = planned.spec.settings, _read_first_fold(planned.spec)
     yield from list_task_guards(
-        planned.inputs.model, whole, task, settings.finetune, settings.limit
+        planned.inputs.model, first.whole, first.task, settings.finetune, settings.limit
     )
-    work = measure_limited_task(planned, task, len(folds))
+    work = measure_limited_task(planned, first.task, first.n_folds)
     yield build_minutes_guard(learn_rate(planned).forecast(work))
 
 
 def measure_finetune_work(planned: PlannedStep) -> Work:
     """Return the work of a fine-tuning; of all folds, the first one is read."""
-    settings = planned.spec.settings
-    folds = list_folds(planned.spec, settings)
-    whole = load_task(planned.spec, replace(settings, fold=folds[0]))
-    return measure_limited_task(planned, limit_task(whole, settings.limit)[0], len(folds))
+    first = _read_first_fold(planned.spec)
+    return measure_limited_task(planned, first.task, first.n_folds)
 
 
 def measure_limited_task(planned: PlannedStep, task: Task, n_folds: int) -> Work:

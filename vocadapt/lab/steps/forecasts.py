@@ -51,9 +51,8 @@ def learn_rate(planned: PlannedStep) -> Rate:
     2. Of the runs with enough work, the nearest ones count: those with the most inputs in common,
        and among them those with the fewest other settings.
     3. The slowness is the median of those that began on an idle machine; if there are none, of the
-       others, each corrected by its load. This is less exact: a load may have ended during the run.
-
-    Example: two runs of 30 and 50 s with 10 s of work at the default rate -> slowness 4.
+       others, each corrected by its load, which is less exact: it may have ended during the run.
+       Two runs of 30 and 50 s with 10 s of work at the default rate: slowness 4.
     """
     # 1. The start-up.
     runs = list(islice(_list_runs(planned), MAX_LISTED))

@@ -7,10 +7,10 @@ from pathlib import Path
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.steps.projection import (
     SPACE,
-    ProjectedSpace,
     ProjectionArtifact,
     ProjectionNumbers,
     ProjectionStep,
+    judge_projection,
     save_projection,
     summarize_projection,
 )
@@ -22,7 +22,6 @@ from vocadapt.spaces.neighbors.search import METRICS
 from vocadapt.spaces.projection.layout_file import match_layout, read_layout
 from vocadapt.spaces.projection.methods import ProjectionSettings
 from vocadapt.spaces.projection.projection import Projection
-from vocadapt.spaces.projection.quality import measure_projection_quality
 from vocadapt.spaces.projection.regions import find_regions
 
 LAYOUT = Role(
@@ -73,20 +72,18 @@ def build_imported_projection(
     how = "; ".join([f"{how}: a layout from {path.name}", *matched.notes])
 
     # 3. Measure the quality, and name the regions.
-    quality = measure_projection_quality(
-        shown, matched.xy, metric=settings.metric, progress=part(progress, 0.1, 0.9)
-    )
-    regions = find_regions(shown.words, matched.xy, counts=shown.counts)
-    progress(1.0, "imported")
-    projection = Projection(
+    layout = Projection(
         shown.words, matched.xy, ProjectionSettings(metric=settings.metric), "imported", space.name
     )
+    drawn = judge_projection(layout, shown, 0, part(progress, 0.1, 0.9))
+    regions = find_regions(shown.words, matched.xy, counts=shown.counts)
+    progress(1.0, "imported")
     return ProjectionArtifact(
-        ProjectedSpace(projection, quality),
+        drawn,
         matched.rows,
         len(space),
         how,
-        ProjectionStep(projection=projection.settings),
+        ProjectionStep(projection=layout.settings),
         regions,
         shown.counts,
         seconds=time.perf_counter() - begin,

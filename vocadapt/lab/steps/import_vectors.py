@@ -80,12 +80,10 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
 
     # 2. Read the file. These are words as the model meets them: if the file's are folded, they are
     #    compared after that.
-    words_file = Path(words) if words else None
-    limit = settings.limit or None
     found = read_space(
         Path(context.spec.inputs["file"][0]),
-        words=words_file,
-        limit=limit,
+        words=Path(words) if words else None,
+        limit=settings.limit or None,
         only=None if settings.fold else only,
         progress=reading,
     )

@@ -182,45 +182,48 @@ def compute_projection(
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
     layout_progress = part(progress, 0.0, 0.95)
-    moved = None
+    moved = other = None
     if second is None:
-        pairs = [(project(shown, settings.projection, layout_progress), shown)]
+        layout = project(shown, settings.projection, layout_progress)
     else:
-        other = second.space.take(second.space.rows(shown.words))
-        one, two = project_pair(shown, other, settings.projection, layout_progress)
-        pairs = [(one, shown), (two, other)]
-        moved = measure_movement(one, two)
+        rows = second.space.take(second.space.rows(shown.words))
+        layout, other_layout = project_pair(shown, rows, settings.projection, layout_progress)
+        moved = measure_movement(layout, other_layout)
+        other = judge_projection(other_layout, rows, judged, part(progress, 0.95, 0.97))
         how += f"; {len(space):,} of {len(first.space):,} are in {second.space.name} too"
 
-    # 3. Measure the quality of each projection.
-    metric, seed = settings.projection.metric, settings.projection.seed
-    drawn = []
-    for projection, rows in pairs:
-        quality = measure_projection_quality(
-            rows,
-            projection.xy,
-            metric=metric,
-            max_tokens=judged,
-            seed=seed,
-            progress=part(progress, 0.95, 0.99),
-        )
-        drawn.append(ProjectedSpace(projection, quality))
-
-    # 4. Name the regions of the first.
-    regions = find_regions(shown.words, pairs[0][0].xy, counts=shown.counts, seed=seed)
+    # 3. Measure the quality of the first, and name its regions.
+    seed = settings.projection.seed
+    drawn = judge_projection(layout, shown, judged, part(progress, 0.97, 0.99))
+    regions = find_regions(shown.words, layout.xy, counts=shown.counts, seed=seed)
     progress(1.0, "drawn")
     return ProjectionArtifact(
-        drawn[0],
+        drawn,
         first.space.rows(shown.words),
         len(space),
         how,
         settings,
         regions,
         shown.counts,
-        drawn[1] if second is not None else None,
+        other,
         moved,
         seconds=time.perf_counter() - begin,
     )
+
+
+def judge_projection(
+    layout: Projection, space: EmbeddingSpace, judged: int, progress: Progress
+) -> ProjectedSpace:
+    """Measure the quality of a layout of a space on `judged` tokens (0: all allowed)."""
+    quality = measure_projection_quality(
+        space,
+        layout.xy,
+        metric=layout.settings.metric,
+        max_tokens=judged,
+        seed=layout.settings.seed,
+        progress=progress,
+    )
+    return ProjectedSpace(layout, quality)
 
 
 def choose_shared_tokens(

@@ -72,10 +72,9 @@ def open_draft(
 def open_growing(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
-    Finished results remain if a run is killed; a run that fails before its first result leaves
-    nothing. size, spare: bytes as for `reserve_space`. Raises InputError if another process fills
-    the folder, if it cannot be created, if vocadapt did not write its content, and if there is too
-    little room.
+    A run that fails before its first result leaves nothing. size, spare: bytes as for
+    `reserve_space`. Raises InputError if another process fills the folder, if it cannot be
+    created, if vocadapt did not write its content, and if there is too little room.
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]

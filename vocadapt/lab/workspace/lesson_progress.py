@@ -5,13 +5,15 @@ A workspace stands for a class or a group: everyone who opens it continues where
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.system.json_values import build_value, has_type
 
 FILE = "lessons.json"
 REMEDY = "Reset the progress on the tab Teacher of the page Lessons, or remove the file."
@@ -84,11 +86,9 @@ def _write(workspace: Workspace, progress: Mapping[str, LessonProgress]) -> None
 
 def _read(value: object, where: str) -> LessonProgress:
     """Check an entry of the file; raises InputError."""
-    names = {one.name for one in fields(LessonProgress)}
-    if not isinstance(value, dict) or not set(value) <= names:
-        raise InputError(f"{where}: expected guess, seen and answer.", REMEDY)
-    for name, number in value.items():
-        is_count = type(number) is int and number >= 0
-        if not is_count and (name == "seen" or number is not None):
-            raise InputError(f"{where}: {name} is not a whole number from 0.", REMEDY)
-    return replace(LessonProgress(), **value)
+    with suppress(TypeError):
+        found: LessonProgress = build_value(LessonProgress, value)
+        numbers = (found.guess or 0, found.seen, found.answer or 0)
+        if has_type(found, LessonProgress) and min(numbers) >= 0:
+            return found
+    raise InputError(f"{where}: expected whole numbers for guess, seen and answer.", REMEDY)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -17,6 +17,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.settings import build_settings
 from vocadapt.system.files import check_path, open_file, read_whole, show_path
+from vocadapt.system.json_values import build_value, has_type
 
 T = TypeVar("T")
 MANIFEST = "manifest.json"
@@ -131,9 +132,7 @@ class Manifest:
 
     def __post_init__(self) -> None:
         for name in ("settings", "inputs", "numbers"):
-            given = getattr(self, name)
-            if isinstance(given, Mapping):  # `load` refuses anything else
-                object.__setattr__(self, name, Entries(given))
+            object.__setattr__(self, name, Entries(getattr(self, name)))
 
     def check_needed_inputs(self) -> None:
         """Raise InputError if an input of NEEDED_INPUTS is not recorded."""
@@ -184,17 +183,11 @@ class Manifest:
                     " this one does not read.",
                     "Create it again.",
                 )
-            # Ignore entries of other versions.
-            names = {entry.name for entry in fields(cls)}
-            known = {name: value for name, value in content.items() if name in names}
-            inputs = {
-                role: Input(**{**value, "paths": tuple(value["paths"])})
-                for role, value in known.pop("inputs").items()
-            }
-            files = tuple(known.pop("files", ()))
-            guards = tuple(known.pop("guards", ()))
-            made = cls(**known, inputs=inputs, files=files, guards=guards)
-            made._check_types()
+            # It may come from elsewhere, and one that cannot be compared with others would break
+            # the list of them all.
+            made: Manifest = build_value(cls, content)
+            if not has_type(made, cls) or not all(one.paths for one in made.inputs.values()):
+                raise TypeError("an entry is of another type")
             return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
@@ -202,33 +195,6 @@ class Manifest:
                 "Give a folder that vocadapt wrote.",
                 code="invalid-manifest",
             ) from error
-
-    def _check_types(self) -> None:
-        """Raise TypeError for a value that is not of the type of its field: a manifest may come
-        from elsewhere, and one that cannot be compared with others would break the list of them
-        all.
-        """
-        # The types are those of a manifest without values; Input has texts only.
-        blank = Manifest("", "", {})
-        for entry in fields(self):
-            given = getattr(self, entry.name)
-            usual = getattr(blank, entry.name)
-            types: tuple[type, ...] = (type(usual),)
-            if usual is None:
-                types = (int, type(None))
-            elif isinstance(usual, float):
-                types = (int, float)
-            if not isinstance(given, types) or isinstance(given, bool):
-                raise TypeError(f"{entry.name} is of the type {type(given).__name__}")
-        if not all(isinstance(guard, Mapping) for guard in self.guards):
-            raise TypeError("guards contains something else")
-        texts = [*self.files, *self.versions.values()]
-        for one in self.inputs.values():
-            texts += [*one.paths, one.stamp, one.seen]
-            if not one.paths:
-                raise TypeError("an input without a path")
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a list of texts contains something else")
 
 
 def read_saved_settings(kind: type[T], values: Mapping[str, Any], name: str) -> T:

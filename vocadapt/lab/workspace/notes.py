@@ -7,8 +7,8 @@ every comparison.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.system.files import check_line_count, read_document
+from vocadapt.system.json_values import build_value, has_type
 from vocadapt.text.splitter import is_encodable
 
 FILE = "notes.jsonl"
@@ -167,14 +168,11 @@ def list_tags(notes: Mapping[str, Note]) -> list[str]:
 def _read(line: str, where: str) -> tuple[str, Note]:
     """Parse a line: the id of an item and the note on it."""
     value = strict_json.loads(line, where)
-    names = {"id", *(one.name for one in fields(Note))}
-    if (
-        not isinstance(value.get("id"), str)
-        or not set(value) <= names
-        or not isinstance(value.get("tags", []), list)
-    ):
-        raise InputError(
-            f"{where}: expected a note with id, text and tags.", "Correct or remove the line."
-        )
-    texts = {name: str(value.get(name, "")) for name in ("text", "about", "changed", "name")}
-    return value["id"], Note(tags=tuple(map(str, value.get("tags", []))), **texts)
+    id = value.pop("id", None)
+    with suppress(TypeError):
+        note: Note = build_value(Note, {"text": ""} | value)
+        if isinstance(id, str) and has_type(note, Note) and isinstance(value.get("tags", []), list):
+            return id, note
+    raise InputError(
+        f"{where}: expected a note with id, text and tags.", "Correct or remove the line."
+    )

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from vocadapt.lab.workspace.disk_space import reserve_space
 from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.locks import wait_for_lock
 from vocadapt.lab.workspace.workspace import Workspace, check_name, is_name, number_names
+from vocadapt.system.json_values import build_value, has_type
 
 FOLDER = "slices"
 MAX_NAME_LENGTH = 100  # characters of a name
@@ -85,26 +86,17 @@ def load_slice(workspace: Workspace, id: str) -> Slice:
             f"There is no slice {id} in {workspace.root}.",
             "Choose another, or select and save one.",
         )
-    values = strict_json.read(path)
-    tokens, source = values.get("tokens"), values.get("source")
-    if (
-        set(values) != {one.name for one in fields(Slice)}
-        or not isinstance(tokens, list)
-        or not isinstance(source, dict)
-    ):
+    try:
+        found: Slice = build_value(Slice, strict_json.read(path))
+    except (TypeError, AttributeError):
+        found = Slice("", "", ())
+    if not has_type(found, Slice) or not found.tokens:
         raise InputError(
             f"{path}: expected a slice with id, name, tokens, source and created.",
             "Remove the file.",
         )
-    if not tokens or not all(isinstance(token, str) for token in tokens):
-        raise InputError(f"{path}: expected a list of tokens.", "Remove the file.")
-    return Slice(
-        path.stem,  # not the id in the file, which may have been renamed
-        str(values["name"])[:MAX_NAME_LENGTH],
-        tuple(tokens),
-        {str(key): str(value) for key, value in source.items()},
-        str(values["created"]),
-    )
+    # Not the id in the file, which may have been renamed.
+    return replace(found, id=path.stem, name=found.name[:MAX_NAME_LENGTH])
 
 
 def list_slices(workspace: Workspace) -> list[Slice]:
