@@ -175,7 +175,7 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
 
     links = []
     monkeypatch.setattr(overview.queue, "list_living_jobs", lambda *_: [Running()])
-    monkeypatch.setattr(overview, "estimate_seconds_left", lambda job, status: None)
+    monkeypatch.setattr(Status, "estimate_seconds_left", lambda status: None)
     monkeypatch.setattr(
         overview.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )

@@ -64,9 +64,7 @@ def connect(place: str) -> bool:
     if ray.is_initialized():
         return False
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    address = os.environ.get("RAY_ADDRESS", "")
-    if place.startswith(CLIENT):
-        address = place
+    address = place if place.startswith(CLIENT) else os.environ.get("RAY_ADDRESS", "")
     if address.startswith(CLIENT) and not _has_client():
         raise InputError("The client of Ray is not installed.", INSTALL)
     if address not in ("", "auto", "local"):

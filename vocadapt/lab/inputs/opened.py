@@ -1,8 +1,8 @@
 """The inputs of a step, opened: its model, text, word vectors and spaces."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from vocadapt.lab.inputs.corpora import read_corpus
@@ -64,23 +64,20 @@ class OpenedInputs:
 
     def record(self, root: Path | None) -> dict[str, Input]:
         """Return what a manifest records of each input. root: of the workspace; None outside one."""
-        folders: dict[str, Callable[[], list[Path]]] = {
-            "model": lambda: [self.model.path],
-            "target": lambda: [self.target.path] if self.target else [],
-            "task": lambda: list_task_files(Path(self.paths["task"][0])),
-        }
-        for role in SPACE_ROLES:
-            folders[role] = partial(self._list_folders, role)
-        return {
-            role: record_input(
-                folders[role]() if role in folders else [Path(path) for path in paths], root
-            )
-            for role, paths in self.paths.items()
-        }
+        return {role: record_input(self._list_paths(role), root) for role in self.paths}
 
-    def _list_folders(self, role: str) -> list[Path]:
-        """Return the folders of the spaces of a role."""
-        return [self.open_space(role, place).folder for place in range(len(self.paths[role]))]
+    def _list_paths(self, role: str) -> list[Path]:
+        """Return the places of the inputs of a role, which may be given as hub names."""
+        given = self.paths[role]
+        if role == "model":
+            return [self.model.path]
+        if role == "target" and self.target:
+            return [self.target.path]
+        if role == "task":
+            return list_task_files(Path(given[0]))
+        if role in SPACE_ROLES:
+            return [self.open_space(role, place).folder for place in range(len(given))]
+        return [Path(path) for path in given]
 
     @cached_property
     def _opened(self) -> dict[str, OpenedSpace]:

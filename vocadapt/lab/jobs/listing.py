@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.notes import find_name
@@ -119,7 +118,7 @@ def describe_job(job: Job, status: Status) -> JobReport:
         updated=status.updated,
         seconds=status.seconds,
         outcome=status.outcome,
-        seconds_left=estimate_seconds_left(job, status),
+        seconds_left=status.estimate_seconds_left(),
         waits_for=before.id if before else None,
         past=tuple(PastState(state, when) for state, when in status.past),
         checkpoint=job.has_checkpoint,

@@ -35,9 +35,7 @@ def unmark_living(job: Path) -> None:
 def list_living_folders(jobs: Path) -> list[Path]:
     """List the folders of the living jobs in a folder of jobs, newest first."""
     marks = jobs / FOLDER
-    names = jobs.glob("*/")
-    if marks.is_dir():
-        names = marks.iterdir()
+    names = marks.iterdir() if marks.is_dir() else jobs.glob("*/")
     folders = (jobs / path.name for path in names)
     return [folder for folder in sorted(folders, reverse=True) if is_locked(folder)]
 

@@ -118,9 +118,8 @@ def prepare_cell(workspace: Workspace, spec: Spec, name: str, threads: int) -> J
     past: Past = ()
     if (folder / SPEC).exists():
         status = Job(folder).status()
-        state = status.state
-        if status.alive:  # its process is gone: the caller holds the lock of the folder
-            state = "interrupted"
+        # Its process is gone: the caller holds the lock of the folder.
+        state = "interrupted" if status.alive else status.state
         past = (*status.past, (state, status.updated))
     with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

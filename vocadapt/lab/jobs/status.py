@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -63,25 +62,18 @@ class Status:
         """Run time in seconds, for a resumed job since it was resumed."""
         if not self.started:
             return 0.0
-        end = self.updated
-        if self.state == "running":
-            end = time.time()
+        end = time.time() if self.state == "running" else self.updated
         return max(0.0, end - self.started)
 
-    def estimate_seconds_left(
-        self, profile: Callable[[float], float] = lambda fraction: fraction
-    ) -> float | None:
-        """Estimate the remaining seconds at the current pace; None if unknown.
-
-        profile: progress -> fraction of the time that it takes to get there; steady by default.
-        """
+    def estimate_seconds_left(self) -> float | None:
+        """Estimate the remaining seconds at the current pace; None if unknown."""
         passed = time.time() - (self.paced or self.started)
-        if self.state != "running" or self.fraction is None:
+        done = self.fraction
+        if self.state != "running" or done is None or done <= self.first:
             return None
-        first, done = profile(self.first), profile(self.fraction)
-        if done <= first or passed < MIN_PACE_SECONDS:
+        if passed < MIN_PACE_SECONDS:
             return None
-        return passed * (1 - done) / (done - first)
+        return passed * (1 - done) / (done - self.first)
 
 
 def read_status(folder: Path) -> Status:

@@ -76,9 +76,7 @@ def find_slow_block(blocks: int, seconds: float) -> str | None:
     begun, rest = 0.0, b""
     while True:
         # 1. Wait for the worker's next line, without limit while no block is open.
-        left = None
-        if block is not None:
-            left = max(0.0, begun + seconds - time.monotonic())
+        left = None if block is None else max(0.0, begun + seconds - time.monotonic())
         if not select.select([blocks], [], [], left)[0]:
             return block
 

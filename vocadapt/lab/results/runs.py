@@ -318,9 +318,7 @@ def _list_labels(one: RunSet) -> list[str]:
     """Return candidate labels for the task of a run set, from short to long; each adds one of:
     kind, test file, labels, checksum of the test file.
     """
-    file = ""
-    if "test" in one.inputs:
-        file = Path(one.inputs["test"].paths[0]).name
+    file = Path(one.inputs["test"].paths[0]).name if "test" in one.inputs else ""
     types = {name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"}
     listed = ", ".join(sorted(types)[:4])
     parts = [str(one.record["task"]), one.kind.name, file, listed, _identify(one)[1][:6]]

@@ -96,9 +96,7 @@ def make_change(context: StepContext, settings: ChangeStep) -> Numbers:
         context.inputs.open_space("noise", place).space
         for place in range(len(inputs.get("noise", ())))
     )
-    counted = None
-    if "counts" in inputs:
-        counted = context.inputs.open_space("counts").space
+    counted = context.inputs.open_space("counts").space if "counts" in inputs else None
     spaces = Compared(
         context.inputs.open_space("before"), context.inputs.open_space("after"), noise, counted
     )
@@ -115,9 +113,7 @@ def compare_spaces(
     Raises InputError if the spaces have too few words in common, or if no baseline can be trained.
     """
     start = time.perf_counter()
-    trained = 0.0
-    if settings.train_noise:
-        trained = TRAINED
+    trained = TRAINED if settings.train_noise else 0.0
     pair = _open_baseline(spaces, settings.train_noise, part(progress, 0.0, trained))
     change, baseline = measure_change_with_baseline(
         spaces.before.space,

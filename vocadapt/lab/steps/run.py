@@ -71,10 +71,9 @@ def run_step(
         guards: tuple[Guard, ...] = ()
         if report_guard is not None:
             guards = spec.find_guards(root, folder)
-            progress = _report_before(guards, report_guard, progress)
         # The cells of a study have their own meters.
         meter = Meter(read_workspace_rates(root), with_children=not grows)
-        watch = _StartWatch(progress, meter)
+        watch = _StartWatch(progress, meter, guards, report_guard)
         opened_inputs = spec.open_inputs()
         inputs = opened_inputs.record(root)
         checkpoint = _prepare_checkpoint(job, keep, spec, inputs)
@@ -130,34 +129,28 @@ def _describe_artifact(spec: Spec, folder: Path, inputs: Mapping[str, Input]) ->
     )
 
 
-def _report_before(
-    guards: Sequence[Guard], report_guard: Callable[[Guard], None], progress: Progress
-) -> Progress:
-    """Return a progress function that reports the guards with the first fraction above 0.
-
-    Input that a step refuses before that gets no guards, only its own message.
-    """
-    waiting = list(guards)
-
-    def report(fraction: float | None, message: str = "") -> None:
-        while waiting and fraction:
-            report_guard(waiting.pop(0))
-        progress(fraction, message)
-
-    return report
-
-
 class _StartWatch:
-    """A progress function that also polls the power counter, and keeps when the work began: the
-    time of the first fraction above 0; 0.0 before.
+    """A progress function that also polls the power counter. With the first fraction above 0 the
+    work begins (`begin`; 0.0 before): then the guards are reported. Input that a step refuses
+    before that gets no guards, only its own message.
     """
 
-    def __init__(self, progress: Progress, meter: Meter) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        meter: Meter,
+        guards: Sequence[Guard],
+        report_guard: Callable[[Guard], None] | None,
+    ) -> None:
         self.progress, self.meter, self.begin = progress, meter, 0.0
+        self._guards, self._report_guard = guards, report_guard
 
     def __call__(self, fraction: float | None, message: str = "") -> None:
         if fraction and not self.begin:
             self.begin = time.perf_counter()
+            if self._report_guard:
+                for guard in self._guards:
+                    self._report_guard(guard)
         self.meter.poll()
         self.progress(fraction, message)
 

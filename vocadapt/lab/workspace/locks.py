@@ -48,9 +48,7 @@ def wait_for_lock(folder: Path, shared: bool = False) -> Iterator[None]:
     shared: take a shared lock, which several blocks may hold at once, but not with an exclusive
     one.
     """
-    mode = fcntl.LOCK_EX
-    if shared:
-        mode = fcntl.LOCK_SH
+    mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, mode)

@@ -66,9 +66,8 @@ def write_to_temporary_file(write: Callable[[FileIO], object], name: str, scratc
     the file is removed when it is closed. name: for the InputError if it fails.
     """
     remedy = "Free some disk space, or copy the folder itself."
-    place = None  # the system's own folder for temporary files
-    if os.access(scratch, os.W_OK) and not is_read_only():
-        place = scratch
+    # Without a place, the system's own folder for temporary files.
+    place = scratch if os.access(scratch, os.W_OK) and not is_read_only() else None
     with convert_os_errors(place or Path(gettempdir()), "cannot write there", remedy):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     with ExitStack() as stack:

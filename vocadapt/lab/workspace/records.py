@@ -98,9 +98,7 @@ def read_paths_at(path: Path) -> list[NamedPath]:
 
     Raises InputError as `read_named_paths` does.
     """
-    found = [path]
-    if os.path.isdir(path):
-        found = sorted(path.iterdir())
+    found = sorted(path.iterdir()) if os.path.isdir(path) else [path]
     return [one for record in found if is_record(record) for one in read_named_paths(record)]
 
 
@@ -157,9 +155,7 @@ def list_corpus_paths(values: Mapping[str, Any], where: str) -> list[str]:
 
     Raises InputError, which names the record as `where`, if it names neither.
     """
-    paths = values.get(CORPUS_FILES, [])
-    if COUNTS in values:
-        paths = [values[COUNTS]]
+    paths = [values[COUNTS]] if COUNTS in values else values.get(CORPUS_FILES, [])
     if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
         raise InputError(f"{where} names no text.", "Import the text again.")
     return paths

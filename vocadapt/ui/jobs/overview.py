@@ -10,7 +10,6 @@ import time
 import streamlit as st
 
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.jobs import panel, results
@@ -82,7 +81,7 @@ def _draw_strip(workspace: Workspace, was_alive: frozenset[str]) -> None:
         markup.draw_strip(
             first.spec.declaration.about,
             names[first.id],
-            describe_progress(status, estimate_seconds_left(first, status), len(others)),
+            describe_progress(status, status.estimate_seconds_left(), len(others)),
             _find_fraction(status),
             [f"{job.spec.declaration.about}: {names[job.id]}" for job in others],
         )

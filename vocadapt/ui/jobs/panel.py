@@ -15,7 +15,6 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.renames import find_id
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.estimates import estimate_seconds_left
 from vocadapt.lab.jobs.shared_queue import count_jobs_before
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.step import Spec
@@ -197,7 +196,7 @@ def describe_pace(job: queue.Job, status: Status) -> str:
             return f"waiting for {count_noun(others, 'job')} of other visitors"
         return "about to start"
     time = duration(status.seconds)
-    left = estimate_seconds_left(job, status)
+    left = status.estimate_seconds_left()
     if left is not None:
         time += f", about {duration(left)} left"
     return time
