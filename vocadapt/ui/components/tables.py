@@ -34,7 +34,10 @@ def draw_table(data: Any, formatters: Mapping[str, Formatter] | None = None, **o
     if isinstance(data, pd.DataFrame):
         names = list(map(str, data.columns))
         data, config = _format_numbers(data, config, formatters or {})
-        config = _explain_columns(names, config)
+        for name in names:
+            given = config.get(name) or st.column_config.Column()
+            if help := explain(name, given.get("help")):
+                config[name] = {**given, "help": help}
     options = {"placeholder": NONE} | options
     return st.dataframe(data, hide_index=True, column_config=config, **options)
 
@@ -108,8 +111,8 @@ def draw_row_picker(
 
 
 def _format_numbers(
-    frame: "pd.DataFrame", config: Mapping[str, Any], formatters: Mapping[str, Formatter]
-) -> tuple[Any, Mapping[str, Any]]:
+    frame: "pd.DataFrame", config: dict[str, Any], formatters: Mapping[str, Formatter]
+) -> tuple[Any, dict[str, Any]]:
     """Return a table with formatted numbers, and the configuration of its columns.
 
     A large table is not formatted here: its whole numbers are grouped as in the language of the
@@ -132,17 +135,6 @@ def _format_numbers(
         if formatter is _format_count
     }
     return frame, {**config, **changed}
-
-
-def _explain_columns(names: Sequence[str], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of the columns, with definitions of the terms in their names."""
-    found = dict(config)
-    for name in names:
-        given = found.get(name) or st.column_config.Column()
-        help = explain(name, given.get("help"))
-        if help != given.get("help"):
-            found[name] = {**given, "help": help}
-    return found
 
 
 def _is_whole(column: "pd.Series[Any]") -> bool:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.lab.jobs.queue import list_living_jobs
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace, check_name
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_command
 from vocadapt.ui.jobs import guards, panel
+from vocadapt.ui.text.number_formats import count_noun
 
 
 def draw_start(
@@ -66,9 +68,9 @@ def draw_button(
     with st.container(horizontal=True, vertical_alignment="center"):
         icon = ":material/play_arrow:"
         pressed = st.button(label, type=kind, icon=icon, key=key, disabled=disabled)
-        queued = panel.describe_queue(workspace)
-        if queued and not disabled:
-            st.markdown(f":gray[{queued}]")
+        n_before = len(list_living_jobs(workspace))
+        if n_before and not disabled:
+            st.markdown(f":gray[A new job would wait for {count_noun(n_before, 'job')}.]")
     return pressed
 
 

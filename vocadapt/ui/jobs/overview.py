@@ -93,7 +93,8 @@ def _draw_sidebar_jobs(workspace: Workspace) -> None:
     found = queue.list_jobs(workspace, panel.MAX_JOBS)
     statuses = {job.id: job.status() for job in found}
     alive = panel.sort_living(found, statuses)
-    ended = [job for job in found if _has_just_ended(statuses[job.id])][:MAX_ENDED]
+    recent = [job for job in found if time.time() - statuses[job.id].updated < LISTED_SECONDS]
+    ended = [job for job in recent if not statuses[job.id].alive][:MAX_ENDED]
     names = panel.find_job_names([*alive, *ended])
     for job in alive:
         status = statuses[job.id]
@@ -111,7 +112,3 @@ def _draw_sidebar_jobs(workspace: Workspace) -> None:
             results.draw_result_link(job, label, panel.find_icon(status))
         else:
             panel.draw_link(job, label, panel.find_icon(status))
-
-
-def _has_just_ended(status: Status) -> bool:
-    return not status.alive and time.time() - status.updated < LISTED_SECONDS

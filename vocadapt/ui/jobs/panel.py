@@ -145,12 +145,6 @@ def draw_running(
         st.fragment(_draw_queue, run_every=UPDATE_SECONDS)(alive, key, draw, height)
 
 
-def describe_queue(workspace: Workspace) -> str:
-    """Describe how many jobs would run before a new one; "" if there are none."""
-    alive = queue.list_living_jobs(workspace)
-    return f"A new job would wait for {count_noun(len(alive), 'job')}." if alive else ""
-
-
 def format_title(job: queue.Job, name: str = "") -> str:
     """Format what a job does and its name as one line of Markdown; the name is looked up if it is
     not given.
