@@ -21,8 +21,8 @@ ROW = build_evaluated(
 @pytest.mark.parametrize(
     ("ranking", "rate", "level", "column"),
     [
-        (Ranking(False, False), "33.0 %", "1 in 1\u202f190", "rank"),
-        (Ranking(False, True), "31.0 %", "1 in 3\u202f200", "all_rank"),
+        (Ranking(False, False), "33 %", "1 in 1\u202f190", "rank"),
+        (Ranking(False, True), "31 %", "1 in 3\u202f200", "all_rank"),
         (Ranking(True, False), "0 %", "1 in 1\u202f190", "csls_rank"),
         (Ranking(True, True), "100 %", "1 in 3\u202f200", "csls_all_rank"),
     ],

@@ -208,18 +208,3 @@ def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
         workspace.find_free_name("vectors", "long", list_promised_names(workspace, "vectors"))
         == "long-2"
     )
-
-
-def test_alike_names_of_jobs_carry_their_kinds(open_page, workspace, take, endless, tmp_path):
-    """A text and its vectors have one name; a name that stands alone has no kind."""
-    text, other = take("long"), take("short")
-    app = open_page("vectors", workspace)
-    shown = " ".join(one.value for one in app.sidebar.markdown)
-    assert "long (corpus)" in unescape(shown) and "long (vectors)" in unescape(shown)
-    assert "short" in shown and "short (" not in shown
-    for job in (text, other, endless):
-        job.cancel(grace=2)
-
-
-def unescape(text):
-    return text.replace("\\", "")
