@@ -27,7 +27,6 @@ from vocadapt.cli.vocabulary.initializers import (
     add_initializer_settings,
 )
 from vocadapt.given_settings import read_settings
-from vocadapt.lab.reports.pretraining import has_mlm_head
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.card import NOT_COUNTED
@@ -49,6 +48,7 @@ from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
+from vocadapt.training.prediction.fill_mask import has_mlm_head
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
