@@ -24,7 +24,6 @@ from tests.material.finetuning import one_thread
 from tests.material.lab import LONG, wait_for, write_text
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.reports.pretraining import (
-    has_mlm_head,
     have_same_masked_tokens,
     list_pretrained_models,
     list_stages,
@@ -35,6 +34,7 @@ from vocadapt.lab.steps.pretraining_guards import build_large_batch_guard
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import open_model
 from vocadapt.system import forecasts
 from vocadapt.system.cores import count_cores
@@ -87,8 +87,8 @@ def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
         "whole",
         "embeddings",
     ]
-    assert has_mlm_head(open_model(tiny_bert))
-    assert not has_mlm_head(open_model(make_bert(head="BertModel")))
+    assert has_masked_head(open_model(tiny_bert))
+    assert not has_masked_head(open_model(make_bert(head="BertModel")))
 
 
 def test_the_result_the_curves_and_the_table(open_page, pretrained):

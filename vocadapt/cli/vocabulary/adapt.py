@@ -29,6 +29,7 @@ from vocadapt.cli.vocabulary.initializers import (
 from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
+from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate.certificate import CHECK_COLUMNS, Check, certify
 from vocadapt.models.extension_size import SIZES, ModuleSettings
@@ -48,7 +49,6 @@ from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
-from vocadapt.training.prediction.fill_mask import has_mlm_head
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
@@ -87,7 +87,7 @@ def _adapt(options: Options) -> Answer[ArtifactAnswer[ModelNumbers]]:
         notes.append(str(numbers.stacked.finding))
     if numbers.verdict == evaluation.CHANCE:
         notes.append(CHANCE)
-    if recipe.module.size and not has_mlm_head(open_model(artifact.folder)):
+    if recipe.module.size and not has_masked_head(open_model(artifact.folder)):
         notes.append(UNTRAINABLE)
     return replace(answer, text="\n\n".join(notes))
 
