@@ -35,9 +35,11 @@ HEADS = [
 ]
 
 
-def planned(model: LanguageModel, kind: str = "append") -> tuple[VocabularyPlan, NewEmbeddings]:
-    vectors = np.random.default_rng(1).normal(size=(len(WORDS), model.dim)).astype(np.float32)
-    domain = EmbeddingSpace(WORDS, vectors)
+def planned(
+    model: LanguageModel, kind: str = "append", words: tuple[str, ...] = WORDS
+) -> tuple[VocabularyPlan, NewEmbeddings]:
+    vectors = np.random.default_rng(1).normal(size=(len(words), model.dim)).astype(np.float32)
+    domain = EmbeddingSpace(words, vectors)
     plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings(kind))
     return plan, initialize(Materials(plan, model.space, domain), InitializerSettings("identity"))
 

@@ -2,32 +2,17 @@
 
 import numpy as np
 
+from tests.material.adapted import planned
 from vocadapt.models.adapted_model import AdaptedModel, apply_plan
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initializers.initialize import (
-    InitializerSettings,
-    Materials,
-    NewEmbeddings,
-    initialize,
-)
+from vocadapt.vocabulary.initializers.initialize import NewEmbeddings
 from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.plan.planning import plan_from_words
 
 WORDS = ("heart", "blood", "tachycardia", "euthymia", "myocarditis")
 
 
-def plan_words(
-    model: LanguageModel, words: tuple[str, ...] = WORDS
-) -> tuple[VocabularyPlan, NewEmbeddings]:
-    vectors = np.random.default_rng(1).normal(size=(len(words), model.dim)).astype(np.float32)
-    domain = EmbeddingSpace(words, vectors)
-    plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings("append"))
-    return plan, initialize(Materials(plan, model.space, domain), InitializerSettings("identity"))
-
-
 def add_words(model: LanguageModel, words: tuple[str, ...] = WORDS) -> AdaptedModel:
-    return apply_plan(model, *plan_words(model, words))
+    return apply_plan(model, *planned(model, words=words))
 
 
 def remove_tokens(model: LanguageModel, n: int) -> AdaptedModel:

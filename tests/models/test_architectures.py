@@ -13,14 +13,14 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from tests.material.adapted import change
+from tests.material.adapted import change, planned
 from tests.material.architectures import (
     ARCHITECTURES,
     TinyTokenizer,
     build_tiny_model,
     build_wordpiece,
 )
-from tests.material.changed_architectures import add_words, plan_words, remove_tokens
+from tests.material.changed_architectures import WORDS, add_words, remove_tokens
 from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
 from tests.material.sentencepiece_bpe import build
@@ -91,7 +91,7 @@ def test_tied_and_separate_output_layers_stay_as_they_were(
     )
     model = open_model(folder)
     assert is_tied(model.network) == tied
-    plan, rows = plan_words(model)
+    plan, rows = planned(model, words=WORDS)
     after = open_model(apply_plan(model, plan, rows).save(tmp_path / "after"))
     assert is_tied(after.network) == tied
     output, bias = get_output_layer(after.network).weight, get_output_bias(after.network)
