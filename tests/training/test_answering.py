@@ -121,10 +121,17 @@ def test_every_cut_answers_and_says_where_it_read(run):
     assert [one.question for one in found] == ["the disease", "the drug"]
     for one in found:
         assert list(one.best) == ["base", "adapted", "pooled"]
-        for best in one.best.values():
+        assert list(one.windows) == ["base", "adapted"]
+        for tokenization, best in one.best.items():
             assert all(context[answered.start : answered.end] == answered.text for answered in best)
             assert len(best) == 2
             assert best[0].score >= best[1].score and len({answered.text for answered in best}) == 2
+            if tokenization in one.windows:
+                part = one.windows[tokenization]
+                assert 1 <= part.window <= part.of
+                assert part.start <= best[0].start < part.end <= len(context)
+    many = {tokenization: part.of for tokenization, part in found[0].windows.items()}
+    assert many["base"] > many["adapted"] > 1  # tachycardia in one piece: fewer windows
 
 
 def test_the_best_answer_is_what_predict_says(run):

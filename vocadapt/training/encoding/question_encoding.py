@@ -104,6 +104,42 @@ def encode_for_training(
     return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A window over a context: its number (from 1) out of `of` windows, and the characters `start`
+    to `end` of the context that it contains.
+    """
+
+    window: int
+    of: int
+    start: int
+    end: int
+
+
+def find_scored_window(
+    question: Question, tokenizer: ModelTokenizer, length: int, character: int
+) -> Part:
+    """Return the window that scores the wordpiece at a character of a context, or the next one."""
+    # The windows are the same as in prediction, because the wordpieces are.
+    offsets = np.array(
+        encode(tokenizer.tokenizer, question.context, add_special_tokens=False).offsets
+    )
+    n_question = len(tokenizer.ids([question.question])[question.question])
+    found = divide_into_windows(len(offsets), n_question, _count_room(tokenizer, length))
+    piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
+    number, window = next(
+        (number, one) for number, one in enumerate(found, start=1) if piece < one.active_right
+    )
+    return Part(number, len(found), int(offsets[window.left, 0]), int(offsets[window.right - 1, 1]))
+
+
+def _count_room(tokenizer: ModelTokenizer, length: int) -> int:
+    """Return the length of a window without the additional separators of a model:
+    `divide_into_windows` assumes three special tokens.
+    """
+    return length - (ENDS + tokenizer.n_between - SPECIAL)
+
+
 def find_answer_words(question: Question) -> tuple[int, int] | None:
     """Return the first and last word of the first answer that is in the context, or None."""
     bounds = find_word_bounds(question.context, question.word_rule)
@@ -148,8 +184,7 @@ def _build_windows(
     """Yield the windows of each question's context under a tokenizer."""
     question_ids = tokenizer.ids(question.question for question in questions)
     contexts = _tokenize_contexts(questions, tokenizer)
-    # `divide_into_windows` assumes three special tokens; some models have more separators.
-    room = length - (ENDS + tokenizer.n_between - SPECIAL)
+    room = _count_room(tokenizer, length)
     for number, question in enumerate(questions):
         own = question_ids[question.question]
         context = contexts[_get_key(question)]

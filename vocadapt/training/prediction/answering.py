@@ -1,4 +1,4 @@
-"""Question answering on a context of any length: answers with their scores and positions.
+"""Question answering on a context of any length: answers with their scores, positions and windows.
 
 run = load_run(Path("runs/squad"))
 found = answer(run, ["What does ACE2 do?"], Path("article.txt").read_text())
@@ -13,6 +13,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models.heads import QUESTION
 from vocadapt.progress import Progress, silent
+from vocadapt.training.encoding.question_encoding import Part, find_scored_window
 from vocadapt.training.examples.context_windows import (
     AnswerSettings,
     check_word_rule,
@@ -49,10 +50,12 @@ class QuestionAnswers:
     """Answers to a question.
 
     best: answers by tokenization ("base", "adapted", "pooled"), best first; empty if there is none.
+    windows: the window that scores the first word of the best answer, by tokenization.
     """
 
     question: str
     best: Mapping[str, tuple[AnswerSpan, ...]]
+    windows: Mapping[str, Part]
 
 
 def answer(
@@ -77,14 +80,19 @@ def answer(
         for number, question in enumerate(questions)
     ]
     logits = run.logits(examples, progress)
-    # 2. The best answers under each tokenization.
+    # 2. The best answers under each tokenization, and the window of each best one.
     answers = []
-    for number, question in enumerate(questions):
+    for number, question in enumerate(examples):
         best = {
             tokenization: find_best_answers(rows[number], context, max_answers, rule=rule)
             for tokenization, rows in logits.items()
         }
-        answers.append(QuestionAnswers(question, best))
+        windows = {
+            name: find_scored_window(question, tokenizer, run.encoding.length, best[name][0].start)
+            for name, tokenizer in run.tokenizers.items()
+            if best[name]
+        }
+        answers.append(QuestionAnswers(question.question, best, windows))
     return answers
 
 
