@@ -1,6 +1,7 @@
 """The whole workflow, end to end, on a synthetic text."""
 
 import gc
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,13 @@ from vocadapt.vocabulary.plan.tokenizer import count_departures
 
 NEW = ("tachycardia", "euthymia", "hypertension")
 UNTRAINED = [name for name, recipe in PRESETS.items() if not recipe.pretraining.stage]
+# Presets that differ from others in a number only.
+ALIKE = re.compile(r"(reduced|combined)-.*-(25|75|100)|exbert-s[124]")
+SHORT = [
+    pytest.param(name, marks=pytest.mark.slow if ALIKE.fullmatch(name) else [])
+    for name in UNTRAINED
+    if "vectors" not in PRESETS[name].needs
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +49,7 @@ def small(recipe: Recipe) -> Recipe:
     return replace(recipe, vectors=Word2VecSettings(epochs=2, workers=1))
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in UNTRAINED if "vectors" not in PRESETS[name].needs]
-)
+@pytest.mark.parametrize("name", SHORT)
 def test_every_preset_without_word_vectors_runs(
     name: str, make_bert: Callable[..., Path], corpus: Corpus, tmp_path: Path
 ) -> None:

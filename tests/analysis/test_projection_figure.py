@@ -170,24 +170,6 @@ def test_points_shrink_as_they_grow_many():
     assert shortened.count("…") == 1
 
 
-@pytest.mark.parametrize(
-    ("token", "shown"),
-    [
-        ("plain", "plain"),
-        ("<s>", "&lt;s&gt;"),
-        ("$x$", "&#36;x&#36;"),
-        ("a&b", "a&amp;b"),
-        (":red[x]", ":red[x]"),
-        ("##ing", "##ing"),
-        ("x" * 41, "x" * 20 + "…" + "x" * 19),
-        ("x" * 40, "x" * 40),
-        ("\u202eab", "�ab"),
-    ],
-)
-def test_tokens_are_literal(token, shown):
-    assert escape_name(token) == shown
-
-
 def test_building_a_large_figure_takes_a_tenth_of_a_second():
     xy, tokens = (
         np.random.default_rng(0).normal(size=(30_000, 2)).astype(np.float32),

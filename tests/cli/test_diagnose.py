@@ -140,19 +140,6 @@ def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
     assert "-.471" in shown and "x" * 41 not in shown and "plane .4714" in shown
 
 
-# --- figures
-# -----------------------------------------------------------------------------------------------------------
-
-
-def test_names_in_figures_are_text():
-    marks = figures.RelationMarks("<b>x</b>", "#0B6FB3", [0.5, None], [0.1, None], [0.0, None])
-    drawn = figures.plot_relations(["<i>r</i>", "y" * 500], [marks, marks])
-    assert [trace.name for trace in drawn.data] == ["paired at random", "&lt;b&gt;x&lt;/b&gt;"] * 2
-    assert drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;"
-    assert len(drawn.layout.yaxis.ticktext[1]) == figures.MAX_LABEL_LENGTH
-    assert len(drawn.data[1].x) == 2 and np.isnan(drawn.data[1].x[1])
-
-
 def test_every_row_is_a_dot():
     rows = np.arange(1, 5001)
     panel = figures.NormPanel(

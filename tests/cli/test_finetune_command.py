@@ -160,17 +160,8 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         each["counts"]["fixed"] == each["counts"]["broken"] == 0 for each in same["outcomes"]
     )
     there = ask(f"compare {files}/one {files}/two/seed-1 --tokenization base pooled")
-    back = ask(f"compare {files}/two/seed-1 {files}/one --tokenization pooled base")
-    assert there["test"]["difference"] == -back["test"]["difference"]
-    for one, other in zip(there["outcomes"], back["outcomes"], strict=True):
-        one, other = one["counts"], other["counts"]
-        assert one["fixed"] == other["broken"] and one["both wrong"] == other["both wrong"]
     gold = sum(tag == "B-Disease" for sentence in sentences(8, 3) for tag in sentence.tags)
     assert sum(there["outcomes"][0]["counts"].values()) == gold
-    tokenizations = ask(
-        f"compare {files}/two/seed-1 {files}/two/seed-1 --tokenization base adapted"
-    )
-    assert tokenizations["tokenizations"] == ["base", "adapted"]
 
 
 OWN_TASK = "finetune --model {f}/adapted --task {f}/task.toml --out {t}/o"
