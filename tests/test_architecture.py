@@ -104,7 +104,6 @@ OWN_FOLDERS = (
 OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/system/files.py",
     "vocadapt/system/footprint.py",  # power counters in /sys
-    "vocadapt/cli/words/words.py",  # /proc/self/status
     "vocadapt/lab/reports/advice.py",  # weights of a model folder
     "vocadapt/lab/jobs/job.py",  # the log of a job
     "vocadapt/lab/jobs/status.py",

@@ -63,6 +63,16 @@ class Recipe:
         return KINDS[self.vocabulary.kind]
 
     @property
+    def makes_embeddings(self) -> bool:
+        """Whether there are new embeddings; a reduction has none."""
+        return self.kind.adds or self.vocabulary.renew
+
+    @property
+    def initializer_needs(self) -> str:
+        """The input that the initializer needs (`Initializer.needs`); "" without new embeddings."""
+        return INITIALIZERS[self.initializer.method].needs if self.makes_embeddings else ""
+
+    @property
     def needs_alignment(self) -> bool:
         """Whether the initializer needs a fitted alignment."""
         return self.makes_embeddings and INITIALIZERS[self.initializer.method].needs_alignment
@@ -70,53 +80,31 @@ class Recipe:
     @property
     def needs_similar_tokens(self) -> bool:
         """Whether the initializer looks up similar tokens in the embeddings of a target."""
-        return self.makes_embeddings and INITIALIZERS[self.initializer.method].needs in (
-            "target",
-            "similar",
-        )
+        return self.initializer_needs in ("target", "similar")
 
     @property
     def distills(self) -> bool:
         """Whether the embeddings are trained on the text, which takes long."""
-        return self.makes_embeddings and INITIALIZERS[self.initializer.method].needs == "text"
+        return self.initializer_needs == "text"
 
     @property
     def trains_embeddings(self) -> bool:
         """Whether the embeddings are trained through the network, on a text or a glossary."""
-        needs = INITIALIZERS[self.initializer.method].needs
-        return self.makes_embeddings and needs in ("text", "glossary")
-
-    @property
-    def makes_embeddings(self) -> bool:
-        """Whether there are new embeddings; a reduction has none."""
-        return self.kind.adds or self.vocabulary.renew
+        return self.initializer_needs in ("text", "glossary")
 
     @property
     def needs(self) -> frozenset[str]:
         """The sources that the recipe needs: a subset of "vectors", "target", "counts", "text" and
         "glossary".
         """
-        # What the plan needs, what the initializer needs, and the text of the pretraining.
-        plan = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
-        own = self._find_initializer_inputs(plan) if self.makes_embeddings else set[str]()
-        return frozenset(plan | own | ({"text"} if self.pretraining.stage else set()))
-
-    def _find_initializer_inputs(self, plan: set[str]) -> set[str]:
-        """Return the sources that the initializer needs.
-
-        "similar" is satisfied by the target if the plan has one, and by the word vectors otherwise.
-        """
-        need = INITIALIZERS[self.initializer.method].needs
-        alike = "target" if "target" in plan else "vectors"
-        return {
-            "": set[str](),
-            "words": {"vectors"},
-            "target": {"target"},
-            "similar": {alike},
-            "text": {"text"},
-            "glossary": {"glossary"},
-            "network": set[str](),
-        }[need]
+        found = {*self.kind.needs, *find_plan_inputs(self.vocabulary)}
+        # Similar tokens are those of the target if the plan has one, else those of the vectors.
+        similar = "target" if "target" in found else "vectors"
+        sources = {"words": "vectors", "similar": similar}
+        found.add(sources.get(self.initializer_needs, self.initializer_needs))
+        if self.pretraining.stage:
+            found.add("text")
+        return frozenset(found - {"", "network"})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as plain values."""

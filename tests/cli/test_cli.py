@@ -48,7 +48,7 @@ def test_words_count(ask, text, tiny_bert):
     answer = ask("words", "count", text, "--model", tiny_bert)
     assert (answer["words"], answer["distinct"], answer["lines"]) == (3300, 39, 300)
     assert answer["megabytes"] == pytest.approx(text.stat().st_size / 1e6)
-    assert answer["seconds"] > 0 and answer["peak_mb"] > 1
+    assert answer["seconds"] > 0
 
 
 def test_words_count_takes_the_options_of_text(ask, tmp_path, tiny_bert):

@@ -8,8 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options
 from vocadapt.cli.run import load_command
 from vocadapt.cli.schema import build_type_schema
 from vocadapt.lab.workspace.strict_json import dumps

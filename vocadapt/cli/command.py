@@ -15,8 +15,25 @@ from types import UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from vocadapt.cli.parser import Number, Options, Parser
-from vocadapt.given_settings import get_flag, get_key
+from vocadapt.given_settings import get_flag, get_key, read_given, read_settings
 from vocadapt.settings import Bounds, Setting, walk_settings
+
+# Commands import all of these from here.
+__all__ = [
+    "AddOption",
+    "Answer",
+    "Command",
+    "Options",
+    "add_all",
+    "allow_other_fields",
+    "describe_setting",
+    "exclusive",
+    "group",
+    "option",
+    "read_given",
+    "read_settings",
+    "setting_options",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 MAX_EXPLAINED = 600  # characters of explained choices; longer explanations are omitted

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
-from vocadapt.cli.command import AddOption, Answer, option, setting_options
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import AddOption, Answer, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.experiments import STEPS
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.inputs.tasks import find_task

@@ -11,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 
 import vocadapt
-from vocadapt.cli.command import Command
+from vocadapt.cli.command import Command, Options
 from vocadapt.cli.errors import JSON_ERRORS
-from vocadapt.cli.parser import Options, Parser
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.schema import Schema, build_command_schema, build_overview
 from vocadapt.errors import InputError
 from vocadapt.extensions import check_extensions

@@ -426,12 +426,8 @@ class Leaderboard(Summarized):
         table = self.build_table()
         labels = tuple(column.label for column in table.shown)
         cells = list(table.write_cells())
-        skipped = list(self.skipped.items())
-        tables = (
-            ShortTable(labels, cells, len(cells), "initializers", shown=MANY),
-            ShortTable(("skipped", "because"), skipped, len(skipped), "skipped initializers"),
-        )
-        return Summary("", facts, tables, " ".join(map(str, self.findings)))
+        short = ShortTable(labels, cells, len(cells), "initializers", shown=MANY)
+        return Summary("", facts, (short,), " ".join(map(str, self.findings)))
 
 
 def compare_initializers(

@@ -18,12 +18,10 @@ from vocadapt.analysis.errors.report import (
 )
 from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings
 from vocadapt.analysis.errors.slicing import COLUMNS as SLICE_COLUMNS
-from vocadapt.cli.command import Answer, Command, option, setting_options
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_number
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.steps.command_lines import PROGRAM

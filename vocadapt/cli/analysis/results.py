@@ -11,12 +11,18 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
 from vocadapt.analysis.results.results import Side, build_group_table
-from vocadapt.cli.command import Answer, Command, allow_other_fields, option, setting_options
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    allow_other_fields,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.tables import describe_kind, format_facts, format_number, format_table
 from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.results.leaderboards import Results, build_results
 from vocadapt.lab.results.runs import RunSet, describe_unreadable, list_runs_and_errors, open_runs
 from vocadapt.lab.workspace.workspace import Workspace

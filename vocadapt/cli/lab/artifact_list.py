@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options
 from vocadapt.cli.workspace_options import WORKSPACE
 from vocadapt.lab.workspace.listing import Listing, list_workspace
 from vocadapt.lab.workspace.workspace import Workspace, describe_hidden

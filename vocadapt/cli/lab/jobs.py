@@ -13,12 +13,18 @@ from tempfile import TemporaryDirectory
 
 import vocadapt
 import vocadapt.lab.experiments
-from vocadapt.cli.command import Answer, Command, group, option, setting_options
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    group,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import Canceled
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.demo import DemoStepResult, run_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.job import Job

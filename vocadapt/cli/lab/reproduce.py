@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.experiments.published.imports import fill_imported, import_values
 from vocadapt.lab.experiments.published.materials import Materials
 from vocadapt.lab.experiments.published.plan import COLUMNS as PLAN_COLUMNS

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.results.results import build_mean_column
-from vocadapt.cli.command import AddOption, Answer, Command, option, setting_options
+from vocadapt.cli.command import (
+    AddOption,
+    Answer,
+    Command,
+    Options,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     WITH_WEIGHTS,
     Place,
@@ -17,9 +26,7 @@ from vocadapt.cli.options import (
     task_options,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
-from vocadapt.given_settings import read_given, read_settings
 from vocadapt.lab.experiments.search.results import STATES, SearchNumbers, SeedsNumbers
 from vocadapt.lab.experiments.search.space import build_thesis_space, read_space
 from vocadapt.lab.experiments.search.step import FIGURES, PLACE, SearchStep, SeedsStep

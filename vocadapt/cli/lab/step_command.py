@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from vocadapt.cli.command import AddOption, Answer, Command, option, setting_options
+from vocadapt.cli.command import (
+    AddOption,
+    Answer,
+    Command,
+    Options,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     CASING,
     CHECKPOINTS,
@@ -15,8 +23,6 @@ from vocadapt.cli.options import (
     destination_options,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.step import Role, Spec, Step
 
 # By kind of artifact; DIR for others.

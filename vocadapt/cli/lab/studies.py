@@ -6,13 +6,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NotRequired, cast
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import Place, describe_place, run_and_report
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts, format_table
 from vocadapt.cli.workspace_options import WORKSPACE, output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import Given, read_settings
+from vocadapt.given_settings import Given
 from vocadapt.lab.experiments.studies.estimates import estimate_energy, estimate_grid
 from vocadapt.lab.experiments.studies.grid import Grid, expand
 from vocadapt.lab.experiments.studies.places import count_workers

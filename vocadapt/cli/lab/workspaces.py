@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command, option
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, WORKSPACE, output_option
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping.copies import (

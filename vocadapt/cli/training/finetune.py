@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     CHECKPOINTS,
     WITH_WEIGHTS,
@@ -20,11 +28,9 @@ from vocadapt.cli.options import (
     task_options,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import describe_kind, format_facts, format_number
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_given, read_settings
 from vocadapt.lab.inputs.tasks import fetch_benchmark
 from vocadapt.lab.reports.evaluation import EvaluateNumbers, EvaluateSettings, evaluate_runs
 from vocadapt.lab.reports.zero_shot import SCORES, ZeroShotSettings, run_zero_shot

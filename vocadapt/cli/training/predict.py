@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options, option, setting_options
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError

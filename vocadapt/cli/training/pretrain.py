@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.gates import GateKind
-from vocadapt.cli.command import Answer, Command, exclusive, group, option, setting_options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    exclusive,
+    group,
+    option,
+    read_given,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     CHECKPOINTS,
     CORPUS,
@@ -22,11 +32,9 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import OVERWRITE_FILE, output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_given, read_settings
 from vocadapt.lab.reports.pretraining import GateSettings, measure_gates_on_text
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.guards import Guard

@@ -7,7 +7,16 @@ from itertools import islice
 from typing import Any
 
 from vocadapt.analysis.errors.slicing import SLICES
-from vocadapt.cli.command import Answer, Command, exclusive, group, option, setting_options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    exclusive,
+    group,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     CASING,
     CHECKPOINTS,
@@ -20,13 +29,11 @@ from vocadapt.cli.options import (
     model_options,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_table
 from vocadapt.cli.vocabulary.initializers import (
     GLOSSARY,
     add_initializer_settings,
 )
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.abilities import has_masked_head

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command, option
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings
 from vocadapt.cli.options import (
     CASING,
     CORPUS_SETTINGS,
@@ -13,10 +13,8 @@ from vocadapt.cli.options import (
     open_named_model,
     read_texts,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import AdviceReport, add_commands, advise_on, find_workspace
 from vocadapt.lab.reports.recommendation import recommend_recipe

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
-from vocadapt.cli.command import Answer, Command, option, setting_options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS_SETTINGS_WITHOUT_SEED,
@@ -18,8 +18,6 @@ from vocadapt.cli.options import (
     destination_options,
     model_options,
 )
-from vocadapt.cli.parser import Options
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.initializers import (
     InitializerComparison,
     InitializersStep,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command, option
-from vocadapt.cli.parser import Options
+from vocadapt.cli.command import Answer, Command, Options, option
 from vocadapt.cli.tables import format_facts
 from vocadapt.models.packs.pack import PackFacts, find_pack_file, hash_pack_file, load_pack
 from vocadapt.report.table import Column, Table

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, cast
 
-from vocadapt.cli.command import Answer, Command, exclusive, setting_options
+from vocadapt.cli.command import Answer, Command, Options, exclusive, read_settings, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS,
@@ -19,11 +19,9 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
 from vocadapt.cli.workspace_options import output_option
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.drafts import check_free_file, open_file_draft

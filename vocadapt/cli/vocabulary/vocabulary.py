@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS,
@@ -26,9 +26,7 @@ from vocadapt.cli.options import (
     read_texts,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.workspace_options import output_option
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.inputs.corpora import load_or_count_words
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
@@ -69,13 +67,14 @@ class CompareAnswer(VocabularyComparison):
     faults: Mapping[str, tuple[Fault, ...]]
 
 
+HeldOutLines = Annotated[int, "lines that were measured; no token is chosen by them; 0: all lines"]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StudyAnswer(Study):
     """Growth of a text with smaller vocabularies."""
 
-    held_out_lines: Annotated[
-        int, "lines that were measured; no token is chosen by them; 0: all lines"
-    ]
+    held_out_lines: HeldOutLines
     counting_seconds: float
     seconds: float
 
@@ -86,9 +85,7 @@ class ExtensionAnswer:
 
     words: int
     sizes: tuple[ExtensionSize, ...]
-    held_out_lines: Annotated[
-        int, "lines that were measured; no token is chosen by them; 0: all lines"
-    ]
+    held_out_lines: HeldOutLines
     note: str
     seconds: float
 

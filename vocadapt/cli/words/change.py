@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command, exclusive, option, setting_options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    exclusive,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     OFFLINE,
     choose_destination,
@@ -13,9 +21,7 @@ from vocadapt.cli.options import (
     destination_options,
     write_artifact,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.change import (
     ChangeStep,

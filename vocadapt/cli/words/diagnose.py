@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import OFFLINE
-from vocadapt.cli.parser import Options
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.diagnostics import (
     PAIR_COSINES,

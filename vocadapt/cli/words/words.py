@@ -2,9 +2,8 @@
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-from vocadapt.cli.command import Answer, Command, option, setting_options
+from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
 from vocadapt.cli.options import (
     CASING,
     CORPUS,
@@ -17,10 +16,8 @@ from vocadapt.cli.options import (
     read_lowercase,
     read_texts,
 )
-from vocadapt.cli.parser import Options
 from vocadapt.cli.tables import format_facts
 from vocadapt.errors import InputError
-from vocadapt.given_settings import read_settings
 from vocadapt.lab.cluster.ray_counts import count_words_on_ray
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.system.json_values import plain
@@ -47,7 +44,6 @@ class CountAnswer(ReaderNotes, IdenticalLines):
     files_left_out: int
     megabytes: float
     seconds: float
-    peak_mb: float
 
 
 def _count(options: Options) -> Answer[CountAnswer]:
@@ -74,7 +70,6 @@ def _count(options: Options) -> Answer[CountAnswer]:
         files_left_out=text.left_out,
         megabytes=counts.bytes / 1e6,
         seconds=time.perf_counter() - start,
-        peak_mb=measure_peak_megabytes(),
     )
     found = plain(answer)
     if counts.identical.compared == 1:  # all lines were compared
@@ -84,20 +79,6 @@ def _count(options: Options) -> Answer[CountAnswer]:
     if most := counts.identical.most_frequent:
         facts["most_frequent_line"] = f"{most.count:,} times: {escape_invisible(most.text)}"
     return Answer(answer, format_facts(facts))
-
-
-def measure_peak_megabytes() -> float:
-    """Return the peak memory of this process in MB.
-
-    getrusage is only the fallback: it includes the parent's memory from before the exec.
-    """
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
-    except (OSError, IndexError):
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def _show_context(options: Options) -> Answer[KeywordContext]:
