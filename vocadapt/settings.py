@@ -415,7 +415,6 @@ def _value(kind: Any, value: Any, where: str) -> Any:
 
 
 def _require(value: Any, kinds: Any, expected: str, where: str) -> None:
-    """Raise InputError if a value is not an instance of the expected kinds."""
     if not isinstance(value, kinds):
         raise InputError(
             f"{where}: expected {expected}, got {show_value(value)}.", code="wrong-type"

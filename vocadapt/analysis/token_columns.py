@@ -172,7 +172,6 @@ def read_token_table(path: Path) -> dict[str, str]:
 
 
 def _parse_number(text: str) -> float:
-    """Parse a number; NaN for anything else."""
     try:
         return float(text)
     except ValueError:

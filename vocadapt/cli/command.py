@@ -229,7 +229,6 @@ def describe_setting(declared: Setting, value: Any, default: str) -> str:
 
 
 def _show_value(declared: Setting, value: Any) -> str:
-    """Format a value as on the command line."""
     if declared.several:
         return " ".join(map(str, value))
     for word, number in declared.words.items():

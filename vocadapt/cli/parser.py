@@ -89,10 +89,10 @@ class Parser(argparse.ArgumentParser):
             f"{command}: {message}", f"{self.prog} --help lists its options.", code=code
         )
 
-    def _get_value(self, action: argparse.Action, text: str) -> Any:
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert a value as argparse does; a refused one has the code of a setting."""
         try:
-            return super()._get_value(action, text)  # type: ignore[misc]
+            return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
             is_number = isinstance(action.type, Number)
             self.error(str(error), "out-of-range" if is_number else "invalid-value")

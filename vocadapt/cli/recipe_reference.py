@@ -67,7 +67,6 @@ def render_setting(setting: Setting) -> str:
 
 
 def _show(value: Any) -> str:
-    """Return a value as TOML writes it."""
     import tomli_w
 
     return f"`{tomli_w.dumps({'x': value})[4:].strip()}`"

@@ -266,7 +266,6 @@ def build_parser(name: str, command: Command) -> Parser:
 
 
 def _print_schema(schema: Schema) -> None:
-    """Print a JSON Schema on stdout."""
     from vocadapt.lab.workspace.strict_json import dumps
 
     print(dumps(schema, indent=1, ascii_only=True), flush=True)

@@ -231,7 +231,6 @@ def build_type_schema(kind: Any, bound: Mapping[Any, Any] | None = None) -> Sche
 def _build_container_schema(
     kind: Any, origin: Any, arguments: tuple[Any, ...], bound: Mapping[Any, Any] | None
 ) -> Schema:
-    """Return the schema of a list, a tuple or a mapping."""
     base = origin or kind
     if not isinstance(base, type):
         raise TypeError(f"{kind} has no JSON")

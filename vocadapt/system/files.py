@@ -198,7 +198,6 @@ def parse_record(
 
 
 def _has_too_many_values(text: str) -> bool:
-    """Return whether a JSON text has more than MAX_JSON_VALUES values."""
     if sum(map(text.count, ",[{")) <= MAX_JSON_VALUES:
         return False
     # Most of these characters may be inside of strings.
@@ -330,7 +329,6 @@ def expand_path(named: str | Path) -> Path:
 
 
 def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
-    """Return the error for a path that the system cannot open."""
     if (
         isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
         or error.errno == errno.ENAMETOOLONG
@@ -385,7 +383,6 @@ def _too_deep(place: str, remedy: str) -> InputError:
 
 
 def _refuse_half_characters(value: Any, place: str) -> None:
-    """Raise InputError if a string in the value contains a lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -398,7 +395,6 @@ def _refuse_half_characters(value: Any, place: str) -> None:
 
 
 def _is_deeper_than(value: Any, depth: int) -> bool:
-    """Return whether lists and objects are nested more than `depth` levels deep."""
     # Level by level, without recursion: deep nesting must not exhaust the stack.
     level = [value]
     for _ in range(depth):

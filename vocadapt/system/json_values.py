@@ -111,6 +111,5 @@ def has_type(value: Any, kind: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _list_fields(kind: type) -> dict[str, tuple[str, Any]]:
-    """Return the name in JSON and the type of each field of a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     return {one.name: (get_json_name(one), hints[one.name]) for one in fields(kind)}

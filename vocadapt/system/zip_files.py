@@ -89,7 +89,6 @@ def read_member(archive: ZipFile, member: ZipInfo, place: str, remedy: str) -> I
 
 @contextmanager
 def _convert_errors(place: str, remedy: str) -> Iterator[None]:
-    """Convert an error of the zip module into an InputError."""
     try:
         yield
     except UNREADABLE as error:

@@ -159,7 +159,6 @@ def _render_row(name: str, body: str) -> str:
 
 
 def _render_marks(text: str, marks: Sequence[Mark]) -> str:
-    """Render a text with its non-overlapping marks."""
     # The text up to each mark, the marked part, and what remains.
     rendered, at = "", 0
     for mark in marks:

@@ -104,7 +104,6 @@ def find_each_in_examples(
 
 
 def _select_hits(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
-    """Return the first occurrences, or a random sample in text order."""
     if len(hits) <= settings.limit or not settings.sample:
         return hits[: settings.limit]
     drawn = np.random.default_rng(settings.seed).choice(len(hits), settings.limit, replace=False)

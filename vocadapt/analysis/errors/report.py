@@ -261,7 +261,6 @@ class Report:
         return "".join(parts)
 
     def _render_words(self, progress: Progress) -> str:
-        """Render the words of the entries in context."""
         found = find_keywords(
             self.slicing.ledger,
             self.entries,
@@ -295,7 +294,6 @@ class Report:
         return text
 
     def _describe_entry(self, entry: Entry) -> ListedEntry:
-        """Return an entry as a value."""
         ledger = self.slicing.ledger
         words = words_of_entry(ledger, entry, self.slicing.words)
         note, tags = self.notes.get(entry.id, ("", ()))

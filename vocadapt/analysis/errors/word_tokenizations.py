@@ -185,7 +185,6 @@ def normalize_word(text: str, splitter: Splitter | None) -> str:
 
 
 def _normalize_counts(counts: Counter[str], splitter: Splitter | None) -> Counter[str]:
-    """Add up the counts of words with the same normalized form."""
     normalized: Counter[str] = Counter()
     for text, count in counts.items():
         normalized[normalize_word(text, splitter)] += count

@@ -228,12 +228,10 @@ def plot_against_id(
 
 
 def _escape_title(title: str) -> str:
-    """Escape the lines of a title for plotly."""
     return "<br>".join(escape_name(line, MAX_LEGEND_LENGTH) for line in title.split("\n"))
 
 
 def _build_dots(panel: Dots, logarithmic: bool) -> Iterator[dict[str, Any]]:
-    """Build the traces of a panel: kept tokens, and removed ones."""
     values = np.asarray(panel.values)
     removed = np.asarray(panel.removed, dtype=bool)
     drawn = np.full(len(values), True)

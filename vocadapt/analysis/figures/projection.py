@@ -27,6 +27,7 @@ Matrix = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 Window = tuple[float, float, float, float]  # left, right, bottom, top
 Box = Window
+Groups = list[tuple[Mask, dict[str, Any]]]  # masks of points, and the settings of their traces
 
 MARKS = (
     (SOURCE, "circle"),
@@ -224,9 +225,7 @@ def dot_size(n: int) -> float:
     return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
 
 
-def _color_points(
-    points: Points, drawing: Drawing, size: float
-) -> list[tuple[Mask, dict[str, Any]]]:
+def _color_points(points: Points, drawing: Drawing, size: float) -> Groups:
     """Return masks of points and their trace settings: colored by number or by category; points
     without a value are gray.
     """
@@ -261,15 +260,15 @@ def _color_points(
     return [group for group in groups if group[0].any()]
 
 
-def _color_by_number(
-    column: Column, numbers: Matrix, marker: dict[str, Any]
-) -> list[tuple[Mask, dict[str, Any]]]:
+def _color_by_number(column: Column, numbers: Matrix, marker: dict[str, Any]) -> Groups:
     """Return masks of points and their trace settings: gray without a value, else colored by value
     between the 1st and 99th percentile.
     """
     known = np.isfinite(numbers)
     gray = marker | {"color": NEUTRAL, "symbol": "star-diamond"}
-    groups = [(~known, {"marker": gray, "name": "no value"})] if not known.all() else []
+    groups: Groups = []
+    if not known.all():
+        groups.append((~known, {"marker": gray, "name": "no value"}))
     if not known.any():
         return groups
 

@@ -75,7 +75,6 @@ def plot_gap_coverage(marks: Sequence[GapMark], mean: float | None = None) -> go
 
 
 def _measure_distance(fraction: float | None, end: float | None) -> float:
-    """Return the distance of an end of an interval from its fraction; 0 without an interval."""
     return 0.0 if fraction is None or end is None else abs(end - fraction)
 
 

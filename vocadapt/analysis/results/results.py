@@ -470,7 +470,6 @@ def benchmark_name(task: str) -> str:
 def _summarize_run(
     entry: RunEntry, tokenization: str, scorer: Scorer, rules: Rules, draws: Draws
 ) -> RunStanding:
-    """Summarize an entry under a tokenization, without comparing it."""
     average = average_tallies(list(entry.join_folds(tokenization).values()))
     pairs = zip(entry.seeds, entry.collapsed, strict=True)
     return RunStanding(

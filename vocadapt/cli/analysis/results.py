@@ -135,7 +135,6 @@ def _explain_no_run(options: Options, runs: Sequence[RunSet], note: str) -> Inpu
 
 
 def _open_named(given: str, workspace: Workspace) -> RunSet:
-    """Open a folder of runs, or runs of the workspace by name."""
     # A folder takes precedence over a run of the workspace with the same name.
     path = Path(given)
     if not os.path.exists(path) and given in map(attrgetter("name"), workspace.artifacts("runs")):
@@ -227,7 +226,6 @@ def _score_once(
     draws: Draws,
     unit: str,
 ) -> tuple[dict[str, Any], str]:
-    """Compute one score, as JSON values and as text."""
     tally = build_tally(gold, predicted.predicted, scorer, rules, unit)
     score = scorer.score_tally(tally, rules)
     definition = f"{scorer.name}: {score.definition}"
@@ -283,7 +281,6 @@ def _describe_comparison(found: Comparison, draws: Draws) -> str:
 
 
 def _describe_files() -> str:
-    """Describe the files and scores of each kind of task."""
     parts = ["files and scores, by the kind of task:"]
     for kind in TASK_KINDS.values():
         scorers = ", ".join(scorer.name for scorer in kind.scorers())

@@ -138,7 +138,6 @@ def _list(materials: Materials, root: Path, options: Options) -> Answer[PlansAns
 def _run(
     tables: Sequence[PublishedTable], materials: Materials, root: Path, options: Options
 ) -> Answer[ReproduceAnswer]:
-    """Reproduce tables one after the other."""
     done = list[ReproducedTable]()
     place = _read_place(options)
     scale = SCALES[options.scale]

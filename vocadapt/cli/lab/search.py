@@ -161,7 +161,6 @@ def _read_training(options: Options) -> tuple[FinetuneStep, dict[str, Any]]:
 
 
 def _declare_options(*own: AddOption) -> tuple[AddOption, ...]:
-    """Declare the options of both commands: inputs, own settings, those of the fine-tuning."""
     return (
         *model_options(help=WITH_WEIGHTS),
         *task_options("; it needs a dev split"),

@@ -174,7 +174,6 @@ def _format_adaptations(study: Study) -> str:
 
 
 def _wrap(text: str) -> str:
-    """Break a text into lines that a terminal shows whole."""
     return fill(text, TERMINAL, subsequent_indent="  ", break_long_words=False)
 
 

@@ -139,7 +139,6 @@ def _find(workspace: Workspace, path: str) -> Artifact | Job:
 
 
 def _format_command(*arguments: object) -> str:
-    """Return the command line of a vocadapt command, quoted for a shell."""
     return shlex.join(["python", "-m", "vocadapt", *map(str, arguments)])
 
 

@@ -137,7 +137,6 @@ def _pretrain(options: Options) -> Answer[PretrainAnswer]:
 
 
 def _describe_losses(report: TrainingReport) -> dict[str, str]:
-    """Describe the held-out losses per character, with their intervals, and per byte."""
     described = {}
     for name in ("unigram", "before", "after"):
         loss = f"{report.loss_per_character[name]:.3f}"
@@ -150,7 +149,6 @@ def _describe_losses(report: TrainingReport) -> dict[str, str]:
 
 
 def _build_scratch_spec(options: Options) -> Spec:
-    """Build the step of a pretraining from scratch."""
     _refuse_settings(options, "--model", ContinuedSettings)
     if options.settings is not None:
         raise InputError("--settings does not apply here.", "Use it with --model.")
@@ -162,7 +160,6 @@ def _build_scratch_spec(options: Options) -> Spec:
 
 
 def _build_continued_spec(options: Options) -> Spec:
-    """Build the step of a continued pretraining."""
     _refuse_settings(options, "--from-scratch", ScratchSettings, PretrainStep)
     if options.stage is None:
         raise InputError(

@@ -180,7 +180,6 @@ def _count_departures(
 
 
 def _describe_departures(departures: Mapping[str, Any]) -> Finding:
-    """Describe how often exact-word tokens violate their rule on the text."""
     if NOT_COUNTED in departures:
         reason = departures[NOT_COUNTED]
         sentence = f"Departures from the exact-word rule were not counted: {reason}."

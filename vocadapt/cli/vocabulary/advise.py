@@ -143,7 +143,6 @@ def _tokenize(options: Options) -> Answer[dict[str, Tokenization]]:
 
 
 def _open_models(options: Options) -> dict[str, LanguageModel]:
-    """Open the models named by --model, by name."""
     return {name: open_named_model(options, name) for name in options.model}
 
 
@@ -225,7 +224,6 @@ def _is_path(text: str) -> bool:
 def _count(
     source: str | Corpus, splitters: Sequence[Splitter], progress: Progress
 ) -> Mapping[Splitter, Mapping[str, int]]:
-    """Count the words of a text for each splitter."""
 
     def count(splitter: Splitter) -> Mapping[str, int]:
         if isinstance(source, str):

@@ -182,7 +182,6 @@ def _describe(numbers: ModelNumbers, trim: TrimFigures, recipe: Recipe) -> list[
 
 
 def _describe_held_out(own: TextFigures | None) -> str:
-    """Describe the effect of a trim on other texts, as measured on the held-out lines."""
     if own is None:
         return "No line is held out, so the effect on other texts was not measured."
     growth = own.tokens_after / own.tokens - 1

@@ -178,7 +178,6 @@ def _explain_left_out(
 
 
 def _open_spaces(options: Options) -> tuple[EmbeddingSpace, LanguageModel]:
-    """Load the word vectors and the model named by the options."""
     opened = open_named_model(options)
     return load_space(Path(options.vectors)), opened
 
@@ -346,7 +345,6 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
 
 
 def _draw_projection(spec: Spec, progress: Progress) -> ProjectionArtifact:
-    """Compute or import a projection, without an artifact."""
     offline = spec.offline or None
     opened = open_space(spec.inputs["space"][0], offline)
     layout, other = spec.one("layout"), spec.one("other")

@@ -82,7 +82,6 @@ def _compare(options: Options) -> Answer[ChangeAnswer]:
 
 
 def _build_spec(options: Options) -> Spec:
-    """Build the step from the options: spaces, settings, and which noise baseline is trained."""
     train = ""
     if options.noise_baseline_seed:
         train = SEED
@@ -99,7 +98,6 @@ def _build_spec(options: Options) -> Spec:
 
 
 def _compare_now(spec: Spec, options: Options) -> Comparison:
-    """Compare the spaces of a step without writing an artifact."""
     offline = options.offline or None
     opened = {
         role: [open_space(name, offline) for name in spec.inputs[role]] for role in spec.inputs

@@ -190,7 +190,6 @@ def _evaluate(options: Options) -> Answer[EvaluateAnswer]:
 
 
 def _read_lists(files: list[str]) -> dict[str, PairList]:
-    """Read lists of word pairs by file name; files of the same name are identified by their path."""
     stems = Counter(Path(file).stem for file in files)
     found = {}
     for file in files:
