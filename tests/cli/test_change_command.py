@@ -93,9 +93,7 @@ def test_a_noise_baseline_is_trained_from_the_text_of_the_vectors(
     assert {"overlap", "quantile", "z"} == set(answer["words"][0]["null"])
     assert list_codes(answer)[1] == "compared_with_noise"
     assert sorted(vectors.rglob("*")) == before
-    assert null["about"].startswith(
-        "two seeds of v" if how == "--noise-baseline-seed" else "two bootstrap resamples of v"
-    )
+    assert ("bootstrap" in null["about"]) == how.endswith("bootstrap")
 
 
 def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert, tmp_path):
@@ -105,7 +103,7 @@ def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert
     other = VectorsStep(word2vec=replace(QUICK, seed=2))
     again = run_step(Spec(other, {"text": text, "model": tiny_bert}), tmp_path / "again")
     assert (pair.second.matrix == load_space(again.folder).matrix).all()
-    assert pair.second.name == "v again (seed 2)"
+    assert pair.second.name.endswith("(seed 2)")
     assert (pair.first.matrix == load_space(vectors).matrix).all()
 
 
@@ -160,7 +158,7 @@ def test_the_two_baseline_runs_differ_only_in_the_seed(tmp_path, tiny_bert):
     assert [twin.name for twin in find_other_seeds(b, workspace)] == ["a"]
     assert find_other_seeds(c, workspace) == []
     text.write_text("something else\n")
-    with pytest.raises(InputError, match=r"cannot be trained again: .* was changed since"):
+    with pytest.raises(InputError, match=r"trained again: .* changed"):
         train_noise_baseline(a)
 
 
@@ -170,11 +168,11 @@ def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
         run_line("vectors import", hostile_vectors(tmp_path / "h.vec"), "--out", tmp_path / "h")
         == 0
     )
-    with pytest.raises(InputError, match="not trained in this workspace"):
+    with pytest.raises(InputError, match="not trained"):
         train_noise_baseline(open_artifact(tmp_path / "h"))
 
 
-def test_hostile_words_come_through(ask, tmp_path, capsys):
+def test_hostile_words_come_through(ask, tmp_path):
     assert (
         run_line("vectors import", hostile_vectors(tmp_path / "h.vec"), "--out", tmp_path / "h")
         == 0
@@ -182,11 +180,8 @@ def test_hostile_words_come_through(ask, tmp_path, capsys):
     answer = ask(f"change --before {tmp_path}/h --after {tmp_path}/h --word {HOSTILE[0]} -n 100")
     assert set(HOSTILE) <= {row["word"] for row in answer["words"]}
     assert answer["word"]["word"] == HOSTILE[0]
+    assert list_codes(answer)[1] == "no_baseline_needed"
     assert run_line(f"change --before {tmp_path}/h --after {tmp_path}/h --word {HOSTILE[1]}") == 0
-    assert (
-        "No noise baseline is needed: the compared words have the same vectors"
-        in capsys.readouterr().out
-    )
 
 
 def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert, tmp_path):
@@ -220,7 +215,7 @@ def test_requested_words_are_reported(ask, text, tiny_bert, tmp_path):
 def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path):
     step = ContextualStep(contextual=ContextualSettings(length=64))
     made = run_step(Spec(step, {"text": text, "model": tiny_bert}), tmp_path / "c")
-    with pytest.raises(InputError, match="lines that can be resampled"):
+    with pytest.raises(InputError, match="resampled"):
         train_noise_baseline(made, BOOTSTRAP)
     assert made.manifest.seed == 1
 
@@ -230,7 +225,7 @@ def test_counted_vectors_are_the_same_with_every_seed(text, tiny_bert, tmp_path)
     made = run_step(Spec(step, {"text": text, "model": tiny_bert}), tmp_path / "v")
     assert made.manifest.settings["word2vec"]["trainer"] == "counts"
     assert "--trainer counts" in made.manifest.command
-    with pytest.raises(InputError, match="v was counted, not trained"):
+    with pytest.raises(InputError, match="v was counted"):
         train_noise_baseline(made)
     assert len(train_noise_baseline(made, BOOTSTRAP).first) > 0
 

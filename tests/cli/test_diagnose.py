@@ -44,7 +44,7 @@ def test_diagnose(ask, tiny_bert, vectors, plane):
         "frequent_longer",
     ]
     assert answer["tokens"] == "all"
-    assert "Mu and Viswanath" in answer["measures"]["isotropy.partition"]
+    assert "Viswanath" in answer["measures"]["isotropy.partition"]
     assert bert["frequency_bias"]["by"] == "id rank" and words["frequency_bias"]["by"] == "counts"
 
 
@@ -133,7 +133,7 @@ def test_the_lists_at_hand(ask, tiny_bert, plane):
 def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
     assert main(["diagnose", str(tiny_bert), str(plane)]) == 0
     shown = capsys.readouterr().out
-    assert ".471" in shown and "narrow cone" in shown and "Tokens included: all tokens" in shown
+    assert ".471" in shown and "narrow cone" in shown and "all tokens" in shown
     (tmp_path / "long.tsv").write_text(f"left\tright\t{'x' * 500}\n")
     assert main(["relations", "--vectors", str(plane), "--pairs", str(tmp_path / "long.tsv")]) == 0
     shown = capsys.readouterr().out

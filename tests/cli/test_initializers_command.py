@@ -8,6 +8,7 @@ import pytest
 
 from tests.material.commands import run_line
 from tests.material.lab import NEW, write_text
+from tests.material.stated_numbers import list_numbers
 from tests.material.tiny_bert import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from vocadapt.analysis.leaderboard.inputs import HeldOutLoss
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
@@ -49,7 +50,6 @@ def test_word_vectors(ask, tiny_bert, vectors):
         "grounded",
     }
     assert found["board"]["skipped"].keys() == {"target"}
-    assert "no target model was given" in found["board"]["skipped"]["target"]
     assert len(found["board"]["hidden"]) == 10
     assert found["board"]["candidates"] == len(TINY_TOKENS)
     assert found["board"]["added"] == len(NEW)
@@ -72,7 +72,7 @@ def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, othe
         f"initializers --model {tiny_bert} --target {other} --held-out 10 --text {text}"
         " --methods syntactic target"
     )
-    assert "24 dimensions, the model's 16" in found["board"]["skipped"]["target"]
+    assert list_numbers(found["board"]["skipped"]["target"]) == ["24", "16"]
     losses = {row["initializer"]: row["masked_loss"] for row in found["board"]["rows"]}
     assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 5
     assert found["masked"]["words"] > 100 and found["masked"]["before"] > 0
@@ -101,7 +101,7 @@ def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors,
         f"initializers --model {headless} --vectors {vectors} --held-out 8 --text {unseen}"
         " --methods focus"
     )
-    assert found["masked"] is None and "no masked-language-model head" in found["why_not"]
+    assert found["masked"] is None and "head" in found["why_not"]
 
 
 def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vectors):
@@ -113,8 +113,8 @@ def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vect
     )
     out = capsys.readouterr().out
     assert "global-mean (baseline)" in out and "semantic, norm-matched" in out
-    assert "10 of " in out and "chance P@1" in out and "Not in the table: target" in out
-    assert out.splitlines()[-1].startswith(("Best on 10 held-out tokens", "None beats "))
+    assert "10 of " in out and "chance P@1" in out and ": target (" in out
+    assert "10 held-out" in out.splitlines()[-1]
 
 
 def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
@@ -188,5 +188,5 @@ def test_progress_never_runs_backwards_where_rows_are_distilled(tiny_bert, vecto
 
 
 def test_a_folder_without_a_leaderboard_is_refused(tmp_path):
-    with pytest.raises(InputError, match="expected a leaderboard"):
+    with pytest.raises(InputError, match="leaderboard"):
         load_comparison(tmp_path)

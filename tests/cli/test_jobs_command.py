@@ -62,7 +62,7 @@ def started(workspace, text, name="n", numbers=2000):
 
 def test_an_empty_workspace_has_no_jobs(ask, workspace):
     assert ask() == ask("list") == (0, {"jobs": []})
-    assert "There are no jobs in" in ask(as_json=False)[1]
+    assert str(workspace.root) in ask(as_json=False)[1]
     assert not workspace.root.exists()
 
 
@@ -89,10 +89,7 @@ def test_a_job_in_full(ask, workspace, text):
     assert len(answer["log"]) == 2
     assert set(answer["metrics"][0]) == {"run", "seconds", "fraction", "message"}
     shown = ask("show", job.id, as_json=False)[1]
-    assert "begins at 0" in shown
-    assert job.command in shown
-    assert "lines of metrics.jsonl" in shown
-    assert "square" in shown
+    assert job.command in shown and "metrics.jsonl" in shown and "square" in shown
 
 
 def test_a_job_is_canceled_and_resumed(ask, workspace, text):
@@ -104,14 +101,13 @@ def test_a_job_is_canceled_and_resumed(ask, workspace, text):
     assert answer["state"] == "canceled"
     assert answer["had_ended"] is False
     assert time.monotonic() - began < 10
-    assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} has already ended: canceled.\n")
+    assert ask("cancel", job.id)[1]["had_ended"]
     code, answer = ask("resume", job.id)
     assert code == 0 and answer["state"] in ("waiting", "running") and answer["from_checkpoint"]
     assert [line["state"] for line in answer["past"]] == ["canceled"]
     assert job.wait(LONG).state == "done", job.log()
     assert workspace.artifact("corpora", "n").manifest.numbers["begun_at"] > 0
-    code, said = ask("resume", job.id, as_json=False)
-    assert code == 2 and "is done: there is nothing to resume" in said
+    assert ask("resume", job.id, as_json=False)[0] == 2
 
 
 @pytest.mark.slow
@@ -120,9 +116,7 @@ def test_resume_with_wait_reports_the_final_state(ask, workspace, text):
     job = start(workspace, Spec(CorpusStep(), {"text": text}), "n")
     assert job.wait(LONG).state == "failed"
     code, said = ask("resume", job.id, "--wait", as_json=False)
-    assert code == 1
-    assert "failed, from the beginning: it had no checkpoint" in said
-    assert "empty" in said
+    assert code == 1 and "failed" in said and "no checkpoint" in said and "empty" in said
     text.write_text("a line\n")
     code, answer = ask("resume", job.id, "--wait")
     assert (code, answer["state"], len(answer["past"])) == (0, "done", 2)

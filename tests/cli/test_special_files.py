@@ -339,13 +339,14 @@ def test_half_of_a_character_is_refused_with_its_place(refused, places, name):
     content, line = HALF[name]
     Path(name).write_text(content + "\n")
     err = refused(*(word.format(**places) for word in line.split()))
-    assert "half of a character" in err
+    assert "\\u" in err
 
 
 def test_a_line_above_the_limit_is_refused_and_the_limit_can_be_raised(refused, places, capsys):
     Path("long.txt.gz").write_bytes(gzip.compress(b"heart\n" + b"drug " * 300_000))
     count = ["words", "count", "long.txt.gz", "--model", places["model"], "--max-line-mb"]
-    assert "line 2: longer than 1 MB" in refused(*count, 1)
+    said = refused(*count, 1)
+    assert "line 2:" in said and "1 MB" in said
     assert main([*map(str, count), "2", "--json"]) == 0
 
 

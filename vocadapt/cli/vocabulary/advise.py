@@ -68,6 +68,7 @@ def _write_recommended(report: AdviceReport, file: Path) -> None:
         raise InputError(
             "There is no recipe to write: no word of the text can be added to the model.",
             "Leave --out out.",
+            code="nothing-to-add",
         )
     with open_file_draft(file) as draft:
         write_recipe(recipe, draft)
