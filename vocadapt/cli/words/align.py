@@ -27,7 +27,6 @@ from vocadapt.lab.inputs.alignments import (
     find_workspace_of_vectors,
     load_table,
 )
-from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.reports.recommendation import find_best_alignment
 from vocadapt.lab.results.projection_files import check_export_path, export_projection
 from vocadapt.lab.steps.alignment import STEP as ALIGNMENT_STEP
@@ -345,13 +344,12 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
 
 
 def _draw_projection(spec: Spec, progress: Progress) -> ProjectionArtifact:
-    offline = spec.offline or None
-    opened = open_space(spec.inputs["space"][0], offline)
-    layout, other = spec.one("layout"), spec.one("other")
+    inputs, layout = spec.open_inputs(), spec.one("layout")
+    first = inputs.open_space("space")
     if layout:
-        return build_imported_projection(opened, Path(layout), spec.settings, progress)
-    second = open_space(other, offline) if other else None
-    return compute_projection(opened, second, spec.settings, progress)
+        return build_imported_projection(first, Path(layout), spec.settings, progress)
+    second = inputs.open_space("other") if "other" in inputs.paths else None
+    return compute_projection(first, second, spec.settings, progress)
 
 
 PROJECT = Command(

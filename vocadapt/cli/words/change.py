@@ -22,13 +22,11 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_facts
-from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.change import (
     ChangeStep,
-    Compared,
-    Comparison,
     compare_spaces,
     load_comparison,
+    open_compared,
 )
 from vocadapt.lab.steps.noise_baselines import BOOTSTRAP, SEED
 from vocadapt.lab.steps.step import Spec
@@ -67,7 +65,8 @@ def _compare(options: Options) -> Answer[ChangeAnswer]:
     place = dict[str, Any]()
     # 1. The artifact of the step, or only its answer.
     if destination is None:
-        found = _compare_now(spec, options)
+        spaces = open_compared(spec.open_inputs())
+        found = compare_spaces(spaces, spec.settings, options.progress)
     else:
         artifact = write_artifact(spec, options)
         found = load_comparison(artifact.folder)
@@ -95,19 +94,6 @@ def _build_spec(options: Options) -> Spec:
     }
     settings = ChangeStep(read_settings(options, ChangeSettings), train)
     return Spec(settings, inputs, options.offline)
-
-
-def _compare_now(spec: Spec, options: Options) -> Comparison:
-    offline = options.offline or None
-    opened = {
-        role: [open_space(name, offline) for name in spec.inputs[role]] for role in spec.inputs
-    }
-    counted = None
-    if "counts" in opened:
-        counted = opened["counts"][0].space
-    noise = tuple(one.space for one in opened.get("noise", ()))
-    spaces = Compared(opened["before"][0], opened["after"][0], noise, counted)
-    return compare_spaces(spaces, spec.settings, options.progress)
 
 
 def _render(found: ChangeSummary) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
+from vocadapt.lab.inputs.opened import OpenedInputs
 from vocadapt.lab.steps.noise_baselines import (
     BOOTSTRAP,
     SEED,
@@ -91,18 +92,17 @@ class Compared:
 
 def make_change(context: StepContext, settings: ChangeStep) -> Numbers:
     """Compare the neighborhoods of two spaces."""
-    inputs = context.spec.inputs
-    noise = tuple(
-        context.inputs.open_space("noise", place).space
-        for place in range(len(inputs.get("noise", ())))
-    )
-    counted = context.inputs.open_space("counts").space if "counts" in inputs else None
-    spaces = Compared(
-        context.inputs.open_space("before"), context.inputs.open_space("after"), noise, counted
-    )
-    found = compare_spaces(spaces, settings, context.progress)
+    found = compare_spaces(open_compared(context.inputs), settings, context.progress)
     save_comparison(found, context.draft)
     return summarize_comparison(found)
+
+
+def open_compared(inputs: OpenedInputs) -> Compared:
+    """Open the spaces of a comparison."""
+    n_noise = len(inputs.paths.get("noise", ()))
+    noise = tuple(inputs.open_space("noise", place).space for place in range(n_noise))
+    counted = inputs.open_space("counts").space if "counts" in inputs.paths else None
+    return Compared(inputs.open_space("before"), inputs.open_space("after"), noise, counted)
 
 
 def compare_spaces(
