@@ -126,7 +126,7 @@ def build_combination_preset(heuristic: str, percent: int) -> Recipe:
     )
 
 
-def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
+def _add_pretraining(recipe: Recipe) -> Recipe:
     """Return a recipe with continued pretraining on the text: `new-words+mlm`.
 
     Fast 2023 has no such step.
@@ -136,7 +136,7 @@ def add_pretraining(recipe: Recipe, stage: str = "embeddings") -> Recipe:
         name=f"{recipe.name}+mlm",
         about=f"{recipe.about}; then continued pretraining on the text: of the new embeddings, or"
         " of all parameters (stage continued)",
-        pretraining=ContinuedSettings(stage),
+        pretraining=ContinuedSettings("embeddings"),
         title=f"{recipe.title}, then pretraining",
     )
 
@@ -281,7 +281,7 @@ PRESETS: dict[str, Recipe] = {
     )
 }
 PRESETS |= {
-    recipe.name: recipe for recipe in (add_pretraining(PRESETS[name]) for name in WITH_PRETRAINING)
+    recipe.name: recipe for recipe in (_add_pretraining(PRESETS[name]) for name in WITH_PRETRAINING)
 }
 # Presets with the names <family>-<removal heuristic>-<percent removed>.
 FAMILIES = {"reduced": build_reduction_preset, "combined": build_combination_preset}

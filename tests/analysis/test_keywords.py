@@ -7,14 +7,13 @@ from html import escape
 import pytest
 
 from tests.material.stated_numbers import find_numbers
+from vocadapt.analysis.errors import keywords
 from vocadapt.analysis.errors.keywords import (
-    KeywordSettings,
     find_each_in_examples,
     find_in_examples,
     find_keywords,
 )
 from vocadapt.analysis.errors.report import Report
-from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, find_by_name, find_in_context
@@ -88,14 +87,13 @@ def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
     ] == words
 
 
-def test_the_number_shown_and_the_total_are_reported(pair, corpus):
-    settings = KeywordSettings(words=1, lines=ContextSettings(limit=2, width=10))
-    found = find_keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
+def test_the_number_shown_and_the_total_are_reported(pair, corpus, monkeypatch):
+    monkeypatch.setattr(keywords, "MAX_WORDS", 1)
+    monkeypatch.setattr(keywords, "CONTEXT", ContextSettings(limit=2, width=10))
+    found = find_keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus)
     assert [one.word for one in found.words] == ["fever"] and found.n_words == 2
     in_text = found.words[0].found["corpus"]
     assert (len(in_text.hits), in_text.total) == (2, BERT.words(TEXT).count("fever"))
-    with pytest.raises(InputError):
-        KeywordSettings(words=0)
 
 
 def test_the_report_shows_them_and_escapes_them(pair, corpus):

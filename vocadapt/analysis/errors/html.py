@@ -7,12 +7,11 @@ import html
 from collections.abc import Sequence
 
 from vocadapt.analysis.errors.entry_lines import EntryCard
-from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword
+from vocadapt.analysis.errors.keywords import CONTEXT, CORPUS, TEST, TRAINING, Keyword
 from vocadapt.analysis.errors.word_tokenizations import TokenizedWord
 from vocadapt.progress import count
 from vocadapt.report.table import Table
 from vocadapt.text.display import escape_invisible
-from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.training.tasks.kinds.judgment import Mark
 
 IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
@@ -40,7 +39,6 @@ STYLE = """<style>
 .ve-made{font-size:.82rem;color:light-dark(#5C6873,#A9B4BE);overflow-wrap:anywhere}
 .ve-counts{display:grid;grid-template-columns:repeat(4,minmax(0,1fr));gap:1rem}
 .ve-count{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.7rem 1rem;min-width:0}
-.ve-count.ve-chosen{border:2px solid light-dark(#0B6FB3,#58AEE6);padding:calc(.7rem - 1px) calc(1rem - 1px)}
 .ve-count b{display:block;font-size:1.45rem;line-height:1.5;font-weight:600;font-variant-numeric:tabular-nums}
 .ve-count span{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE)}
 .ve-good{color:light-dark(#00714F,#5BD6B0)}
@@ -82,17 +80,13 @@ def render_card(view: EntryCard, note: str = "") -> str:
     return f'<article class="ve-card">{head}{lines}{rows}</article>'
 
 
-def render_counts(counts: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
-    """Render counts as cards, one for each (number, label, color "good", "bad" or "").
-
-    The card with the index `chosen` is highlighted.
-    """
+def render_counts(counts: Sequence[tuple[int, str, str]]) -> str:
+    """Render counts as cards, one for each (number, label, color "good", "bad" or "")."""
     cards = []
-    for place, (number, label, color) in enumerate(counts):
-        style = "ve-count" + " ve-chosen" * (place == chosen)
+    for number, label, color in counts:
         color = f"ve-{color}" * bool(color)
         cards.append(
-            f'<div class="{style}"><b class="{color}">{count(number)}</b>'
+            f'<div class="ve-count"><b class="{color}">{count(number)}</b>'
             f"<span>{escape(label)}</span></div>"
         )
     return f'<div class="ve-counts">{"".join(cards)}</div>'
@@ -119,7 +113,7 @@ def render_table(table: Table, chosen: int = -1, firsts: Sequence[str] = ()) -> 
     )
 
 
-def render_keyword(one: Keyword, lines: ContextSettings) -> str:
+def render_keyword(one: Keyword) -> str:
     """Render a word with its occurrences in test, training and corpus, collapsed."""
     # 1. The summary, which is visible while the details are collapsed.
     counts = [f"{count(context.total)} in {IN[where]}" for where, context in one.found.items()]
@@ -132,7 +126,7 @@ def render_keyword(one: Keyword, lines: ContextSettings) -> str:
     for where, context in one.found.items():
         about = "none"
         if context.total:
-            about = escape(context.describe(lines))
+            about = escape(context.describe(CONTEXT))
         parts.append(f'<p class="ve-note">In {IN[where]}: {about}.</p><div class="ve-kwic">')
         parts += [
             f'<span class="ve-left"><bdi>{escape(hit.left)}</bdi></span>'

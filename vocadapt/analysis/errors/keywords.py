@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from vocadapt.analysis.errors.entry_lines import select_words, words_of_entry
 from vocadapt.analysis.errors.ledger import Entry, Ledger
 from vocadapt.analysis.errors.word_tokenizations import WordIndex
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import CheckedSettings, setting
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import (
     DEFAULT_CONTEXT,
@@ -26,14 +25,8 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.training.examples.examples import Example
 
 TEST, TRAINING, CORPUS = "test", "training", "corpus"
-
-
-@dataclass(frozen=True)
-class KeywordSettings(CheckedSettings):
-    """How many words to list, most frequent first, and how many occurrences of each."""
-
-    words: int = setting(40, "words to show", low=1, high=10_000, flag="")
-    lines: ContextSettings = field(default_factory=lambda: ContextSettings(limit=4))
+MAX_WORDS = 40  # listed, most frequent first
+CONTEXT = ContextSettings(limit=4)  # how many occurrences of each word
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,6 @@ class Keywords:
 
     words: tuple[Keyword, ...]
     n_words: int
-    settings: KeywordSettings
 
 
 def find_in_examples(
@@ -116,11 +108,9 @@ def find_keywords(
     words: WordIndex,
     train: Sequence[Example] | None = None,
     corpus: Corpus | None = None,
-    settings: KeywordSettings | None = None,
     progress: Progress = silent,
 ) -> Keywords:
     """Find the words of entries in context; the corpus is read once for all words."""
-    settings = settings or KeywordSettings()
     splitter = words.splitter or Splitter.bert()
 
     # 1. Count the entries that list each normalized word; skip punctuation.
@@ -129,18 +119,17 @@ def find_keywords(
         written = (one.word for one in select_words(words_of_entry(ledger, entry, words)))
         normalized = dict.fromkeys(chain.from_iterable(map(splitter.words, written)))
         counts.update(word for word in normalized if any(map(str.isalnum, word)))
-    chosen = [word for word, _ in counts.most_common(settings.words)]
+    chosen = [word for word, _ in counts.most_common(MAX_WORDS)]
 
     # 2. Find the most frequent words in each text.
-    lines = settings.lines
-    found = {TEST: find_each_in_examples(ledger.split.examples, chosen, splitter, TEST, lines)}
+    found = {TEST: find_each_in_examples(ledger.split.examples, chosen, splitter, TEST, CONTEXT)}
     if train is not None:
-        found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, lines)
+        found[TRAINING] = find_each_in_examples(train, chosen, splitter, TRAINING, CONTEXT)
     if corpus is not None:
         names = {word: word for word in chosen}
-        found[CORPUS] = find_by_name(corpus, names, splitter, lines, progress)
+        found[CORPUS] = find_by_name(corpus, names, splitter, CONTEXT, progress)
     keywords = []
     for word in chosen:
         contexts = {where: contexts[word] for where, contexts in found.items()}
         keywords.append(Keyword(word, counts[word], contexts))
-    return Keywords(tuple(keywords), len(counts), settings)
+    return Keywords(tuple(keywords), len(counts))

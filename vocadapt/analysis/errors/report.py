@@ -5,7 +5,6 @@ A report states everything that it omits.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any
 
 from vocadapt.analysis.comparison import LEVEL
@@ -261,22 +260,16 @@ class Report:
         return "".join(parts)
 
     def _render_words(self, progress: Progress) -> str:
-        found = find_keywords(
-            self.slicing.ledger,
-            self.entries,
-            self.slicing.words,
-            self.train,
-            self.corpus,
-            progress=progress,
-        )
+        ledger, words = self.slicing.ledger, self.slicing.words
+        found = find_keywords(ledger, self.entries, words, self.train, self.corpus, progress)
         if not found.words:
             return ""
         about = f"{count(len(found.words))} of the {count(found.n_words)} words on the cards"
         if len(found.words) < found.n_words:
             about += ", the most frequent ones"
         about += f".{self._describe_omissions()}"
-        words = map(error_html.render_keyword, found.words, repeat(found.settings.lines))
-        return f"<h2>Words in context</h2><p>{escape(about)}</p>{''.join(words)}"
+        rendered = "".join(map(error_html.render_keyword, found.words))
+        return f"<h2>Words in context</h2><p>{escape(about)}</p>{rendered}"
 
     def _describe_omissions(self) -> str:
         """Describe which texts were not searched, and why; "" if all were."""

@@ -109,14 +109,14 @@ class WordIndex:
         return normalize_word(text, self.splitter) in self.trained.entities
 
 
-def describe_neighbors(space: EmbeddingSpace, token: str, k: int = 3) -> str:
-    """Return the k nearest neighbors of a token: "near bipolar .61, remitted .55".
+def describe_neighbors(space: EmbeddingSpace, token: str) -> str:
+    """Return the three nearest neighbors of a token: "near bipolar .61, remitted .55".
 
     "" if the space lacks the token.
     """
     if token not in space:
         return ""
-    near = list_neighbors(space, space[token], k, own=token)
+    near = list_neighbors(space, space[token], 3, own=token)
     return "near " + ", ".join(f"{name} {score:.2f}".replace(" 0.", " .") for name, score in near)
 
 
