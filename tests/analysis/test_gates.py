@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.material.commands import run_line
 from tests.material.exbert import made
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
 from tests.material.stated_numbers import find_numbers
 from vocadapt.analysis.figures.training import plot_gates
 from vocadapt.analysis.gates import KINDS, classify_tokens, measure_gates
-from vocadapt.cli import main
 from vocadapt.lab.reports.pretraining import GateSettings, measure_gates_on_text, sample_lines
 from vocadapt.models.add_extension import list_gates
 from vocadapt.models.language_model import open_model
@@ -146,35 +144,32 @@ def test_only_newlines_end_sampled_lines(tmp_path):
     assert (lines, of) == ([first, second], 2)
 
 
-def test_the_command_prints_and_writes_the_same_values(exbert, text, tmp_path, capsys):
-    command = ["gates", "--model", str(exbert), "--corpus", str(text), "--lines", "7"]
-    assert main([*command, "--json", "--out", str(tmp_path / "g.json")]) == 0
-    answer = json.loads(capsys.readouterr().out)
+def test_the_command_prints_and_writes_the_same_values(exbert, text, tmp_path, ask, show):
+    command = f"gates --model {exbert} --corpus {text} --lines 7 --out {tmp_path}"
+    answer = ask(f"{command}/g.json")
     assert json.loads((tmp_path / "g.json").read_text()) == answer
     assert (answer["lines"], answer["of"], answer["layers"]) == (7, 60, 2)
     assert all(
         len(kind["share"]) == len(kind["sd"]) == 2 and kind["tokens"] > 0
         for kind in answer["kinds"].values()
     )
-    assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 0
-    assert [7, 60] in [find_numbers(line) for line in capsys.readouterr().out.splitlines()]
+    assert [7, 60] in [find_numbers(line) for line in show(f"{command}/g.tsv").splitlines()]
     rows = [line.split("\t") for line in (tmp_path / "g.tsv").read_text().splitlines()[1:]]
     told = {(row[0], row[1]): float(row[3]) for row in rows}
     assert told["2", "added"] == pytest.approx(answer["kinds"]["added"]["share"][1], abs=1e-6)
-    assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 2
-    assert "already exists" in capsys.readouterr().err
+    assert "already exists" in ask(f"{command}/g.tsv", code=2)
 
 
 @pytest.mark.parametrize("gate", [0.5, 0.98])
-def test_the_initial_gate_value_is_reported(gate, exbert, text, tmp_path, capsys):
+def test_the_initial_gate_value_is_reported(gate, exbert, text, tmp_path, show):
     shutil.copytree(exbert, tmp_path / "begun")
     config = json.loads((tmp_path / "begun" / "config.json").read_text()) | {"gate_start": gate}
     (tmp_path / "begun" / "config.json").write_text(json.dumps(config))
     assert measure_gates_on_text(
         open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)
     ).start == pytest.approx(1 - gate)
-    assert run_line(f"gates --model {tmp_path}/begun --corpus {text} --lines 3") == 0
-    assert f"about {1 - gate:.2g}" in capsys.readouterr().out
+    shown = show(f"gates --model {tmp_path}/begun --corpus {text} --lines 3")
+    assert f"about {1 - gate:.2g}" in shown
 
 
 def test_a_model_without_a_module_is_refused(tiny_bert, text, tmp_path):

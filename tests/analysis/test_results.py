@@ -10,7 +10,6 @@ import pytest
 from tests.material.input_errors import raises_input_error
 from tests.material.runs import write_run, write_runs
 from tests.material.stated_numbers import find_numbers
-from vocadapt.__main__ import main
 from vocadapt.analysis.comparison import BASELINE, COLLAPSED, OTHER_EXAMPLES, UNTESTED
 from vocadapt.analysis.errors.confusion import Case, build_confusion_matrix
 from vocadapt.analysis.figures.training import plot_losses, smooth_curve
@@ -250,19 +249,17 @@ def test_exports_name_score_metric_seeds_and_test(workspace):
     assert "**" in write_markdown(tables) and write_latex(tables).count(r"\bfseries") > 1
 
 
-def test_runs_that_cannot_be_read_are_named(workspace, capsys):
+def test_runs_that_cannot_be_read_are_named(workspace, ask, show):
     broken = write_runs(workspace, "broken", GOLD, {1: {"base": said(5)}}) / "run.json"
     broken.write_text("{", encoding="utf-8")
-    root = ["--workspace", str(workspace.root)]
-    assert main(["results", *root, "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)["unreadable"]) == ["broken"]
-    assert main(["results", *root]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    line = f"results --workspace {workspace.root}"
+    assert list(ask(line)["unreadable"]) == ["broken"]
+    last = show(line).splitlines()[-1]
     assert find_numbers(last)[:2] == [1, 3] and "broken (" in last
     for name in ("base", "green"):
         for record in (workspace.root / "runs" / name).rglob("run.json"):
             record.write_text("{", encoding="utf-8")
-    assert main(["results", *root]) == 2 and "3 runs" in capsys.readouterr().err
+    assert "3 runs" in ask(line, code=2)
 
 
 def test_confusion_of_entities_by_hand():
@@ -305,18 +302,15 @@ def test_confusion_of_texts_and_of_several_labels():
     assert build_confusion_matrix(TASK_KINDS["ner"], [("O",)], [("O",)]).counts.size == 0
 
 
-def test_the_command_line_gives_the_same(workspace, capsys):
-    root, texts = str(workspace.root), {}
-    for form in ("table", "csv", "markdown", "latex"):
-        assert main(["results", "--workspace", root, "--baseline", "base", "--format", form]) == 0
-        texts[form] = capsys.readouterr().out
+def test_the_command_line_gives_the_same(workspace, ask, show):
+    line = f"results --workspace {workspace.root} --baseline base --format"
+    texts = {form: show(line, form) for form in ("table", "csv", "latex")}
     boards = build_results(list_runs(workspace), Side("base", "")).tasks
     assert texts["csv"].strip() == write_csv([board.build_table() for board in boards]).strip()
     assert texts["latex"].strip() == write_latex([board.build_table() for board in boards]).strip()
     assert "Δ points" in texts["table"] and "baseline" in texts["table"]
     folders = [str(workspace.root / "runs" / name) for name in ("base", "green")]
-    assert main(["results", *folders, "--baseline", "base", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = ask("results --baseline base", *folders)
     assert answer["tasks"][0]["baseline"] == {"run": "base", "tokenization": "base"}
     assert answer["groups"] == {}
     top = answer["tasks"][0]["standings"][0]
@@ -324,23 +318,17 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     assert top["tokenization"] == "pooled"
     assert top["verdict"]["code"] == UNTESTED.code
     twin = write_run(workspace.root / "elsewhere" / "base", GOLD, {"base": said(10)})
-    assert (
-        main(["results", *folders, str(twin), "--baseline", str(twin), "--json"]) == 0
-    )  # two are called base
-    assert json.loads(capsys.readouterr().out)["tasks"][0]["baseline"] == {
-        "run": "elsewhere/base",
-        "tokenization": "base",
-    }
+    two = ask("results", *folders, twin, "--baseline", twin)  # two are called base
+    assert two["tasks"][0]["baseline"] == {"run": "elsewhere/base", "tokenization": "base"}
     assert top["difference"]["rounds"] == 1000
     assert top["figures"]["f1"]["values"] == pytest.approx([f1(8), f1(9), 1.0])
 
 
-def test_one_set_of_runs_alone_and_other_scores(workspace, capsys):
-    given = ["results", "green", "--workspace", str(workspace.root), "--json", "--scorer"]
-    assert main([*given, "token"]) == 0
-    board = json.loads(capsys.readouterr().out)["tasks"][0]
+def test_one_set_of_runs_alone_and_other_scores(workspace, ask):
+    line = f"results green --workspace {workspace.root} --scorer"
+    board = ask(line, "token")["tasks"][0]
     assert board["scorer"] == "token" and {one["run"] for one in board["standings"]} == {"green"}
-    assert main([*given, "nosuch"]) == 2 and "nosuch" in capsys.readouterr().err
+    assert "nosuch" in ask(line, "nosuch", code=2)
 
 
 def test_texts_have_boards_too(tmp_path):

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from tests.material.commands import run_line
 from tests.material.finetuning import write_conll
 from tests.material.runs import write_run
 from vocadapt.__main__ import main
@@ -97,7 +96,7 @@ def test_a_slice_lists_its_entries_only(files, ask):
 
 
 def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suffix(
-    files, ask, tmp_path, capsys
+    files, ask, show, tmp_path
 ):
     """Of three entities one ends in -ia: base predicts none of them, adapted and pooled predict it
     rightly.
@@ -118,27 +117,25 @@ def test_which_tokenization_was_right_is_reported_for_the_entities_with_that_suf
     )
     page = html.read_text(encoding="utf-8")
     assert ".000" in page.split("by tokenization:")[1].split("</table>")[0]
-    assert main(["compare", str(files / "b"), "--suffix", "ia"]) == 0
-    table = capsys.readouterr().out.split("by tokenization:")[1]
+    table = show(f"compare {files}/b --suffix ia").split("by tokenization:")[1]
     assert "0.5" not in table.split("Listed")[0] and "1.000" in table
 
 
 def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(
-    files, ask, tmp_path, capsys
+    files, ask, show, tmp_path
 ):
     entries = ask("compare", files / "a", files / "b")["ledger"]["entries"]
     save_note(Workspace(tmp_path / "w"), entries[0]["id"], "<b>gold</b>", ["odd"])
-    given = f"{files}/a {files}/b --html {tmp_path}/e.html --csv {tmp_path}/e.csv".split()
-    assert main(["compare", *given, "--workspace", str(tmp_path / "w")]) == 0
-    shown = capsys.readouterr().out
+    line = f"compare {files}/a {files}/b --html {tmp_path}/e.html --csv {tmp_path}/e.csv"
+    shown = show(f"{line} --workspace {tmp_path}/w")
     assert " -ia " in shown and "by tokenization:" in shown
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;gold&lt;/b&gt; · odd" in page
     assert "<script" not in page
     assert page.count("<article") == 3
     assert (tmp_path / "e.csv").read_text(encoding="utf-8").count("\n") == 4
-    assert main(["compare", *given]) == 2 and "already exists" in capsys.readouterr().err
-    assert main(["compare", *given, "--overwrite"]) == 0
+    assert "already exists" in ask(line, code=2)
+    assert show(f"{line} --overwrite")
 
 
 @pytest.mark.parametrize(
@@ -200,20 +197,16 @@ def binary(tmp_path_factory):
     ],
 )
 def test_the_class_of_the_f1_of_a_binary_task_is_reported(
-    binary, ask, capsys, tmp_path, flags, a, b, said
+    binary, ask, show, tmp_path, flags, a, b, said
 ):
     html = tmp_path / "e.html"
     found = ask("compare", *binary, *flags, "--html", html)
     assert (found["test"]["a"], found["test"]["b"]) == pytest.approx((a, b))
     assert said in found["ledger"]["definition"]
     assert said.replace("'", "&#x27;") in html.read_text(encoding="utf-8")
-    assert main(["compare", *binary, *flags]) == 0 and said in capsys.readouterr().out
+    assert said in show("compare", *binary, *flags)
     gold, predicted = binary[3], binary[1]
-    assert (
-        run_line(f"score --gold {gold} --predicted {predicted} --kind relations --json", *flags)
-        == 0
-    )
-    scored = json.loads(capsys.readouterr().out)
+    scored = ask(f"score --gold {gold} --predicted {predicted} --kind relations", *flags)
     assert scored["f1"] == pytest.approx(b) and said in scored["definition"]
 
 
@@ -221,7 +214,7 @@ def test_a_class_without_an_example_is_refused(binary, refused_with):
     refused_with("compare --negative no", "", "'no'", also=binary)
 
 
-def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, capsys):
+def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, ask, show):
     examples = tuple(
         Text(str(n), f"text {n}", (label,)) for n, label in enumerate(("yes", "no", "no"))
     )
@@ -233,10 +226,9 @@ def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, capsys):
         run = str(
             write_run(tmp_path / scorer, examples, said, kind="classification", scorer=scorer)
         )
-        assert main(["evaluate", "--run", run, "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = ask("evaluate --run", run)
         assert found["classes"].startswith(named) and f"; here {named}" in found["definition"]
-        assert main(["evaluate", "--run", run]) == 0 and named in capsys.readouterr().out
+        assert named in show("evaluate --run", run)
         for form in ("table", "csv", "markdown"):
-            assert main(["results", run, "--format", form, "--rounds", "10"]) == 0
-            assert named in " ".join(capsys.readouterr().out.replace("\\", "").split())
+            shown = show("results --rounds 10 --format", form, run)
+            assert named in " ".join(shown.replace("\\", "").split())

@@ -130,13 +130,11 @@ def test_the_lists_at_hand(ask, tiny_bert, plane):
     }
 
 
-def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
-    assert main(["diagnose", str(tiny_bert), str(plane)]) == 0
-    shown = capsys.readouterr().out
+def test_what_people_read(show, tiny_bert, plane, tmp_path):
+    shown = show("diagnose", tiny_bert, plane)
     assert ".471" in shown and "narrow cone" in shown and "all tokens" in shown
     (tmp_path / "long.tsv").write_text(f"left\tright\t{'x' * 500}\n")
-    assert main(["relations", "--vectors", str(plane), "--pairs", str(tmp_path / "long.tsv")]) == 0
-    shown = capsys.readouterr().out
+    shown = show(f"relations --vectors {plane} --pairs {tmp_path}/long.tsv")
     assert "-.471" in shown and "x" * 41 not in shown and "plane .4714" in shown
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.material.commands import run_line
 from tests.material.finetuning import sentences, texts, tiny_adapted, write_conll
-from vocadapt.__main__ import main
 from vocadapt.lab.steps.finetune import FinetuneStep, limit_task, summarize_runs
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -226,12 +225,10 @@ def test_collapsed_runs_are_counted_and_the_mean_of_the_others_is_reported():
     assert summarize_runs([Saved(1), Saved(2), Saved(3)], scores).mean_learned is None
 
 
-def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):
-    given = f"--model {files}/before --task {files}/task.toml --out {tmp_path}/few".split()
-    assert main(["finetune", *given, "--num-epochs", "1", "--limit", "4"]) == 0
-    assert "4 of 8" in capsys.readouterr().out
-    assert main(["compare", str(files / "one"), str(tmp_path / "few")]) == 2
-    assert "same examples" in capsys.readouterr().err
+def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, ask, show):
+    line = f"finetune --model {files}/before --task {files}/task.toml --out {tmp_path}/few"
+    assert "4 of 8" in show(f"{line} --num-epochs 1 --limit 4")
+    assert "same examples" in ask(f"compare {files}/one {tmp_path}/few", code=2)
 
 
 def test_a_limit_draws_alike_and_keeps_the_order():

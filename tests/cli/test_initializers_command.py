@@ -6,7 +6,6 @@ import shlex
 
 import pytest
 
-from tests.material.commands import run_line
 from tests.material.lab import NEW, write_text
 from tests.material.stated_numbers import list_numbers
 from tests.material.tiny_bert import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
@@ -104,14 +103,9 @@ def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors,
     assert found["masked"] is None and "head" in found["why_not"]
 
 
-def test_the_text_output_reports_n_candidates_and_chance(capsys, tiny_bert, vectors):
-    assert (
-        run_line(
-            f"initializers --model {tiny_bert} --vectors {vectors} --held-out 10 --norm-matched"
-        )
-        == 0
-    )
-    out = capsys.readouterr().out
+def test_the_text_output_reports_n_candidates_and_chance(show, tiny_bert, vectors):
+    line = f"initializers --model {tiny_bert} --vectors {vectors} --held-out 10 --norm-matched"
+    out = show(line)
     assert "global-mean (baseline)" in out and "semantic, norm-matched" in out
     assert "10 of " in out and "chance P@1" in out and ": target (" in out
     assert "10 held-out" in out.splitlines()[-1]

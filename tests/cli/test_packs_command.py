@@ -7,7 +7,6 @@ import pytest
 
 from tests.material.packs import MEDICAL, adapt_words, check_restored
 from tests.material.tiny_bert import build_tiny_bert
-from vocadapt.cli import main
 from vocadapt.lab.workspace.workspace import open_artifact
 
 
@@ -57,7 +56,7 @@ def test_a_pack_is_shown_from_its_file_alone(
     tmp_path: Path,
     adapted: Path,
     ask,
-    capsys: pytest.CaptureFixture[str],
+    show,
 ) -> None:
     ask(
         *("pack", "make", "--model", tiny_bert, "--adapted", adapted),
@@ -70,9 +69,7 @@ def test_a_pack_is_shown_from_its_file_alone(
     assert [one["token"] for one in shown["token_list"]] == list(MEDICAL)
     assert shown["token_list"][0]["pieces"] == ["tachy", "##card", "##i", "##a"]
     assert shown["token_list"][0]["embedding"]
-    capsys.readouterr()
-    assert main(["pack", "show", str(file), "--tokens", "1"]) == 0
-    text = capsys.readouterr().out
+    text = show("pack show --tokens 1", file)
     assert " ##card ##i" in text and " 3 tokens" in text
     assert "euthymia" not in text
 

@@ -5,9 +5,7 @@ from itertools import compress
 
 import pytest
 
-from tests.material.commands import run_line
 from tests.material.tiny_bert import TINY_TOKENS
-from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.identical_lines import find_held_out, hash_lines
@@ -15,7 +13,7 @@ from vocadapt.text.words import count_words
 from vocadapt.vocabulary.plan.reduction import ReductionSettings, select_removed_tokens
 
 
-def test_compare_a_model_and_a_faulty_vocabulary(ask, tiny_bert, tmp_path, capsys):
+def test_compare_a_model_and_a_faulty_vocabulary(ask, show, tiny_bert, tmp_path):
     (tmp_path / "v.txt").write_text("[PAD]\n[unk]\nheart\n\nheart\nzzz", encoding="utf-8")
     found = ask("vocabulary", "compare", tiny_bert, tmp_path / "v.txt")
     rows = found["vocabularies"]
@@ -26,8 +24,7 @@ def test_compare_a_model_and_a_faulty_vocabulary(ask, tiny_bert, tmp_path, capsy
     assert [fault["line"] for fault in found["faults"][str(tmp_path / "v.txt")]] == [2, 5, 6, 0]
     assert found["lengths_common"] == {"5": 1}
     assert rows[0]["unreachable"]["unused"] == 1
-    assert main(["vocabulary", "compare", str(tiny_bert), str(tmp_path / "v.txt")]) == 0
-    shown = capsys.readouterr().out
+    shown = show("vocabulary compare", tiny_bert, tmp_path / "v.txt")
     assert "line 5" in shown and "'heart'" in shown
 
 
@@ -58,13 +55,13 @@ def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
     assert again["rows"] == found["rows"][:8]  # from the counts that the workspace kept
 
 
-def test_study_says_what_it_leaves_out(ask, tiny_bert, text, capsys):
-    found = ask("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--keep", 1, 0.5)
+def test_study_says_what_it_leaves_out(ask, show, tiny_bert, text):
+    line = f"vocabulary study --model {tiny_bert} --corpus {text} --keep 1 0.5"
+    found = ask(line)
     assert {row["keep"] for row in found["rows"]} == {1.0}
     assert all(row["growth"] == 0 for row in found["rows"])
     assert found["left_out"].keys() == {"0.5"}
-    assert run_line(f"vocabulary study --model {tiny_bert} --corpus {text} --keep 1 0.5") == 0
-    assert "Keeping 0.5" in capsys.readouterr().out
+    assert "Keeping 0.5" in show(line)
 
 
 @pytest.mark.parametrize(("heuristic", "keep"), [("last", 0.9), ("cost", 0.9), ("freq", 1.0)])
