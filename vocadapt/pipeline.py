@@ -209,6 +209,7 @@ def load_target_space(
         raise InputError(
             f"{target.path} is a vocabulary without embeddings, so it has no similar tokens.",
             "Give the model itself, or a text to train vectors of its tokens on.",
+            code="no-embeddings",
         )
     settings = replace(recipe.vectors, dim=recipe.vectors.dim or model.dim)
     return train_token_vectors(

@@ -12,9 +12,10 @@ from itertools import islice
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import write_text
 from vocadapt.cli import main
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import Canceled
 from vocadapt.lab import demo
 from vocadapt.lab.demo import (
     ADAPTED,
@@ -131,9 +132,9 @@ def test_artifacts_of_the_same_names_are_named_and_nothing_is_written(tmp_path):
         with open_draft(workspace.folder(kind, name)) as draft:
             Manifest(kind, name, {}).save(draft)
     before = list_files(workspace)
-    with pytest.raises(InputError, match=r"models/demo-bert, tasks/demo-diseases") as caught:
+    with raises_input_error("names-taken", "models/demo-bert", "tasks/demo-diseases"):
         open_demo(workspace)
-    assert "nothing was changed" in caught.value.remedy and list_files(workspace) == before
+    assert list_files(workspace) == before
 
 
 def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(tmp_path, monkeypatch):
@@ -150,7 +151,7 @@ def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(tmp_pat
 
     copytree = shutil.copytree
     monkeypatch.setattr(demo.shutil, "copytree", copy)
-    with pytest.raises(InputError, match="The disk is full"):
+    with raises_input_error("disk-full"):
         open_demo(workspace)
     assert len(copies) == 3 and not [path for path in workspace.root.rglob("*") if path.is_file()]
     monkeypatch.setattr(demo.shutil, "copytree", copytree)
@@ -159,7 +160,7 @@ def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(tmp_pat
 
 def test_a_disk_without_room_is_reported_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(9, 8, 1))
-    with pytest.raises(InputError, match="are needed, but the disk has"):
+    with raises_input_error("no-space"):
         open_demo(Workspace(tmp_path / "w"))
     assert not (tmp_path / "w").exists()
 
@@ -167,10 +168,10 @@ def test_a_disk_without_room_is_reported_before_anything_is_written(tmp_path, mo
 def test_a_demo_that_is_not_there_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "DEMO", tmp_path / "nowhere")
     assert not demo.is_demo_installed()
-    with pytest.raises(InputError, match="not part of this installation"):
+    with raises_input_error("no-demo"):
         open_demo(Workspace(tmp_path / "w"))
     assert main(["demo", "--out", str(tmp_path / "w")]) == 2
-    assert "not part of this installation" in capsys.readouterr().err
+    assert str(tmp_path / "nowhere") in capsys.readouterr().err
     assert not (tmp_path / "w").exists()
 
 
@@ -257,16 +258,14 @@ def test_a_canceled_demo_starts_no_further_job_and_says_what_is_left(tmp_path, c
     monkeypatch.setattr(demo, "_wait_for", stop)
     out = tmp_path / "w"
     assert main(["demo", "--out", str(out)]) == 130
-    assert capsys.readouterr().err == (
-        f"Canceled: {out} keeps the finished artifacts; run the same command again to make the others.\n"
-    )
+    assert str(out) in capsys.readouterr().err
     last, first = queue.list_jobs(Workspace(out))
     assert last.status().state == "canceled" and first.status().state in ("canceled", "done")
 
 
 def test_a_job_of_the_demo_that_fails_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("no-such-word"))
-    with pytest.raises(InputError, match=r"is failed\. .*no-such-word"):
+    with raises_input_error("job-failed", "no-such-word"):
         list(run_demo(Workspace(tmp_path / "w")))
 
 
@@ -281,7 +280,7 @@ def test_the_word_counts_have_no_text():
         lambda: list(corpus),
         lambda: load_or_count_words(None, corpus, Splitter.bert(False)),
     ):
-        with pytest.raises(InputError, match="holds word counts only"):
+        with raises_input_error("counts-only"):
             read()
 
 

@@ -55,5 +55,5 @@ def test_the_task_is_what_the_script_writes_and_says_that_it_is_constructed(task
     assert {name: len(split) for name, split in task.splits.items()} == {
         name: parts["sentences"] for name, parts in SENTENCES.items()
     }
-    assert task.findings[0] == "constructed: shows the page, proves nothing"
+    assert task.findings[0].startswith("constructed:")
     assert task.kind == find_kind("ner")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.commands import run_line
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.convert import ConvertStep
@@ -79,7 +79,7 @@ def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):
     with reserve_space(tmp_path / "not" / "there", FLOOR):
         pass
     assert asked == [tmp_path]
-    with pytest.raises(InputError, match=r"about 3\.0 GB are needed, but the disk has 52 MB free"):
+    with raises_input_error("no-space", "3.0 GB", "52 MB"):
         reserve_space(tmp_path / "not" / "there", 3_000_000_000).__enter__()
 
 
@@ -92,7 +92,7 @@ def test_no_step_and_no_job_starts_without_room(disk, tmp_path):
         lambda: run_step(spec, workspace.folder("corpora", "c")),
         lambda: queue.start(workspace, spec, "c"),
     ):
-        with pytest.raises(InputError, match="are needed"):
+        with raises_input_error("no-space"):
             start()
     assert not workspace.root.exists()
 

@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping import renames, trash
@@ -249,7 +250,7 @@ def test_an_artifact_that_another_session_has_deleted_is_a_message(tmp_path):
         lambda: delete_artifact(workspace, artifact),
         lambda: rename_artifact(workspace, artifact, "b"),
     ):
-        with pytest.raises(InputError, match="does not exist any more"):
+        with raises_input_error("gone"):
             act()
 
 
@@ -262,11 +263,11 @@ def test_a_job_that_starts_meanwhile_is_seen(act, tmp_path, monkeypatch):
     def check(workspace, artifact):
         assert is_locked(workspace.root)
         locked.append(artifact.name)
-        raise InputError("in use", "")
+        raise InputError("in use", code="in-use")
 
     monkeypatch.setattr(renames, "check_unused", check)
     monkeypatch.setattr(trash, "check_unused", check)
-    with pytest.raises(InputError, match="in use"):
+    with raises_input_error("in-use"):
         if act == "rename":
             rename_artifact(workspace, artifact, "b")
         else:
@@ -296,7 +297,7 @@ def test_a_bad_name_changes_nothing(workspace, name):
 
 def test_a_taken_name_changes_nothing(workspace):
     shutil.copytree(workspace.root / "models" / "trials-model", workspace.root / "models" / "taken")
-    with pytest.raises(InputError, match="exists already"):
+    with raises_input_error("name-taken"):
         rename_artifact(workspace, workspace.artifact("models", "trials-model"), "taken")
     assert (workspace.root / "models" / "trials-model").is_dir()
 
@@ -318,7 +319,7 @@ def test_a_deleted_artifact_comes_back_as_it_was(workspace):
 def test_a_name_that_was_taken_meanwhile_is_a_message_and_another_one_works(workspace):
     deleted = delete_artifact(workspace, workspace.artifact("models", "trials-model"))
     (workspace.root / "models" / "trials-model").mkdir(parents=True)
-    with pytest.raises(InputError, match="exists already"):
+    with raises_input_error("name-taken"):
         restore(workspace, deleted)
     assert restore(workspace, deleted, "again").name == "again"
 
@@ -329,7 +330,7 @@ def test_an_emptied_trash_is_empty(workspace):
     assert empty_trash(workspace) == deleted.bytes
     assert list_trash(workspace) == []
     assert [path.name for path in (workspace.root / TRASH).iterdir()] == ["notes of mine"]
-    with pytest.raises(InputError, match="in the trash"):
+    with raises_input_error("not-in-trash"):
         find_deleted(workspace, deleted.id)
 
 
@@ -354,7 +355,7 @@ def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
         lambda: copy_workspace(workspace, tmp_path / "mine"),
         lambda: open_export(tmp_path / "w.zip", tmp_path / "mine"),
     ):
-        with pytest.raises(InputError, match="exists already"):
+        with raises_input_error("name-taken"):
             act()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
@@ -396,7 +397,7 @@ def test_a_copy_on_a_full_disk_leaves_nothing(workspace, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfileobj", fill)
-    with pytest.raises(InputError, match="disk is full"):
+    with raises_input_error("disk-full"):
         copy_workspace(workspace, tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trials"]
 
@@ -418,7 +419,7 @@ def test_a_file_from_elsewhere_cannot_lead_out_of_the_folder(name, tmp_path):
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
         archive.writestr("models/good/manifest.json", "{}")
         archive.writestr(name, "bad")
-    with pytest.raises(InputError, match="does not belong"):
+    with raises_input_error("foreign-member"):
         open_export(tmp_path / "bad.zip", tmp_path / "w")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
 
@@ -426,7 +427,7 @@ def test_a_file_from_elsewhere_cannot_lead_out_of_the_folder(name, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"no zip file", b"PK\x03\x04 cut"])
 def test_another_file_is_a_message(content, tmp_path):
     (tmp_path / "bad.zip").write_bytes(content)
-    with pytest.raises(InputError, match="not an exported workspace"):
+    with raises_input_error("invalid-zip"):
         open_export(tmp_path / "bad.zip", tmp_path / "w")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
 
@@ -436,7 +437,7 @@ def test_a_symbolic_link_in_a_file_is_refused(tmp_path):
         link = zipfile.ZipInfo("models/good/link")
         link.external_attr = 0o120777 << 16
         archive.writestr(link, "/etc/passwd")
-    with pytest.raises(InputError, match="does not belong"):
+    with raises_input_error("foreign-member"):
         open_export(tmp_path / "bad.zip", tmp_path / "w")
 
 
@@ -527,16 +528,16 @@ def test_a_job_of_a_later_artifact_of_a_name_is_not_taken_for_that_of_a_restored
     assert first.finished and second.finished
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "a\x1b[31mred", "right\u202eleft", "nul\0"])
-def test_a_bad_name_of_a_job_changes_nothing(job, name):
-    with pytest.raises(InputError, match="name"):
-        renames.rename(job.workspace, job, name)
+def test_a_bad_name_of_a_job_changes_nothing(job):
+    for name in ("x" * 300, "a\x1b[31mred", "right\u202eleft", "nul\0"):
+        with raises_input_error("long-name" if len(name) > 80 else "invalid-name"):
+            renames.rename(job.workspace, job, name)
     assert load_notes(job.workspace) == {}
 
 
 def test_a_deleted_job_is_not_renamed(job):
     delete_job(job.workspace, job)
-    with pytest.raises(InputError, match="does not exist any more"):
+    with raises_input_error("gone"):
         renames.rename(job.workspace, job, "b")
     assert load_notes(job.workspace) == {}
 
@@ -584,13 +585,13 @@ def write_export(path, record):
 
 def test_an_opened_file_reads_no_path_that_is_not_allowed(tmp_path):
     def refuse(path):
-        raise InputError(f"{path}: not allowed.", "")
+        raise InputError(f"{path}: not allowed.", code="not-allowed")
 
     write_export(tmp_path / "w.zip", {"files": ["/etc/passwd"], "settings": {}})
-    with pytest.raises(InputError, match="/etc/passwd: not allowed"):
+    with raises_input_error("not-allowed", "/etc/passwd"):
         open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
     write_export(tmp_path / "w.zip", {"files": ["../../../secret.txt"], "settings": {}})
-    with pytest.raises(InputError, match="leads out of the workspace"):
+    with raises_input_error("leads-out"):
         open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["w.zip"]
     write_export(tmp_path / "w.zip", {"files": ["files/0000-text.txt"], "settings": {}})

@@ -16,6 +16,7 @@ import pytest
 
 from tests.material import counting_step
 from tests.material.counting_step import CountingStep
+from tests.material.input_errors import raises_input_error
 from tests.material.lab import LONG, wait_for, write_text
 from tests.material.nightly import mark_slow
 from vocadapt.errors import Canceled, InputError
@@ -283,7 +284,7 @@ def test_a_bad_name_starts_nothing(workspace, quick, name):
 
 def test_a_taken_name_is_reported_at_once(workspace, quick):
     start(workspace, quick, "mine").wait(LONG)
-    with pytest.raises(InputError, match="already exists"):
+    with raises_input_error("already-exists"):
         start(workspace, quick, "mine")
     assert start(workspace, quick, "mine", overwrite=True).wait(LONG).state == "done"
 
@@ -358,7 +359,7 @@ def wait_for_message(job, start):
 
 def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
     job = start(workspace, endless, "v")
-    with pytest.raises(InputError, match=f"The job {job.id} is making"):
+    with raises_input_error("being-made", job.id):
         start(workspace, endless, "v", overwrite=True)
     assert list_jobs(workspace) == [job]
     assert list_promised_names(workspace, "vectors") == {"v"}
@@ -417,15 +418,15 @@ def test_ten_waiting_jobs_keep_their_order_without_one_of_them_and_without_the_s
 def test_only_what_ended_unfinished_is_resumed(workspace, quick, endless, text):
     done = start(workspace, quick, "mine")
     assert done.wait(LONG).state == "done"
-    with pytest.raises(InputError, match="is done"):
+    with raises_input_error("nothing-to-resume"):
         resume(workspace, done)
     alive = start(workspace, endless, "v")
-    with pytest.raises(InputError, match=r"is (waiting|running)"):
+    with raises_input_error("nothing-to-resume"):
         resume(workspace, alive)
     wait_for(alive, "running")
     alive.cancel(grace=10)
     run_step(quick, workspace.folder("vectors", "v"))  # another was quicker
-    with pytest.raises(InputError, match="already exists"):
+    with raises_input_error("already-exists"):
         resume(workspace, alive)
     assert alive.status().state == "canceled" and left_in(workspace.root / "vectors") == ["v"]
 

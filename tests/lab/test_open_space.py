@@ -1,5 +1,6 @@
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import open_space
 
@@ -12,11 +13,11 @@ def test_word_vectors_and_models_open_alike(vectors, tiny_bert):
 
 
 def test_what_is_neither_is_refused(tmp_path):
-    with pytest.raises(InputError, match="expected word vectors or a model, found neither"):
+    with raises_input_error("no-vectors-or-model"):
         open_space(tmp_path / "nothing", offline=True)
 
 
 def test_a_bare_vocabulary_has_no_rows(tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
-    with pytest.raises(InputError, match="is a file, not a model folder"):
+    with pytest.raises(InputError):
         open_space(tmp_path / "vocab.txt")

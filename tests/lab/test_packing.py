@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.lab.workspace import packing
 from vocadapt.lab.workspace.packing import (
     compute_packed_size,
@@ -58,6 +58,6 @@ def test_a_full_disk_is_a_message_and_leaves_nothing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(packing, "pack_artifact", full)
-    with pytest.raises(InputError, match="disk is full"):
+    with raises_input_error("disk-full"):
         pack_to_temporary_file(a_folder(tmp_path), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

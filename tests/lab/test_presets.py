@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.material.adapted import HEADS
+from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.__main__ import main
 from vocadapt.errors import InputError
@@ -119,12 +120,12 @@ def test_every_head_survives_a_reduction(
 
 
 def test_heuristics_that_count_need_a_text(tiny_bert: Path, tmp_path: Path, text: Path) -> None:
-    with pytest.raises(InputError, match="reduced-freq-10 needs a text"):
+    with raises_input_error("missing-source", "reduced-freq-10", "text"):
         made("reduced-freq-10", tmp_path / "m", tiny_bert)
     assert made("reduced-freq-10", tmp_path / "m", tiny_bert, text=str(text)).is_dir()
-    with pytest.raises(InputError, match="does not use text"):
+    with raises_input_error("unused-source", "text"):
         made("reduced-last-10", tmp_path / "n", tiny_bert, text=str(text))
-    with pytest.raises(InputError, match="transfer-semantic needs a target"):
+    with raises_input_error("missing-source", "target"):
         made("transfer-semantic", tmp_path / "n", tiny_bert)
     assert not (tmp_path / "n").exists()
 
@@ -143,9 +144,9 @@ def test_a_bare_target_needs_no_embeddings_if_none_are_read(
     bare = tmp_path / "vocab.txt"
     bare.write_text("\n".join(open_model(pair[1]).vocabulary.tokens) + "\n", encoding="utf-8")
     assert made("transfer-syntactic", tmp_path / "m", pair[0], target=str(bare)).is_dir()
-    with pytest.raises(InputError, match="vocabulary without embeddings"):
+    with raises_input_error("no-embeddings"):
         made("transfer-target", tmp_path / "n", pair[0], target=str(bare))
-    with pytest.raises(InputError, match="vocabulary without embeddings"):
+    with raises_input_error("no-embeddings"):
         made("transfer-semantic", tmp_path / "n", pair[0], target=str(bare))
 
 
@@ -154,7 +155,7 @@ def test_a_cased_target_is_refused(make_bert: Callable[..., Path], tmp_path: Pat
         make_bert("a"),
         make_bert("b", tokens=[*TINY_TOKENS, "Placebo"], lowercase=False),
     )
-    with pytest.raises(InputError, match="one is cased, the other uncased"):
+    with raises_input_error("other-casing"):
         made("transfer-syntactic", tmp_path / "m", source, target=str(target))
 
 

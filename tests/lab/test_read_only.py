@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.housekeeping.copies import copy_workspace
@@ -78,11 +79,11 @@ def check_as_visitor(root: Path) -> None:
     workspace = Workspace(root)
     assert not os.access(root, os.W_OK)
     check_every_write(workspace)
-    with pytest.raises(InputError, match="cannot write there"):
+    with raises_input_error("cannot-write"):
         delete_slice(workspace, "kept")
     assert [one.id for one in list_slices(workspace)] == ["kept"]
     assert [one.name for one in workspace.artifacts("models")] == ["kept"]
-    with pytest.raises(InputError, match="cannot write there"):
+    with raises_input_error("cannot-write"):
         copy_workspace(workspace, root.parent / "copy")
     queue.remove_remains(workspace)
     text = open_corpus([root / "text.txt"])
@@ -168,7 +169,7 @@ def test_a_folder_of_the_workspace_that_is_a_file(tmp_path):
     for name in ("uploads", "slices", "jobs"):
         (tmp_path / name).write_text("a")
     for name in ("upload", "slice", "job"):
-        with pytest.raises(InputError, match="cannot write there"):
+        with raises_input_error("cannot-write"):
             WRITES[name](workspace)
     (tmp_path / "notes.jsonl").mkdir()
     with pytest.raises(InputError):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO
@@ -75,7 +76,7 @@ def test_a_relative_path_that_leads_out_is_refused_at_every_depth(name, write, t
     for depth in DEPTHS:
         out = "../" * (len(f"{depth}{name}".split("/")) + 1)
         pack(tmp_path / "w.zip", depth + name, write(f"{out}secret.txt"))
-        with pytest.raises(InputError, match="leads out of the workspace"):
+        with raises_input_error("leads-out"):
             open_export(tmp_path / "w.zip", tmp_path / "w")
         pack(tmp_path / "w.zip", depth + name, write("b/c.txt"))
         open_export(tmp_path / "w.zip", tmp_path / "inside")
@@ -88,12 +89,12 @@ def test_an_absolute_path_is_refused_on_pages_and_listed_by_the_command(
     name, write, tmp_path, capsys
 ):
     def refuse(path):
-        raise InputError(f"{path}: not allowed.", "")
+        raise InputError(f"{path}: not allowed.", code="not-allowed")
 
     for depth in DEPTHS:
         for number, place in enumerate((SECRET, "~/secret.txt")):
             pack(tmp_path / "w.zip", depth + name, write(place))
-            with pytest.raises(InputError, match="not allowed"):
+            with raises_input_error("not-allowed"):
                 open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
             assert [path.name for path in tmp_path.iterdir()] == ["w.zip"]
             out = tmp_path / f"w{number}"
@@ -150,7 +151,7 @@ def test_a_path_that_cannot_be_one_hides_its_artifact(path, tmp_path, capsys):
             shutil.rmtree((workspace.root / name).parent)
     plant(workspace, "models/a/manifest.json", format_manifest("models", path))
     assert main(["workspace", "list", "--workspace", str(workspace.root)]) == 0
-    assert "models/a is hidden" in capsys.readouterr().out
+    assert "models/a" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["alignments", "changes"])
@@ -162,13 +163,13 @@ def test_an_artifact_without_a_needed_input_hides_itself(kind, tmp_path):
     plant(workspace, f"{kind}/a/manifest.json", json.dumps(manifest))
     plant(workspace, f"{kind}/b/manifest.json", format_manifest(kind))
     assert [one.name for one in workspace.artifacts(kind)] == ["b"]
-    assert "no entry" in workspace.list_hidden()[f"{kind}/a"]
+    assert set(workspace.list_hidden()) == {f"{kind}/a"}
 
 
 def test_an_entry_that_is_not_recorded_is_a_sentence():
     manifest = Manifest("models", "a", {})
     for entries in (manifest.inputs, manifest.settings, manifest.numbers):
-        with pytest.raises(InputError, match="no entry 'text'"):
+        with raises_input_error("missing-entry", "'text'"):
             entries["text"]
         with pytest.raises(KeyError):
             entries["text"]
@@ -185,12 +186,12 @@ def test_a_missing_file_hides_its_artifact_but_a_run_may_lack_its_weights(tmp_pa
             Manifest(kind, name, {}).save(folder)
         (workspace.root / kind / "a" / "model.safetensors").unlink()
     assert [one.name for one in workspace.artifacts("models")] == ["b"]
-    assert "model.safetensors is missing" in workspace.list_hidden()["models/a"]
+    assert "model.safetensors" in workspace.list_hidden()["models/a"]
     assert len(workspace.artifacts("runs")) == 2
     manifest = json.loads(format_manifest("models"))
     for path in ("/etc/passwd", "../../../w", "../b"):  # whether it exists is not told
         plant(workspace, "models/a/manifest.json", json.dumps({**manifest, "files": [path]}))
-        assert "is missing" in workspace.list_hidden()["models/a"]
+        assert path in workspace.list_hidden()["models/a"]
 
 
 def test_a_study_names_what_its_workspace_holds_relative_to_itself(tmp_path):
@@ -271,7 +272,7 @@ def test_what_could_not_be_opened_is_not_exported(tmp_path):
     plant(workspace, "studies/a/study.toml", RECORDS["studies/a/study.toml"]("../../../x.tsv"))
     assert workspace.artifacts("studies"), "its user may have written it"
     for write in (export_workspace, copy_workspace):
-        with pytest.raises(InputError, match=r"study\.toml names"):
+        with raises_input_error("leads-out", "study.toml"):
             write(workspace, tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["w"]
 
@@ -285,5 +286,5 @@ def test_a_damaged_record_names_nothing_and_is_carried_along(tmp_path):
     export_workspace(workspace, tmp_path / "w.zip")
     opened = open_export(tmp_path / "w.zip", tmp_path / "opened")
     assert set(opened.list_hidden()) == {"models/bad", "tasks/bad", "corpora/bad"}
-    with pytest.raises(InputError, match="names no text"):
+    with raises_input_error("no-text"):
         read_named_paths(opened.root / "corpora/bad/corpus.json")

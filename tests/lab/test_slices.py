@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace.slices import FOLDER, delete_slice, list_slices, load_slice, save_slice
 
@@ -102,5 +103,5 @@ def test_a_link_may_not_lead_out_of_the_workspace(workspace, tmp_path):
     save_slice(workspace, "good", ["a"])
     (tmp_path / "outside.json").write_text((workspace.root / FOLDER / "good.json").read_text())
     (workspace.root / FOLDER / "link.json").symlink_to(tmp_path / "outside.json")
-    with pytest.raises(InputError, match="leads out"):
+    with raises_input_error("leads-out"):
         load_slice(workspace, "link")

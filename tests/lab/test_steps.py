@@ -61,7 +61,7 @@ def vectors(vectors):
 
 def test_a_step_is_registered_once_under_its_own_name():
     assert all(step.name == name for name, step in STEPS.items())
-    with pytest.raises(InputError, match="already a step"):
+    with raises_input_error("taken-name", "corpus"):
         register_step(STEPS["corpus"])
 
 
@@ -74,7 +74,7 @@ def test_a_step_its_settings_and_its_module_have_one_name():
 
 
 def test_settings_belong_to_one_step():
-    with pytest.raises(InputError, match="settings of the step corpus"):
+    with raises_input_error("taken-settings", "corpus"):
         register_step(replace(STEPS["corpus"], name="another"))
 
 
@@ -242,14 +242,10 @@ def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_
         Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "edited"
     )
     assert "departures" not in edited.manifest.numbers
-    assert "has changed since" in edited.manifest.numbers["departures_not_counted"]
-    assert "was not counted (the training text" in (edited.folder / "README.md").read_text(
-        encoding="utf-8"
-    )
-    assert (
-        "not_counted"
-        in json.loads((edited.folder / "vocadapt.json").read_text())["departures"].popitem()[0]
-    )
+    why = edited.manifest.numbers["departures_not_counted"]
+    assert why in (edited.folder / "README.md").read_text(encoding="utf-8")
+    record = json.loads((edited.folder / "vocadapt.json").read_text())
+    assert list(record["departures"]) == ["departures_not_counted"]
     assert "departures_not_counted" not in made.manifest.numbers
     text.unlink()
     gone = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "gone")
@@ -266,17 +262,15 @@ def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
     step = AdaptStep(PRESETS["green-bert-random"], certify=False)
     made = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m")
     assert made.manifest.numbers["added"] == 5 and "departures" not in made.manifest.numbers
-    assert "no longer be read" in made.manifest.numbers["departures_not_counted"]
+    assert made.manifest.numbers["departures_not_counted"]
 
 
 def test_the_words_file_lies_in_the_draft_and_is_gone_in_the_end(
     text, tiny_bert, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "never-used"))
-    inputs, recipe = (
-        {"text": text, "model": tiny_bert},
-        replace(PRESETS["green-bert-random"], vectors=replace(QUICK, workers=0)),
-    )
+    inputs = {"text": text, "model": tiny_bert}
+    recipe = replace(PRESETS["green-bert-random"], vectors=replace(QUICK, workers=0))
     made = run_step(Spec(VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
     assert {path.name for path in made.folder.iterdir()} == {
         "manifest.json",
@@ -298,11 +292,9 @@ def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny
     inputs = {"file": file, "model": tiny_bert, "text": text}
     made = run_step(Spec(ImportVectorsStep(fold=True), inputs), tmp_path / "v")
     assert load_space(made.folder).words == ("warfarin", "drug")
-    assert (
-        "2 of 3 words occur in the text: the others are left out" in made.manifest.numbers["notes"]
-    )
+    assert any(note.startswith("2 of 3 ") for note in made.manifest.numbers["notes"])
     file.write_text("1 2\nParis 5 6\n")
-    with pytest.raises(InputError, match="None of the 1 words"):
+    with raises_input_error("no-word-of-text", "1 words"):
         run_step(Spec(ImportVectorsStep(fold=True), inputs), tmp_path / "none")
 
 
@@ -320,14 +312,15 @@ def test_what_others_put_into_an_artifact_is_never_overwritten(vectors, text, ti
     made = run_step(spec, tmp_path / "v")
     run_step(spec, tmp_path / "v", overwrite=True)
     (made.folder / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"also holds notes\.txt"):
+    with raises_input_error("foreign-files", "notes.txt"):
         run_step(spec, tmp_path / "v", overwrite=True)
     assert (made.folder / "notes.txt").read_text() == "mine"
 
 
 def test_adapting_needs_exactly_one_source(vectors, text, tiny_bert, tmp_path):
-    for inputs in ({}, {"vectors": vectors.folder, "text": text}):
-        with pytest.raises(InputError, match="needs word vectors or a text"):
+    both = {"vectors": vectors.folder, "text": text}
+    for code, inputs in (("no-source", {}), ("two-sources", both)):
+        with raises_input_error(code):
             run_step(Spec(AdaptStep(), {"model": tiny_bert, **inputs}), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
@@ -348,7 +341,7 @@ def test_vectors_are_imported_limited_folded_and_filtered(text, tiny_bert, tmp_p
         tmp_path / "filtered",
     )
     assert load_space(filtered.folder).words == ("aspirin", "drug")
-    with pytest.raises(InputError, match="need a model"):
+    with raises_input_error("no-model"):
         run_step(Spec(ImportVectorsStep(fold=True), {"file": file}), tmp_path / "x")
 
 
@@ -376,16 +369,16 @@ def test_a_corpus_brings_its_own_settings(text, tmp_path):
     settings = CorpusSettings(sample=0.1)
     made = run_step(Spec(CorpusStep(corpus=settings), {"text": text}), tmp_path / "c")
     assert read_corpus([made.folder]).settings == settings
-    with pytest.raises(InputError, match="its own settings"):
+    with raises_input_error("own-settings"):
         read_corpus([made.folder], CorpusSettings(sample=0.5))
-    with pytest.raises(InputError, match="its own settings"):
+    with raises_input_error("own-settings"):
         read_corpus([made.folder, text])
 
 
 def test_a_name_that_is_too_long_and_a_negative_seed_are_reported(text, tiny_bert, tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         read_corpus(["x" * 5000])
-    with pytest.raises(InputError, match=r"seed.: expected a whole number from 0 "):
+    with raises_input_error("out-of-range", "seed"):
         CorpusSettings(seed=-1)
     for long in ("x" * 300, "x/" * 3000, "nothing"):
         with pytest.raises(InputError):
@@ -419,7 +412,7 @@ def test_a_step_that_fails_or_is_canceled_leaves_nothing(text, tiny_bert, tmp_pa
     with pytest.raises(Canceled):
         run_step(spec, tmp_path / "w" / "v", stop)
     impossible = replace(QUICK, min_count=10_000)
-    with pytest.raises(InputError, match="none of the"):
+    with pytest.raises(InputError):
         run_step(replace(spec, settings=VectorsStep(word2vec=impossible)), tmp_path / "w" / "v")
     assert list(tmp_path.iterdir()) == []
 
@@ -585,42 +578,31 @@ def test_a_recipe_of_the_user_is_repeated_from_the_file_beside_the_model(
     assert f"--recipe {tmp_path / 'm' / 'recipe.toml'} --no-certificate" in made.manifest.command
 
 
+VECTORS = {"step": "vectors", "inputs": {"text": "t", "model": "m"}}
+
+
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "code", "value"),
     [
-        ({"step": "fly"}, "Unknown step 'fly'"),
-        ({"step": "vectors", "inputs": {"model": "m"}}, "needs text"),
-        (
-            {"step": "vectors", "inputs": {"text": "t", "model": ["a", "b"]}},
-            "takes one model, got 2",
-        ),
-        (
-            {"step": "vectors", "inputs": {"text": "t", "model": "m", "moon": "x"}},
-            "takes no 'moon'",
-        ),
-        (
-            {"step": "vectors", "settings": {"word2vec": {"epoch": 1}}, "inputs": {}},
-            "no setting 'epoch'",
-        ),
-        (
-            {"step": "vectors", "settings": {"word2vec": {"epochs": "1"}}, "inputs": {}},
-            "expected int",
-        ),
-        ({"step": "vectors", "settings": [], "inputs": {}}, "expected tables"),
-        ({"step": "vectors", "inputs": {"text": "t", "model": "m"}, "shell": "rm"}, "no 'shell'"),
-        (
-            {"step": "vectors", "inputs": {"text": "t", "model": "m"}, "casing": "camel"},
-            "Unknown casing 'camel'",
-        ),
+        ({"step": "fly"}, "unknown-choice", "'fly'"),
+        ({"step": "vectors", "inputs": {"model": "m"}}, "missing-input", "text"),
+        (VECTORS | {"inputs": {"text": "t", "model": ["a", "b"]}}, "several-inputs", "model"),
+        (VECTORS | {"inputs": {"text": "t", "model": "m", "moon": "x"}}, "unknown-role", "'moon'"),
+        (VECTORS | {"settings": {"word2vec": {"epoch": 1}}}, "unknown-setting", "'epoch'"),
+        (VECTORS | {"settings": {"word2vec": {"epochs": "1"}}}, "wrong-type", "int"),
+        (VECTORS | {"settings": []}, "no-tables", "settings"),
+        (VECTORS | {"shell": "rm"}, "unknown-entry", "'shell'"),
+        (VECTORS | {"casing": "camel"}, "unknown-choice", "'camel'"),
         (
             {"step": "import-vectors", "inputs": {"file": "f"}, "casing": "cased"},
-            "bare vocab.txt, and none was given",
+            "unneeded-casing",
+            "vocab.txt",
         ),
-        ({}, "the step is missing"),
+        ({}, "no-step", "step"),
     ],
 )
-def test_a_bad_spec_says_what_is_wrong(values, said):
-    with pytest.raises(InputError, match=said):
+def test_a_bad_spec_says_what_is_wrong(values, code, value):
+    with raises_input_error(code, value):
         Spec.from_dict(values)
 
 
@@ -630,7 +612,7 @@ def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_b
     recipe = get_preset("reduced-last-10")
     made = run_step(Spec(AdaptStep(recipe, certify=False), {"model": tiny_bert}), place)
     again = Spec(AdaptStep(recipe, certify=False), {"model": made.folder})
-    with pytest.raises(InputError, match="is, or contains, the model that it would be made from"):
+    with raises_input_error("output-is-input", "model"):
         run_step(again, place.parent if above else place, overwrite=True)
     assert (place / "model.safetensors").is_file()
 
@@ -649,9 +631,9 @@ def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tin
     assert footprint.kwh == pytest.approx(footprint.watts * footprint.seconds * 2 / 3.6e6)
     assert footprint.kg_co2 == pytest.approx(0.041 * footprint.kwh)
     card = (made.folder / "README.md").read_text(encoding="utf-8")
-    assert "The adaptation cost an estimated " in card and "kg CO2 per kWh (SWE)" in card
+    assert "(SWE)" in card
     rates.write_text('country = "Atlantis"\n')
-    with pytest.raises(InputError, match="no grid intensity of 'Atlantis'"):
+    with raises_input_error("unknown-choice", "'Atlantis'"):
         run_step(spec, workspace.folder("models", "n"))
 
 
@@ -659,6 +641,6 @@ def test_a_model_and_its_base_must_differ_also_by_another_path(tmp_path, tiny_be
     link = tmp_path / "link"
     link.symlink_to(tiny_bert)
     spec = Spec(MakePackStep(), {"model": str(tiny_bert), "adapted": str(link)})
-    with pytest.raises(InputError, match="The base model and the adapted model are the same"):
+    with raises_input_error("same-inputs", "base model", "adapted model"):
         run_step(spec, tmp_path / "pack")
     assert not (tmp_path / "pack").exists()

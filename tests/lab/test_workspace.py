@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import Canceled, InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.drafts import (
@@ -94,7 +95,7 @@ def test_a_bad_name_is_refused_everywhere(tmp_path, name):
     for kind in list_kinds():
         with pytest.raises(InputError):
             workspace.folder(kind, name)
-    with pytest.raises(InputError, match="cannot be a name"):
+    with raises_input_error("invalid-name"):
         check_name(name)
     assert not (tmp_path / "w").exists()
 
@@ -122,7 +123,7 @@ def test_a_link_out_of_the_workspace_is_refused(tmp_path):
     (tmp_path / "w" / "vectors").mkdir(parents=True)
     (tmp_path / "outside").mkdir()
     (tmp_path / "w" / "vectors" / "x").symlink_to(tmp_path / "outside")
-    with pytest.raises(InputError, match="out of the workspace"):
+    with raises_input_error("leads-out"):
         Workspace(tmp_path / "w").folder("vectors", "x")
 
 
@@ -132,7 +133,7 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
     put(workspace, "vectors", "second")
     assert [found.name for found in workspace.artifacts("vectors")] == ["second", "first"]
     assert workspace.artifact("vectors", "first").kind == "vectors"
-    with pytest.raises(InputError, match=r"no vectors named third.*\nThere: second, first"):
+    with raises_input_error("no-artifact", "third", "second, first"):
         workspace.artifact("vectors", "third")
 
 
@@ -215,7 +216,7 @@ def test_an_older_artifact_survives_a_writer_that_fails(tmp_path):
 def test_what_is_there_is_not_overwritten_unless_asked(tmp_path):
     workspace = Workspace(tmp_path)
     before = put(workspace, "vectors", "x", text="1")
-    with pytest.raises(InputError, match="already exists"), open_draft(before.folder):
+    with raises_input_error("already-exists"), open_draft(before.folder):
         pass
     after = put(workspace, "vectors", "x", text="2")
     assert (after.folder / "content").read_text() == "2"
@@ -227,7 +228,7 @@ def test_a_folder_of_somebody_else_is_never_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years")
     with (
-        pytest.raises(InputError, match="was not written by vocadapt"),
+        raises_input_error("foreign-folder"),
         open_draft(tmp_path / "mine", overwrite=True),
     ):
         pass
@@ -246,7 +247,7 @@ def test_a_folder_with_a_manifest_of_somebody_else_is_never_overwritten(tmp_path
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "manifest.json").write_text(content)
     with (
-        pytest.raises(InputError, match="was not written by vocadapt"),
+        raises_input_error("foreign-folder"),
         open_draft(tmp_path / "app", overwrite=True),
     ):
         pass
@@ -280,13 +281,13 @@ def test_an_empty_folder_is_free_and_a_file_is_not(tmp_path):
     assert open_artifact(tmp_path / "empty").kind == "vectors"
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InputError, match="file"), open_draft(place):
+        with pytest.raises(InputError), open_draft(place):
             pass
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
-    with pytest.raises(InputError, match="disk is full"), open_draft(tmp_path / "x") as draft:
+    with raises_input_error("disk-full"), open_draft(tmp_path / "x") as draft:
         (draft / "vectors").symlink_to("/dev/full")
         with (draft / "vectors").open("w") as file:
             file.write("x" * 100_000)
@@ -307,14 +308,14 @@ def test_an_upload_onto_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
                 raise OSError(errno.ENOSPC, "No space left on device")
             return super().read(1)
 
-    with pytest.raises(InputError, match=r"text\.txt: the disk is full"):
+    with raises_input_error("disk-full", "text.txt"):
         save_uploads([Upload(b"many words")], Workspace(tmp_path))
     assert list((tmp_path / "uploads").iterdir()) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_under_safetensors_is_reported_too(tmp_path):
-    with pytest.raises(InputError, match="disk is full"), open_draft(tmp_path / "x"):
+    with raises_input_error("disk-full"), open_draft(tmp_path / "x"):
         raise RuntimeError("I/O error: No space left on device (os error 28)")
     assert list(tmp_path.iterdir()) == []
 
@@ -324,13 +325,9 @@ def test_a_full_disk_under_safetensors_is_reported_too(tmp_path):
 )
 def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, error):
     (tmp_path / "a.csv").write_text("old")
-    said = "disk is full" if error.args[0] == 28 else "cannot be written: no"
+    code = "disk-full" if error.args[0] == 28 else "cannot-write"
     with (
-        (
-            pytest.raises(ValueError)
-            if isinstance(error, ValueError)
-            else pytest.raises(InputError, match=said)
-        ),
+        pytest.raises(ValueError) if isinstance(error, ValueError) else raises_input_error(code),
         open_file_draft(tmp_path / "a.csv") as draft,
     ):
         draft.write_text("half")
@@ -346,13 +343,13 @@ def test_a_file_is_written_where_its_link_leads_and_checked_beforehand(tmp_path)
         assert draft.suffix == ".csv" and not (tmp_path / "far.csv").exists()
     assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "far.csv").read_text() == "new"
     check_free_file(tmp_path / "far.csv", overwrite=True)
-    for path, said in (
-        (tmp_path / "far.csv", "already exists"),
-        (tmp_path / "none" / "a", "there is no folder"),
-        (tmp_path, "is not a file"),
-        (Path(os.devnull), "is not a file"),
+    for path, code in (
+        (tmp_path / "far.csv", "already-exists"),
+        (tmp_path / "none" / "a", "no-folder"),
+        (tmp_path, "no-file"),
+        (Path(os.devnull), "no-file"),
     ):
-        with pytest.raises(InputError, match=said):
+        with raises_input_error(code):
             check_free_file(path, overwrite=path.name != "far.csv")
 
 
@@ -413,7 +410,7 @@ def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch
 
 
 def test_of_two_writers_of_one_artifact_the_first_wins(tmp_path):
-    with pytest.raises(InputError, match="already exists"), open_draft(tmp_path / "x") as second:
+    with raises_input_error("already-exists"), open_draft(tmp_path / "x") as second:
         with open_draft(tmp_path / "x") as first:
             (first / "content").write_text("first")
             manifest().save(first)
@@ -508,13 +505,13 @@ def test_stamps_depend_on_content_and_names_alone(tmp_path):
 
 def test_a_workspace_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "w").write_text("x")
-    with pytest.raises(InputError, match="is a file"):
+    with raises_input_error("no-folder"):
         Workspace(tmp_path / "w")
 
 
 @pytest.mark.parametrize("open_with", ["[", '{"a":'])
 def test_json_that_is_nested_without_end_is_refused(open_with):
-    with pytest.raises(InputError, match="deep: nested more than 200 levels"):
+    with raises_input_error("nested-too-deep", "deep"):
         strict_json.loads(open_with * 200_000, "deep")
 
 
@@ -525,5 +522,5 @@ def test_strict_json_has_no_nan(tmp_path):
         {"a": float("nan"), "b": [np.float32("inf"), np.int64(3)], "c": (Path("x"), np.arange(2))}
     )
     assert json.loads(text) == {"a": None, "b": [None, 3], "c": ["x", [0, 1]]}
-    with pytest.raises(InputError, match="NaN"):
+    with raises_input_error("invalid-json", "NaN"):
         strict_json.loads('{"a": NaN}', "x")

@@ -116,6 +116,7 @@ def read_rates(*copies: Path) -> Rates:
         raise InputError(
             f"{place.name}: there is no grid intensity of {show_value(values['country'])}.",
             f"Choose one of: {', '.join(map(str, values['grid']))}; or add it under [grid].",
+            code="unknown-choice",
         ) from error
     for what, value, low, high in (
         ("watts_per_core", rates.watts_per_core, 0.01, HIGHEST_WATTS),

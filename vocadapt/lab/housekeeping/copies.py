@@ -106,7 +106,11 @@ def _list_exported(workspace: Workspace) -> list[Path]:
     """
     files = list_files(workspace)
     if not files:
-        raise InputError(f"{workspace.root} holds no artifact.", "Choose another workspace.")
+        raise InputError(
+            f"{workspace.root} holds no artifact.",
+            "Choose another workspace.",
+            code="empty-workspace",
+        )
     with suppress(NewerFormatError):  # the version that opens it may be newer, too
         list_outside_paths(workspace.root, files)
     return files
@@ -175,6 +179,7 @@ def _check_members(members: list[ZipInfo]) -> None:
             raise InputError(
                 f"{member.filename[:200]!r} does not belong to an exported workspace.",
                 REMEDY,
+                code="foreign-member",
             )
 
 
@@ -205,7 +210,7 @@ def _unpack(archive: ZipFile, member: ZipInfo, folder: Path) -> None:
 def _check_empty(target: Path) -> None:
     check_output_path(target)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} exists already.", "Choose another name.")
+        raise InputError(f"{target} exists already.", "Choose another name.", code="already-exists")
 
 
 @contextmanager

@@ -97,7 +97,9 @@ def rename_artifact(workspace: Workspace, artifact: Artifact, name: str) -> Arti
         check_exists(artifact)
         check_unused(workspace, artifact)
         if target.exists():
-            raise InputError(f"{kind}/{name} exists already.", "Choose another name.")
+            raise InputError(
+                f"{kind}/{name} exists already.", "Choose another name.", code="name-taken"
+            )
         if name in queue.list_promised_names(workspace, kind):
             raise InputError(f"A job is making {kind}/{name}.", "Choose another name.")
 
@@ -176,7 +178,9 @@ def _remove_empty(folder: Path, root: Path) -> None:
 def check_exists(item: Artifact | Job) -> None:
     """Raise InputError if another session has deleted an artifact or job, or renamed an artifact."""
     if not item.folder.exists():
-        raise InputError(f"{find_id(item)} does not exist any more.", "Reload the page.")
+        raise InputError(
+            f"{find_id(item)} does not exist any more.", "Reload the page.", code="gone"
+        )
 
 
 def load_former_names(workspace: Workspace) -> dict[str, str]:

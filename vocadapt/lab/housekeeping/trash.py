@@ -87,7 +87,9 @@ def delete_job(workspace: Workspace, job: Job) -> Deleted:
     with _lock_workspace(workspace):  # no job is resumed while the lock is held
         check_exists(job)
         if job.status().alive:
-            raise InputError(f"The job {job.id} has not ended.", "Cancel it first.")
+            raise InputError(
+                f"The job {job.id} has not ended.", "Cancel it first.", code="job-alive"
+            )
         return _discard(workspace, "jobs", job.folder)
 
 
@@ -115,7 +117,9 @@ def find_deleted(workspace: Workspace, entry: str) -> Deleted:
         if one.id == entry:
             return one
     raise InputError(
-        f"There is no {entry[:100]!r} in the trash.", "It may have been restored or emptied."
+        f"There is no {entry[:100]!r} in the trash.",
+        "It may have been restored or emptied.",
+        code="not-in-trash",
     )
 
 
@@ -130,6 +134,7 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
             raise InputError(
                 f"{entry.kind}/{target.name} exists already.",
                 "Rename that one first, or restore under another name.",
+                code="name-taken",
             )
         source = find_deleted(workspace, entry.id).find_folder(workspace)
         move_folder(workspace, RESTORING, source, target)

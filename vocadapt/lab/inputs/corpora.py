@@ -51,6 +51,7 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
         raise InputError(
             f"{artifact} is a corpus with its own settings.",
             "Give it as the only text, without options for text.",
+            code="own-settings",
         )
     record = strict_json.read(artifact / RECORD)
     # Joining an absolute path leaves it unchanged.

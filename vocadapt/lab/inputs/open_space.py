@@ -70,5 +70,6 @@ def open_space(name: str | Path, offline: bool | None = None) -> OpenedSpace:
             f"{str(name)[:200]}: expected word vectors or a model, found neither.",
             "Give a folder that `vectors train` or `vectors import` wrote, a model folder, or a hub"
             " name.",
+            code="no-vectors-or-model",
         ) from error
     return OpenedSpace(model.path, model.word_space, model)

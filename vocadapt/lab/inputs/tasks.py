@@ -215,7 +215,9 @@ def import_prediction_files(
         check_free(folder)
         if folder in [other for _, other in files[:place]]:
             raise InputError(
-                f"Both predictions are named {folder.name}.", "Give them different names."
+                f"Both predictions are named {folder.name}.",
+                "Give them different names.",
+                code="same-name",
             )
 
     # 2. Read and score all files, so that nothing is written if one is invalid.
@@ -225,6 +227,7 @@ def import_prediction_files(
         raise InputError(
             f"{gold}: holds no labels, so nothing can be compared.",
             "Give a gold file with labels.",
+            code="no-labels",
         )
     scored = [_score_predictions(kind, split, chosen, predicted) for predicted, _ in files]
 

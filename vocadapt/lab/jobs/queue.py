@@ -90,7 +90,10 @@ def resume(workspace: Workspace, job: Job) -> Job:
     """
     status = job.status()
     if status.alive or status.state == "done":
-        raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
+        raise InputError(
+            f"The job {job.id} is {status.state}: there is nothing to resume.",
+            code="nothing-to-resume",
+        )
     size = job.spec.estimate_bytes()
     with reserve_space(job.target, size, FLOOR) as space, _lock_jobs(workspace):
         status = job.status()
@@ -251,6 +254,7 @@ def _check_target(workspace: Workspace, target: Path, spec: Spec, overwrite: boo
         raise InputError(
             f"The job {job.id} is making {target}.",
             "Wait for it, cancel it, or choose another name.",
+            code="being-made",
         )
 
 

@@ -80,7 +80,9 @@ def evaluate_runs(
         split = sample_split(whole, how.limit)
         if not split.labeled:
             raise InputError(
-                f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
+                f"{split.path}: holds no labels, so nothing can be scored.",
+                "Use predict.",
+                code="no-labels",
             )
         seen.append(_count_seen(run, whole, how.unseen))
         findings |= dict.fromkeys(_collect_findings(run, whole, split))

@@ -245,10 +245,13 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
         raise InputError(
             f"Runs of different tasks were not tested on the same examples ({named}).",
             "Compare runs of one task.",
+            code="different-tasks",
         )
     if not kinds:
         raise InputError(
-            "Two prediction files need the kind of their task.", "Give it, such as ner."
+            "Two prediction files need the kind of their task.",
+            "Give it, such as ner.",
+            code="no-kind",
         )
     kind = kinds.pop()
 
@@ -258,13 +261,16 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
         unit, *_ = *(run.unit for run, _ in given), UNITS[0]
         splits.insert(0, (kind.read_split(Path(spec.gold), unit=unit), spec.gold))
     if not splits:
-        raise InputError("Two prediction files need gold labels.", "Give the gold file.")
+        raise InputError(
+            "Two prediction files need gold labels.", "Give the gold file.", code="no-gold"
+        )
     for split, name in splits[1:]:
         _check_same_examples(splits[0], (split, name))
     if not splits[0][0].labeled:
         raise InputError(
             f"{splits[0][1]}: holds no labels, so nothing can be compared.",
             "Give examples with their labels.",
+            code="no-labels",
         )
     return kind, splits[0][0]
 
@@ -286,9 +292,14 @@ def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) ->
             f"{problem}: example {number:,} {difference} ({_quote_example(one)} against"
             f" {_quote_example(other)}).",
             remedy,
+            code="different-examples",
         )
     if len(ours) != len(theirs):
-        raise InputError(f"{problem}: {len(ours):,} and {len(theirs):,} of them.", remedy)
+        raise InputError(
+            f"{problem}: {len(ours):,} and {len(theirs):,} of them.",
+            remedy,
+            code="different-examples",
+        )
 
 
 def _unlabeled_fields(example: Example) -> tuple[object, ...]:
@@ -327,6 +338,7 @@ def _load_file_side(name: str, kind: TaskKind, split: Split) -> tuple[Side, str]
         raise InputError(
             f"{name}: no such run or file.",
             "Give the folder of a fine-tuned model, or a file of predictions.",
+            code="no-run",
         )
     read = kind.read_predictions(path, replace(split, path=split.path or path))
     return Side(path.name, read.predicted), ""

@@ -226,10 +226,13 @@ def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
             raise InputError(
                 f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
                 "Give one of them.",
+                code="no-source",
             )
         if both <= given and not needs & {"counts", "text"}:
             raise InputError(
-                "Adapting needs word vectors or a text, and got both.", "Give one of them."
+                "Adapting needs word vectors or a text, and got both.",
+                "Give one of them.",
+                code="two-sources",
             )
     for need in ("target", "counts", "text", "glossary"):
         [role] = USABLE[need]
@@ -238,12 +241,16 @@ def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
             if need == "counts" and recipe.vocabulary.kind == "reduce":
                 text_free = ", ".join(list_text_free())
                 remedy = f"Give one, or choose a heuristic that needs none: {text_free}."
-            raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", remedy)
+            raise InputError(
+                f"The recipe {recipe.name} needs a {NAMES[role]}.", remedy, code="missing-source"
+            )
 
     # 2. Sources that the recipe does not use.
     for role in sorted(given - _find_usable_roles(inputs, needs)):
         raise InputError(
-            f"The recipe {recipe.name} does not use {NAMES[role]}.", f"Leave out the {NAMES[role]}."
+            f"The recipe {recipe.name} does not use {NAMES[role]}.",
+            f"Leave out the {NAMES[role]}.",
+            code="unused-source",
         )
     check_adaptable(inputs.model, recipe.module, recipe.pretraining)
 

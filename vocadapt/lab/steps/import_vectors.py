@@ -68,6 +68,7 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
         raise InputError(
             "Folding case, and keeping only the words of a text, need a model.",
             "Give a model.",
+            code="no-model",
         )
 
     # 1. The words of the text, if only these are wanted.
@@ -113,6 +114,7 @@ def _keep_words_of_text(
         raise InputError(
             f"None of the {len(space):,} words of {space.name} occurs in the text.",
             "Give another text, or none.",
+            code="no-word-of-text",
         )
     note = f"{len(rows):,} of {len(space):,} words occur in the text: the others are left out"
     return space.take(rows), note

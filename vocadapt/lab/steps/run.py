@@ -170,6 +170,7 @@ def _check_output_outside_inputs(spec: Spec, folder: Path) -> None:
             raise InputError(
                 f"{folder} is, or contains, the {role} that it would be made from.",
                 "Choose another output folder.",
+                code="output-is-input",
             )
 
 

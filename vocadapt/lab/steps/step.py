@@ -147,6 +147,7 @@ def register_step(step: Step) -> None:
             raise InputError(
                 f"{step.settings.__name__} are the settings of the step {other.name}.",
                 "Give each step a settings class of its own.",
+                code="taken-settings",
             )
     register(STEPS, "a step", step.name, step)
     ARTIFACTS.setdefault(step.makes, check_name(step.makes))
@@ -189,6 +190,7 @@ class Spec:
             raise InputError(
                 "A casing applies only to a bare vocab.txt, and none was given.",
                 "Give a model, or no casing.",
+                code="unneeded-casing",
             )
 
     @property
@@ -278,6 +280,7 @@ class Spec:
                     f"The {source_label} and the {label} are the same: {show_path(Path(made))}.",
                     f"Give as {label} one that was made from the {source_label}.",
                     role.name,
+                    code="same-inputs",
                 )
 
     def absolute(self) -> "Spec":
@@ -305,14 +308,18 @@ class Spec:
         """Build a spec from plain values; raises InputError, with the name, for unknown ones."""
         unknown = sorted(set(values) - {"step", *(field.name for field in fields(cls))})
         if unknown:
-            raise InputError(f"{where}: there is no {unknown[0]!r} in a spec.")
+            raise InputError(
+                f"{where}: there is no {unknown[0]!r} in a spec.", code="unknown-entry"
+            )
         if "step" not in values:
-            raise InputError(f"{where}: the step is missing.")
+            raise InputError(f"{where}: the step is missing.", code="no-step")
         step = find_step(str(values["step"]))
         settings = values.get("settings", {})
         inputs = values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
-            raise InputError(f"{where}: expected tables under settings and inputs.")
+            raise InputError(
+                f"{where}: expected tables under settings and inputs.", code="no-tables"
+            )
         offline = values.get("offline", False) is True
         casing = str(values.get("casing", ""))
         chosen = build_settings(step.settings, settings, f"{where}: settings")
@@ -334,13 +341,19 @@ def _check_roles(step: Step, inputs: Mapping[str, tuple[str, ...]]) -> None:
         role = step.roles.get(name)
         if role is None:
             raise InputError(
-                f"The step {step.name} takes no {name!r}.", f"It takes: {', '.join(step.roles)}."
+                f"The step {step.name} takes no {name!r}.",
+                f"It takes: {', '.join(step.roles)}.",
+                code="unknown-role",
             )
         if len(paths) > 1 and not role.several:
-            raise InputError(f"The step {step.name} takes one {name}, got {len(paths)}.")
+            raise InputError(
+                f"The step {step.name} takes one {name}, got {len(paths)}.", code="several-inputs"
+            )
     for role in step.needs:
         if role.name not in inputs:
-            raise InputError(f"The step {step.name} needs {role.name}, and none was given.")
+            raise InputError(
+                f"The step {step.name} needs {role.name}, and none was given.", code="missing-input"
+            )
 
 
 def _as_paths(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:

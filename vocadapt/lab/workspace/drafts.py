@@ -126,7 +126,9 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder.", "Choose another place.")
+        raise InputError(
+            f"{folder} is a file, not a folder.", "Choose another place.", code="no-folder"
+        )
     if not any(folder.iterdir()):
         return
     if not overwrite:
@@ -135,12 +137,14 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
         raise InputError(
             f"{folder} was not written by vocadapt, so it is not overwritten.",
             "Choose another place.",
+            code="foreign-folder",
         )
     if foreign := Manifest.load(folder).list_foreign_files(folder):
         raise InputError(
             f"{folder} also holds {foreign[0]}, which vocadapt did not write there, so it is not"
             " overwritten.",
             "Move it away, or choose another place.",
+            code="foreign-files",
         )
 
 
@@ -167,10 +171,12 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
     check_output_path(path)
     if not path.parent.is_dir():
         raise InputError(
-            f"{path}: there is no folder {path.parent}.", "Create it, or choose another place."
+            f"{path}: there is no folder {path.parent}.",
+            "Create it, or choose another place.",
+            code="no-folder",
         )
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is not a file.", "Choose another place.")
+        raise InputError(f"{path} is not a file.", "Choose another place.", code="no-file")
     if path.exists() and not overwrite:
         raise _build_exists_error(path)
 
@@ -204,10 +210,10 @@ def convert_os_errors(place: str | Path, failure: str, remedy: str) -> Iterator[
     try:
         yield
     except OSError as error:
-        problem = f"{failure}: {error.strerror or error}"
+        problem, code = f"{failure}: {error.strerror or error}", "cannot-write"
         if is_disk_full(error):
-            problem = "the disk is full"
-        raise InputError(f"{show_path(place)}: {problem}.", remedy) from error
+            problem, code = "the disk is full", "disk-full"
+        raise InputError(f"{show_path(place)}: {problem}.", remedy, code=code) from error
 
 
 def remove_abandoned_drafts(parent: Path) -> None:

@@ -54,6 +54,7 @@ class NewerFormatError(InputError):
             f"{show_path(folder)} was written by a newer version of vocadapt: its format is"
             f" {found}, and this version reads formats up to {FORMAT}.",
             "Install the newer version, or choose another workspace.",
+            code="newer-format",
         )
 
 
@@ -92,7 +93,9 @@ class Entries(dict[str, T]):
 
     def __missing__(self, name: str) -> T:
         raise MissingEntryError(
-            f"The manifest has no entry {name!r}.", "Delete the artifact, and create it again."
+            f"The manifest has no entry {name!r}.",
+            "Delete the artifact, and create it again.",
+            code="missing-entry",
         )
 
 
@@ -155,6 +158,7 @@ class Manifest:
                 raise InputError(
                     f"{show_path(name)} is missing in {folder.name}.",
                     f"Delete {folder.name}, and create it again.",
+                    code="missing-file",
                 )
 
     def list_foreign_files(self, folder: Path) -> list[str]:
@@ -182,6 +186,7 @@ class Manifest:
                     f"{show_path(folder)} was made by an earlier version of vocadapt, whose format"
                     " this one does not read.",
                     "Create it again.",
+                    code="earlier-format",
                 )
             # It may come from elsewhere, and one that cannot be compared with others would break
             # the list of them all.
@@ -209,6 +214,7 @@ def read_saved_settings(kind: type[T], values: Mapping[str, Any], name: str) -> 
             f"The settings of {name} cannot be read: {error.problem} Another version of vocadapt"
             " may have saved them.",
             f"Delete {name}, and create it again.",
+            code="other-settings",
         ) from error
 
 

@@ -60,6 +60,7 @@ class Note:
             raise InputError(
                 f"A name has at most {MAX_NAME_LENGTH} characters, got {len(self.name):,}.",
                 "Shorten it.",
+                code="long-name",
             )
 
 
@@ -123,7 +124,9 @@ def save_name(workspace: Workspace, id: str, name: str) -> str:
     name = " ".join(name.split())
     if not name.isprintable():
         raise InputError(
-            f"{name[:100]!r} cannot be a name: it has invisible characters.", "Remove them."
+            f"{name[:100]!r} cannot be a name: it has invisible characters.",
+            "Remove them.",
+            code="invalid-name",
         )
     _change_note(workspace, id, lambda old: replace(old, name=name, changed=_format_now()))
     return name

@@ -124,6 +124,7 @@ def check_inside(named: NamedPath, root: Path) -> None:
             f"{named.record.parent.name}/{named.record.name} names {show_path(named.text)!r}, which"
             " leads out of the workspace.",
             REMEDY,
+            code="leads-out",
         )
 
 
@@ -157,7 +158,7 @@ def list_corpus_paths(values: Mapping[str, Any], where: str) -> list[str]:
     """
     paths = [values[COUNTS]] if COUNTS in values else values.get(CORPUS_FILES, [])
     if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
-        raise InputError(f"{where} names no text.", "Import the text again.")
+        raise InputError(f"{where} names no text.", "Import the text again.", code="no-text")
     return paths
 
 
@@ -201,5 +202,6 @@ def _find_place(text: str, base: Path, record: Path) -> Path:
             f"{record.parent.name}/{record.name} names {show_path(text)!r}, which cannot be a"
             " path.",
             REMEDY,
+            code="impossible-path",
         )
     return Path(os.path.abspath(base / expand_path(text)))

@@ -124,5 +124,7 @@ def _path(workspace: Workspace, id: str) -> Path:
     """Return the path of a slice; raises InputError for an id that is invalid or leads out."""
     path = workspace.root / FOLDER / f"{check_name(id)}.json"
     if not path.resolve().is_relative_to(workspace.root):
-        raise InputError(f"{FOLDER}/{id} leads out of the workspace.", "Remove the link.")
+        raise InputError(
+            f"{FOLDER}/{id} leads out of the workspace.", "Remove the link.", code="leads-out"
+        )
     return path

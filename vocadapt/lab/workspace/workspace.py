@@ -49,6 +49,7 @@ def check_name(name: str) -> str:
         raise InputError(
             f"{name[:100]!r} cannot be a name.",
             "Use 1 to 80 letters, digits, dots, dashes and underscores, a letter or digit first.",
+            code="invalid-name",
         )
     return name
 
@@ -121,7 +122,9 @@ class Workspace:
         object.__setattr__(self, "root", root.resolve())
         if self.root.exists() and not self.root.is_dir():
             raise InputError(
-                f"{self.root} is a file: a workspace is a folder.", "Give another folder."
+                f"{self.root} is a file: a workspace is a folder.",
+                "Give another folder.",
+                code="no-folder",
             )
 
     def folder(self, kind: str, name: str) -> Path:
@@ -129,7 +132,9 @@ class Workspace:
         check_choice("kind", kind, list_kinds())
         folder = self.root / kind / check_name(name)
         if not folder.resolve().is_relative_to(self.root):
-            raise InputError(f"{kind}/{name} leads out of the workspace.", "Remove the link.")
+            raise InputError(
+                f"{kind}/{name} leads out of the workspace.", "Remove the link.", code="leads-out"
+            )
         return folder
 
     def artifact(self, kind: str, name: str) -> Artifact:
@@ -140,7 +145,9 @@ class Workspace:
             remedy = f"This workspace has no {label} yet."
             if there := ", ".join(found.name for found in self.artifacts(kind)):
                 remedy = f"There: {there}."
-            raise InputError(f"There is no {label} named {name} in {self.root}.", remedy)
+            raise InputError(
+                f"There is no {label} named {name} in {self.root}.", remedy, code="no-artifact"
+            )
         return open_artifact(folder)
 
     def artifacts(self, kind: str) -> list[Artifact]:
