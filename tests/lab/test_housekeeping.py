@@ -3,13 +3,12 @@
 import errno
 import json
 import shutil
-import subprocess
-import sys
 import zipfile
 
 import pytest
 
 from tests.material.input_errors import raises_input_error
+from tests.material.lab import write_job, write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.housekeeping import renames, trash
@@ -31,13 +30,12 @@ from vocadapt.lab.housekeeping.trash import (
 )
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.jobs import queue
-from vocadapt.lab.jobs.queue import remove_remains
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.word_counts import WordCountsStep
 from vocadapt.lab.workspace.drafts import open_draft
-from vocadapt.lab.workspace.locks import hold_lock, is_locked
-from vocadapt.lab.workspace.manifest import ARTIFACTS, FORMAT, Input, Manifest
+from vocadapt.lab.workspace.locks import is_locked
+from vocadapt.lab.workspace.manifest import ARTIFACTS, Input, Manifest
 from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
@@ -96,17 +94,6 @@ def test_a_name_that_moved_twice_leads_to_the_last_one(workspace):
     rename_artifact(workspace, workspace.artifact("models", "third"), "trials-model")
     assert find_new_name(workspace, "trials-model") == ""
     assert find_new_name(workspace, "third") == "trials-model"
-
-
-def test_a_renaming_that_was_killed_is_continued_by_the_next_one(workspace):
-    stale = list_stale(workspace)
-    vectors = workspace.artifact("vectors", "trials-vectors")
-    vectors.folder.rename(vectors.folder.with_name("moved"))  # killed before the manifests
-    record = {"vectors/trials-vectors": vectors.manifest.created}
-    (workspace.root / "renamed.json").write_text(json.dumps(record))
-    assert list_stale(workspace) != stale
-    rename_artifact(workspace, workspace.artifact("models", "trials-model"), "other")
-    assert list_stale(workspace) == stale
 
 
 def make_model(workspace, name):
@@ -199,19 +186,16 @@ def test_what_is_restored_refers_to_the_new_names(tmp_path):
 
 def test_jobs_that_used_or_made_a_renamed_artifact_know_its_new_name(tmp_path):
     workspace = Workspace(tmp_path / "w")
-    text = tmp_path / "text.txt"
-    text.write_text("the heart beats\n")
-    first = queue.start(workspace, Spec(CorpusStep(), {"text": str(text)}), "a")
-    assert first.wait(60).state == "done"
+    corpus = Spec(CorpusStep(), {"text": str(write_text(tmp_path / "text.txt", lines=1))})
+    first = write_job(workspace, corpus, "a", "done")
     inputs = {"text": str(workspace.folder("corpora", "a")), "model": str(tmp_path / "none")}
-    second = queue.start(workspace, Spec(WordCountsStep(), inputs), "n")
-    assert second.wait(60).state == "failed"
+    second = write_job(workspace, Spec(WordCountsStep(), inputs), "n", "failed")
     renamed = rename_artifact(workspace, workspace.artifact("corpora", "a"), "b")
     first, second = (queue.find_job(workspace, job.id) for job in (first, second))
     assert first.finished and first.target == renamed.folder
     assert second.spec.one("text") == str(renamed.folder) and second.target.name == "n"
     # Another artifact of the first name is not that of the job.
-    queue.start(workspace, Spec(CorpusStep(), {"text": str(text)}), "a").wait(60)
+    write_job(workspace, corpus, "a", "done", number=1)
     rename_artifact(workspace, workspace.artifact("corpora", "a"), "c")
     assert queue.find_job(workspace, first.id).target == renamed.folder
 
@@ -287,19 +271,22 @@ def test_a_note_goes_to_the_trash_and_comes_back_with_its_artifact(tmp_path):
     assert list(load_notes(workspace)) == ["models/b"]
 
 
-@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "con", "x" * 81])
-def test_a_bad_name_changes_nothing(workspace, name):
-    before = list_names(workspace)
-    with pytest.raises(InputError):
-        rename_artifact(workspace, workspace.artifact("models", "trials-model"), name)
-    assert list_names(workspace) == before
+def test_a_bad_name_changes_nothing(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    make_model(workspace, "a")
+    for name in ("", "../x", "a/b", ".hidden", "con", "x" * 81):
+        with raises_input_error("invalid-name"):
+            rename(workspace, "a", name)
+    assert list_names(workspace) == {"models/a"}
 
 
-def test_a_taken_name_changes_nothing(workspace):
-    shutil.copytree(workspace.root / "models" / "trials-model", workspace.root / "models" / "taken")
-    with raises_input_error("name-taken"):
-        rename_artifact(workspace, workspace.artifact("models", "trials-model"), "taken")
-    assert (workspace.root / "models" / "trials-model").is_dir()
+def test_a_taken_name_changes_nothing(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for name in "ab":
+        make_model(workspace, name)
+    with raises_input_error("name-taken", "b"):
+        rename(workspace, "a", "b")
+    assert list_names(workspace) == {"models/a", "models/b"}
 
 
 def test_a_deleted_artifact_comes_back_as_it_was(workspace):
@@ -360,38 +347,6 @@ def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
-KILLED_COPY = """
-import os, sys
-from pathlib import Path
-from vocadapt.lab.housekeeping import copies
-from vocadapt.lab.workspace.workspace import Workspace
-copies.shutil.copyfileobj = lambda *given: os.kill(os.getpid(), 9)
-copies.copy_workspace(Workspace(Path(sys.argv[1])), Path(sys.argv[2]))
-"""
-
-
-def test_what_a_killed_copy_left_is_removed_by_the_next_one_or_by_a_job(tmp_path):
-    workspace = Workspace(tmp_path / "w")
-    make_model(workspace, "a")
-
-    def kill_copy():
-        command = [sys.executable, "-c", KILLED_COPY, str(workspace.root), str(tmp_path / "copy")]
-        assert subprocess.run(command, check=False).returncode == -9
-        [left] = tmp_path.glob(".copy.*")
-        return left
-
-    left = kill_copy()
-    with hold_lock(left):  # as if its writer were alive
-        copy_workspace(workspace, tmp_path / "another")
-        assert left.is_dir()
-    copy_workspace(workspace, tmp_path / "copy")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "copy", "w"]
-    shutil.rmtree(tmp_path / "copy")
-    kill_copy()
-    remove_remains(workspace)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "w"]
-
-
 def test_a_copy_on_a_full_disk_leaves_nothing(workspace, tmp_path, monkeypatch):
     def fill(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -402,43 +357,24 @@ def test_a_copy_on_a_full_disk_leaves_nothing(workspace, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trials"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../out.txt",
-        "/etc/out",
-        "models/../../out",
-        "jobs/x/run.sh",
-        "models/.hidden",
-        ".",
-        "a\\b",
-        "x/y",
-    ],
-)
-def test_a_file_from_elsewhere_cannot_lead_out_of_the_folder(name, tmp_path):
-    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
-        archive.writestr("models/good/manifest.json", "{}")
-        archive.writestr(name, "bad")
-    with raises_input_error("foreign-member"):
-        open_export(tmp_path / "bad.zip", tmp_path / "w")
+LINK = zipfile.ZipInfo("models/good/link")
+LINK.external_attr = 0o120777 << 16
+BAD_MEMBERS = ["../out.txt", "/etc/out", "models/../../out", "jobs/x/run.sh", "models/.hidden"]
+BAD_MEMBERS += [".", "a\\b", "x/y"]
+
+
+def test_a_file_from_elsewhere_cannot_lead_out_of_the_folder(tmp_path):
+    for member in (*BAD_MEMBERS, LINK):
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+            archive.writestr("models/good/manifest.json", "{}")
+            archive.writestr(member, "/etc/passwd")
+        with raises_input_error("foreign-member"):
+            open_export(tmp_path / "bad.zip", tmp_path / "w")
+    for content in (b"", b"no zip file", b"PK\x03\x04 cut"):
+        (tmp_path / "bad.zip").write_bytes(content)
+        with raises_input_error("invalid-zip"):
+            open_export(tmp_path / "bad.zip", tmp_path / "w")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
-
-
-@pytest.mark.parametrize("content", [b"", b"no zip file", b"PK\x03\x04 cut"])
-def test_another_file_is_a_message(content, tmp_path):
-    (tmp_path / "bad.zip").write_bytes(content)
-    with raises_input_error("invalid-zip"):
-        open_export(tmp_path / "bad.zip", tmp_path / "w")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
-
-
-def test_a_symbolic_link_in_a_file_is_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
-        link = zipfile.ZipInfo("models/good/link")
-        link.external_attr = 0o120777 << 16
-        archive.writestr(link, "/etc/passwd")
-    with raises_input_error("foreign-member"):
-        open_export(tmp_path / "bad.zip", tmp_path / "w")
 
 
 def test_the_same_by_command(workspace, tmp_path, capsys):
@@ -465,27 +401,22 @@ def test_the_same_by_command(workspace, tmp_path, capsys):
     assert run("open", str(tmp_path / "w.zip"), "--out", str(tmp_path / "opened"))[0] == 0
     assert "models/mine" in list_names(Workspace(tmp_path / "opened"))
     code, _, err = run("rename", "mine", "x", *place)
-    assert code == 2 and "Give kind and name: models/mine." in err
-    code, _, err = run("rename", "neither", "x", *place)
-    assert code == 2 and "such as models/demo-bert" in err
+    assert code == 2 and "models/mine" in err
+    assert run("rename", "neither", "x", *place)[0] == 2
     assert run("rename", "model/mine", "ours", *place)[0] == 0  # the kind in the singular
     # A second export replaces the file only on request.
     again = ("export", "--out", str(tmp_path / "w.zip"), *place)
     assert run(*again)[0] == 2 and run(*again, "--overwrite")[0] == 0
     assert run("delete", "models/ours", "--yes", *place)[0] == 0
     assert json.loads(run("empty-trash", "--json", *place)[1])["items"] == 1
-    assert "already empty" in run("empty-trash", *place)[1]
+    assert json.loads(run("empty-trash", "--json", *place)[1])["items"] == 0
 
 
 @pytest.fixture
 def job(tmp_path):
     """A finished job, which imported a text as `a`."""
-    text = tmp_path / "text.txt"
-    text.write_text("the heart beats\n")
-    spec = Spec(CorpusStep(), {"text": str(text)})
-    job = queue.start(Workspace(tmp_path / "w"), spec, "a")
-    assert job.wait(60).state == "done"
-    return job
+    spec = Spec(CorpusStep(), {"text": str(write_text(tmp_path / "text.txt", lines=1))})
+    return write_job(Workspace(tmp_path / "w"), spec, "a", "done")
 
 
 def test_a_job_is_renamed_annotated_and_keeps_its_name_in_the_trash(job):
@@ -520,8 +451,7 @@ def test_a_job_leads_to_its_result_again_when_that_is_restored(name, job):
 def test_a_job_of_a_later_artifact_of_a_name_is_not_taken_for_that_of_a_restored_one(job):
     workspace = job.workspace
     deleted = delete_artifact(workspace, workspace.artifact("corpora", "a"))
-    second = queue.start(workspace, job.spec, "a")
-    assert second.wait(60).state == "done"
+    second = write_job(workspace, job.spec, "a", "done", number=1)
     restore(workspace, deleted, "b")
     first, second = (queue.find_job(workspace, one.id) for one in (job, second))
     assert (first.target.name, second.target.name) == ("b", "a")
@@ -550,56 +480,21 @@ def test_a_job_is_renamed_by_the_command_of_artifacts(job, capsys):
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
-    code, out, _ = run("workspace", "rename", find_id(job), "<b>mine</b>")
-    assert code == 0 and out == f"{find_id(job)} is now shown as <b>mine</b>.\n"
+    assert run("workspace", "rename", find_id(job), "<b>mine</b>")[0] == 0
     assert "<b>mine</b>" in run("jobs", "list")[1]
     code, out, _ = run("jobs", "show", job.id, "--json")
     assert code == 0 and json.loads(out)["name"] == "<b>mine</b>"
-    assert run("workspace", "rename", find_id(job), "")[1].endswith("the name of its result.\n")
+    assert run("workspace", "rename", find_id(job), "")[0] == 0
     assert json.loads(run("jobs", "show", job.id, "--json")[1])["name"] == ""
-    code, _, err = run("workspace", "rename", "jobs/unknown", "mine")
-    assert code == 2 and "There is no job unknown" in err
-    code, _, err = run("workspace", "rename", find_id(job), "x" * 300)
-    assert code == 2 and "at most 80 characters" in err
+    for item, name in (("jobs/unknown", "mine"), (find_id(job), "x" * 300)):
+        assert run("workspace", "rename", item, name)[0] == 2
     (job.workspace.root / "notes.jsonl").write_text("{")
     assert run("jobs", "list")[0] == 0, "jobs are listed although the notes cannot be read"
 
 
-def test_an_empty_workspace_is_not_copied(tmp_path, capsys):
+def test_an_empty_workspace_is_not_copied(tmp_path):
     place = ["--workspace", str(tmp_path / "nowhere")]
     for command in ("copy", "export"):
         assert main(["workspace", command, "--out", str(tmp_path / "copy"), *place]) == 2
-        assert "holds no artifact" in capsys.readouterr().err
     assert main(["workspace", "delete", "models/a", *place]) == 2
-    assert "This workspace has no model yet." in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def write_export(path, record):
-    """An exported workspace with one corpus, whose record names these files."""
-    with zipfile.ZipFile(path, "w") as archive:
-        manifest = {"kind": "corpora", "name": "text", "settings": {}, "inputs": {}}
-        archive.writestr("corpora/text/manifest.json", json.dumps({**manifest, "format": FORMAT}))
-        archive.writestr("corpora/text/corpus.json", json.dumps(record))
-
-
-def test_an_opened_file_reads_no_path_that_is_not_allowed(tmp_path):
-    def refuse(path):
-        raise InputError(f"{path}: not allowed.", code="not-allowed")
-
-    write_export(tmp_path / "w.zip", {"files": ["/etc/passwd"], "settings": {}})
-    with raises_input_error("not-allowed", "/etc/passwd"):
-        open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
-    write_export(tmp_path / "w.zip", {"files": ["../../../secret.txt"], "settings": {}})
-    with raises_input_error("leads-out"):
-        open_export(tmp_path / "w.zip", tmp_path / "w", refuse)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["w.zip"]
-    write_export(tmp_path / "w.zip", {"files": ["files/0000-text.txt"], "settings": {}})
-    assert open_export(tmp_path / "w.zip", tmp_path / "w", refuse).artifacts("corpora")
-
-
-def test_a_message_about_a_file_of_an_export_names_it_as_in_the_export(tmp_path):
-    write_export(tmp_path / "w.zip", {"files": ["../../../secret.txt"], "settings": {}})
-    with pytest.raises(InputError) as caught:
-        open_export(tmp_path / "w.zip", tmp_path / "w")
-    assert caught.value.problem.startswith("text/corpus.json names")

@@ -7,6 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from tests.material.tiny_bert import WORDS
+from vocadapt.lab.jobs.job import SPEC, Job
+from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 KNOWN = [word for word in WORDS if word.isalpha() and word not in ("diseases", "tachy", "cafe")]
@@ -33,6 +39,19 @@ def write_documents(path: Path) -> Path:
     ]
     path.write_text("\n\n".join("\n".join(own) for own in documents) + "\n", encoding="utf-8")
     return path
+
+
+def write_job(workspace: Workspace, spec: Spec, name: str, state: str, number: int = 0) -> Job:
+    """Write a job that has ended, without a process; one that is done has made its artifact."""
+    folder = workspace.folder("jobs", f"20260101-000000-{number:06}-{spec.step}")
+    folder.mkdir(parents=True)
+    spec = spec.absolute()
+    order = {"spec": spec.to_dict(), "target": f"{spec.kind}/{name}", "overwrite": False}
+    strict_json.write(folder / SPEC, order)
+    if state == "done":
+        run_step(spec, workspace.folder(spec.kind, name), job=folder)
+    write_status(folder, Status(state))
+    return Job(folder)
 
 
 def wait_for(job, state, seconds=LONG):
