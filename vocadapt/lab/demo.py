@@ -312,11 +312,7 @@ def _copy_word_counts(workspace: Workspace) -> None:
 
 
 def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
-    """Start the jobs of the demo whose artifacts do not exist and are not being made; return them.
-
-    A visitor may have a maximum number of jobs: the others are started when the demo is opened
-    again.
-    """
+    """Start the jobs of the demo for what is missing, as many as a visitor may have; return them."""
     started: list[queue.Job] = []
     room = count_free_jobs(workspace.root)
     for job in list_demo_jobs(workspace):

@@ -72,11 +72,7 @@ def find_id(item: Artifact | Job) -> str:
 
 
 def rename(workspace: Workspace, item: Artifact | Job, name: str) -> str:
-    """Rename an artifact, or give a job a display name; return the name.
-
-    Without a name, a job has that of its result again. Raises InputError as `rename_artifact` and
-    `save_name` do.
-    """
+    """Rename an artifact, or give a job a display name ("": that of its result); return the name."""
     if isinstance(item, Artifact):
         return rename_artifact(workspace, item, name).name
     check_exists(item)

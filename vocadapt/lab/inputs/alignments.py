@@ -78,11 +78,7 @@ def load_table(folder: Path) -> tuple[EvaluatedAlignment, ...]:
 
 
 def load_score_lines(alignments: list[Artifact]) -> list[EvaluatedAlignment]:
-    """Return the evaluated methods of saved alignments, in their order; those that cannot be read
-    are left out.
-
-    An alignment holds one line, or several if all methods were compared.
-    """
+    """Return the evaluated methods of saved alignments, in their order, but no unreadable ones."""
     lines: list[EvaluatedAlignment] = []
     for found in alignments:
         with suppress(InputError):

@@ -128,11 +128,7 @@ def get_file_extension(path: Path) -> str:
 
 
 def find_task(given: str, workspace: Workspace | None = None) -> Path:
-    """Return the folder or TOML file of a task, given by path or by its name in the workspace.
-
-    Raises InputError for anything else; the remedy for a benchmark is the command that downloads
-    it.
-    """
+    """Return the folder or TOML file of a task, given by path or name; raises InputError otherwise."""
     # 1. A path, or a name in the workspace.
     path, folders = Path(given), dict[str, Path]()
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):

@@ -97,11 +97,7 @@ class Job:
         return build_command(self.spec, self.target)
 
     def status(self) -> Status:
-        """Return the current status.
-
-        The lock is checked before the status is read: a process writes its last status before it
-        releases the lock.
-        """
+        """Return the status; a process writes its last one before it releases the lock."""
         is_alive = is_locked(self.folder)
         status = read_status(self.folder)
         if is_alive or not status.alive:

@@ -39,11 +39,7 @@ def remove_copied_uploads(spec: Spec, workspace: Workspace) -> None:
 
 
 def list_unused_uploads(workspace: Workspace) -> list[Path]:
-    """List the uploads that are no input of a waiting or running job or of an artifact, newest
-    first.
-
-    Those in folders of their own, such as bare vocabularies, are used as they are.
-    """
+    """List the uploads that are no input of a living job or an artifact, newest first."""
     # 1. Collect the inputs of waiting and running jobs and of artifacts.
     living = list_living_jobs(workspace)
     used = {Path(path) for job in living for paths in job.spec.inputs.values() for path in paths}

@@ -83,11 +83,7 @@ PAIR_COSINES = (
 
 @dataclass(frozen=True)
 class Diagnostics(CosineTables):
-    """Mean cosines within and between spaces, and the geometry of each; measures defines the
-    figures.
-
-    tokens: which tokens are included, one of TOKENS.
-    """
+    """Mean cosines of spaces, and their geometry; measures: its figures; tokens: one of TOKENS."""
 
     tokens: str
     spaces: tuple[Diagnosis, ...]

@@ -215,11 +215,7 @@ def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
 
 
 def _find_tokenizer(run: SavedRun | None) -> LanguageModel | None:
-    """Return the model of a run, or the one that it was trained from: some runs keep predictions
-    only.
-
-    None if neither folder has a tokenizer.
-    """
+    """Return the model of a run, or else the one it was trained from; None without a tokenizer."""
     if run is None:
         return None
     if (run.folder / "tokenizer.json").is_file():

@@ -99,11 +99,7 @@ def read_training_report(model: Artifact) -> Mapping[str, Any]:
 
 
 def list_stages(model: LanguageModel) -> dict[str, str]:
-    """Return the stages that fit a model, and what each trains.
-
-    "whole" equals "continued" if the model has no extension modules; then only "continued" is
-    listed.
-    """
+    """Return the stages that fit a model, and what each trains; of equal ones, the first."""
     found = {}
     for stage, about in STAGES.items():
         try:

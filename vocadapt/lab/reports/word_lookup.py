@@ -33,15 +33,13 @@ def look_up(
 ) -> KeywordContext:
     """Return the occurrences of a word, or of a wordpiece, in context.
 
-    A query with a mark ("##ia") is always a wordpiece; with `piece` any token is. The words that
-    contain a wordpiece are found in the text's word counts, which are saved in the workspace at
-    `root`. Raises InputError for several words, for an unknown wordpiece, and for a wordpiece
-    without a vocabulary.
+    A query with a mark ("##ia") is always a wordpiece; with `piece` any token is. root: of the
+    workspace, which keeps the word counts. Raises InputError for several words, and for a wordpiece
+    that is unknown, or without a vocabulary.
     """
     # 1. A word, unless the query is marked as a wordpiece.
     query = query.strip()
-    speller = vocabulary or find_word_kinds([query])
-    body = speller.body(query)
+    body = (vocabulary or find_word_kinds([query])).body(query)
     if not piece and body == query:
         return find_in_context(text, query, splitter, settings, progress)
 

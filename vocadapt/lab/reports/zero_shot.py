@@ -48,12 +48,7 @@ class ZeroShotSettings(CheckedSettings):
 def run_zero_shot(
     settings: ZeroShotSettings, folder: Path, progress: Progress = silent
 ) -> EvaluateNumbers:
-    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; return
-    the scores.
-
-    Raises InputError, before anything is trained, if a test question or its context is among the
-    training questions, if the recipe lacks a source, or if the output folder is not empty.
-    """
+    """Run the three steps into a folder; raises InputError before anything is trained."""
     # 1. Check everything before the first training.
     _check_questions(settings)
     _check_adapting(settings)

@@ -429,11 +429,8 @@ def describe_sample(name: str, few: Split, all: Split) -> str:
 
 
 def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> RunNumbers:
-    """Summarize runs: scores by tokenization, mean and standard deviation over seeds, collapsed
-    runs.
-
-    Mean and deviation are those of the main tokenization. The figure of a seed with several folds
-    is the mean over the folds, as on a leaderboard.
+    """Summarize runs: scores by tokenization, and mean and sd of the main one over seeds; the
+    figure of a seed with several folds is the mean over the folds.
     """
     # 1. Each run by itself, under every tokenization.
     seeds = tuple(
@@ -445,8 +442,10 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
         )
         for run, own in zip(runs, scores, strict=True)
     )
-    collapsed = sum(one.collapsed for one in seeds)
-    numbers = RunNumbers(task=runs[0].record["task"], seeds=seeds, collapsed=collapsed)
+    collapsed = find_collapsed_seeds(runs)
+    numbers = RunNumbers(
+        task=runs[0].record["task"], seeds=seeds, collapsed=sum(one.collapsed for one in seeds)
+    )
 
     # 2. Each figure of the main tokenization over the seeds; there is none without labels.
     first = next(iter(scores), {})
@@ -454,13 +453,10 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
         return numbers
     tokenization = choose_main_tokenization(first)
     named = first[tokenization]
-    collapsed_seeds = find_collapsed_seeds(runs)
-    summaries = {
-        name: summarize_seeds(
-            average_folds(runs, [own[tokenization][name] for own in scores]), collapsed_seeds
-        )
-        for name in _numeric_values(named)
-    }
+    summaries = {}
+    for name in _numeric_values(named):
+        values = average_folds(runs, [own[tokenization][name] for own in scores])
+        summaries[name] = summarize_seeds(values, collapsed)
     learned = {name: summary.mean_learned for name, summary in summaries.items()}
     return replace(
         numbers,
@@ -471,7 +467,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
         classes=named.get("classes", ""),
         mean={name: summary.mean for name, summary in summaries.items()},
         sd={name: summary.sd for name, summary in summaries.items()},
-        mean_learned=learned if collapsed else None,
+        mean_learned=learned if any(collapsed) else None,
     )
 
 
@@ -541,11 +537,7 @@ def _finetune_seed(
 
 
 def read_live_runs(checkpoint: Path) -> dict[str, Live]:
-    """Read the progress of each training of a job, by its checkpoint folder, the latest last.
-
-    Keys are "seed 1" or "seed 1, fold 2". The order is that of training: all seeds of a fold, then
-    the next fold.
-    """
+    """Read the progress of each training of a job ("seed 1, fold 2"), the latest one last."""
     folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
     return {name_run(folder): read_live(folder) for folder in folders}
 

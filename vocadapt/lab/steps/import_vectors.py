@@ -79,8 +79,7 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
         splitter = context.inputs.model.splitter
         only = load_or_count_words(context.root, context.inputs.text, splitter, counting).counts
 
-    # 2. Read the file. These are words as the model meets them: if the file's are folded, they are
-    #    compared after that.
+    # 2. Read the file; if its words are folded, they are compared with those of the text after it.
     found = read_space(
         Path(context.spec.inputs["file"][0]),
         words=Path(words) if words else None,

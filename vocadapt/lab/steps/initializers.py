@@ -182,11 +182,7 @@ def _with_distiller(
     held_out: bool,
     progress: Progress,
 ) -> Iterator[Materials]:
-    """Yield the materials, with a distiller if an initializer that needs one was requested by name.
-
-    held_out: keep the held-out lines of the text out of the distillation; the same seed selects
-    them.
-    """
+    """Yield the materials, with a distiller if one is needed; held_out: without held-out lines."""
     if not _needs_distillation(settings) or "text" not in inputs.paths:
         yield materials
         return

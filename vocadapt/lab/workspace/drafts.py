@@ -72,9 +72,8 @@ def open_draft(
 def open_growing(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
     """Yield a folder that is filled over several runs, in place; it is locked during the block.
 
-    A run that fails before its first result leaves nothing. size, spare: bytes as for
-    `reserve_space`. Raises InputError if another process fills the folder, if it cannot be
-    created, if vocadapt did not write its content, and if there is too little room.
+    A run that fails before its first result leaves nothing. size, spare: as for `reserve_space`.
+    Raises InputError if another process fills the folder, or if vocadapt did not write its content.
     """
     folder = Path(os.path.abspath(folder))
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -194,11 +193,7 @@ def _build_exists_error(path: Path) -> InputError:
 def convert_write_errors(
     place: str | Path, failure: str = "cannot write there", remedy: str = WRITE_REMEDY
 ) -> Iterator[None]:
-    """Convert an OSError of the `with` block, which writes, into an InputError that names the
-    place.
-
-    Raises ReadOnlyError, before the block, in a read-only lab.
-    """
+    """As `convert_os_errors`, for a block that writes: raises ReadOnlyError in a read-only lab."""
     check_not_read_only()
     with convert_os_errors(place, failure, remedy):
         yield
@@ -349,11 +344,7 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
 
 
 def move_draft(draft: Path, folder: Path) -> None:
-    """Rename a complete draft to its target, which does not exist or is empty.
-
-    The current folder is filled instead, its manifest last: a shell in it would stay in the folder
-    that was replaced.
-    """
+    """Rename a draft to its empty target; the current folder, in which a shell may be, is filled."""
     if not os.path.isdir(folder) or not os.path.samefile(folder, os.curdir):
         os.replace(draft, folder)
         return

@@ -50,11 +50,7 @@ def load_progress(workspace: Workspace) -> dict[str, LessonProgress]:
 
 
 def save_progress(workspace: Workspace, lesson: str, change: LessonProgress) -> None:
-    """Merge a change into the progress of a lesson.
-
-    Concurrent processes do not lose each other's progress. Raises InputError if the workspace
-    cannot be written, or if the file is invalid.
-    """
+    """Merge a change into the progress of a lesson; raises InputError for an invalid file."""
     with convert_write_errors(workspace.root):
         workspace.root.mkdir(parents=True, exist_ok=True)
     with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):

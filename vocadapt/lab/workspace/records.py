@@ -129,11 +129,7 @@ def check_inside(named: NamedPath, root: Path) -> None:
 
 
 def list_outside_paths(root: Path, files: Iterable[Path]) -> list[Path]:
-    """List the absolute paths outside of a workspace that some of its files name.
-
-    A record that cannot be read names none: its reader reports why. Raises InputError for a
-    relative path that leads out, and NewerFormatError.
-    """
+    """List the outside paths that files of a workspace name; raises InputError for relative ones."""
     found: dict[Path, None] = {}
     for record in map(root.joinpath, filter(is_record, files)):
         named: list[NamedPath] = []
