@@ -22,6 +22,12 @@ class InputError(Exception):
         self.setting = setting
         self.code = code
 
+    def at(self, place: str) -> "InputError":
+        """Return the error with its place before the problem, such as a file: the mistake is there,
+        so no flag or label of a setting is added.
+        """
+        return InputError(f"{place}: {self.problem}", self.remedy, code=self.code)
+
 
 def check_choice(what: str, value: str, choices: Collection[str]) -> None:
     """Raise InputError if a value is not one of the choices; what: noun for it, for the message."""

@@ -10,8 +10,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from vocadapt.settings import Setting, get_setting_groups, get_settings, walk_settings
+from vocadapt.errors import InputError
+from vocadapt.settings import (
+    MAX_FLOAT_BITS,
+    Setting,
+    get_setting_groups,
+    get_settings,
+    show_value,
+    walk_settings,
+)
 
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 T = TypeVar("T")
 Given = Mapping[str, Any]  # key → value
 
@@ -93,6 +102,18 @@ def convert_value(declared: Setting, value: Any) -> Any:
     if isinstance(value, str):
         return declared.words.get(value, value)
     return value
+
+
+def read_value(declared: Setting, value: Any) -> Any:
+    """Return a value of a file as its setting has it, a whole number as a float where that is
+    expected; raise InputError for one of another type. A word may stand for a number.
+    """
+    if type(value) is declared.kind or (isinstance(value, str) and value in declared.words):
+        return value
+    if declared.kind is float and type(value) is int and value.bit_length() <= MAX_FLOAT_BITS:
+        return float(value)
+    problem = f"expected {KINDS[declared.kind]}, got {show_value(value)}."
+    raise InputError(problem, code="wrong-type")
 
 
 def get_flag(declared: Setting, prefix: str = "") -> str:

@@ -387,7 +387,7 @@ def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "setti
     try:
         return kind(**given)
     except InputError as error:
-        raise InputError(f"{where}: {error.problem}", error.remedy, code=error.code) from error
+        raise error.at(where) from error
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:

@@ -3,9 +3,7 @@
 import json
 import math
 import shutil
-import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -21,16 +19,14 @@ from vocadapt.errors import Canceled
 from vocadapt.lab.experiments.search import step as search_step
 from vocadapt.lab.experiments.search.results import EpochScores
 from vocadapt.lab.experiments.search.search import open_journal, read_journal, run_search
-from vocadapt.lab.experiments.search.seed_study import run_seed_study, summarize_epochs
 from vocadapt.lab.experiments.search.space import (
     Range,
     Space,
     build_space,
     build_thesis_space,
-    find_thesis_seed,
     read_space,
 )
-from vocadapt.lab.experiments.search.trials import prepare_trials
+from vocadapt.lab.experiments.search.trials import prepare_trials, run_seed_study, summarize_epochs
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.manifest import Manifest
@@ -111,7 +107,7 @@ def search(maker, root, pool=None, space=LIST, trials=8, **how):
 
 def test_the_space_of_the_thesis_is_the_published_table():
     space = build_thesis_space()
-    assert space.seeds == (142, 193, 389, 793, 922) and find_thesis_seed() == 142
+    assert space.seeds == (142, 193, 389, 793, 922)
     assert space.axes["batch_size"] == (1, 2, 4, 8, 16)
     assert space.axes["max_length"] == (
         128,
@@ -144,8 +140,8 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
         ({"batch_sise": [1]}, "unknown-name", ("batch_sise", "batch_size")),
         ({"seed": [1], "batch_size": [1]}, "unknown-name", ("seed", "seeds")),
         ({"batch_size": [0]}, "out-of-range", ("batch_size", "65,536", "got 0")),
-        ({"batch_size": ["8"]}, "wrong-type", ("int", "'8'")),
-        ({"batch_size": [True]}, "wrong-type", ("int", "True")),
+        ({"batch_size": ["8"]}, "wrong-type", ("batch_size", "'8'")),
+        ({"batch_size": [True]}, "wrong-type", ("batch_size", "True")),
         ({"batch_size": [8, 8]}, "repeated", ("batch_size",)),
         ({"batch_size": []}, "not-an-axis", ("batch_size",)),
         ({"batch_size": 8}, "not-an-axis", ("batch_size", "8")),
@@ -156,7 +152,7 @@ def test_a_space_file_has_lists_and_ranges(tmp_path):
         ({"weight_decay": {"low": 0.0, "high": 1.0, "log": True}}, "bad-range", ("weight_decay",)),
         ({"freeze": {"low": 1, "high": 3}}, "bad-range", ("freeze",)),
         ({"freeze": ["some"]}, "", ("freeze", "some")),
-        ({"with_dev": [True]}, "not-searched", ("with_dev",)),
+        ({"with_dev": [True]}, "unknown-name", ("with_dev",)),
         ({"seeds": [1, 2]}, "nothing-to-search", ()),
         ({"seeds": [-1], "batch_size": [1]}, "out-of-range", ("seeds", "-1")),
         ({"seeds": {"low": 1, "high": 2}, "batch_size": [1]}, "not-a-list", ("seeds",)),
@@ -389,30 +385,6 @@ def test_the_command_trains_all_seeds_and_shows_scores_by_epoch(files, tmp_path,
     assert main(["search", "seeds", *given, *out, "--seeds", "1", "2"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [len(row["scores"]) for row in answer["rows"]] == [2, 2] and answer["seeds"] == [1, 2]
-
-
-@pytest.mark.slow
-def test_a_killed_search_continues(files, tmp_path, capsys):
-    space = tmp_path / "space.toml"
-    space.write_text("batch_size = [1, 2, 3]\nseeds = [1, 2]\n")
-    command = ["search", "--task", "ner", "--model", str(files / "bert"), "--space", str(space)]
-    for name in ("train", "dev", "test"):
-        command += [f"--{name}", str(files / f"{name}.txt")]
-    command += ["--trials", "4", "--num-epochs", "2", "--workers", "1", "--json"]
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "vocadapt", *command, "--out", str(tmp_path / "s")]
-    )
-    end = time.monotonic() + 120
-    while len(list((tmp_path / "s" / "runs").glob("*/manifest.json"))) < 3:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    killed.kill()
-    killed.wait()
-    answers = []
-    for name in ("s", "whole"):
-        assert main([*command, "--out", str(tmp_path / name)]) == 0
-        answers.append(json.loads(capsys.readouterr().out))
-    assert answers[0]["rows"] == answers[1]["rows"] and len(answers[0]["rows"]) == 4
 
 
 def test_the_journal_shows_the_trials_of_a_running_search(maker, tmp_path):

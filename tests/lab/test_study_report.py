@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.material.input_errors import raises_input_error
 from tests.material.runs import write_run
 from vocadapt.analysis.results.study_report import render_study_page
 from vocadapt.cli import main
@@ -145,11 +146,11 @@ def test_a_report_before_the_first_cell(study: tuple[Grid, Path], tmp_path: Path
     empty = tmp_path / "empty"
     assert write_report(grid, empty, tmp_path / "r.html") == 0
     assert "0 of 4 cells are finished: 4 waiting." in (tmp_path / "r.html").read_text()
-    with pytest.raises(InputError, match="No cell of hostile is finished"):
+    with raises_input_error("no-cells", "hostile"):
         write_report(grid, empty, tmp_path / "r.tex", "latex")
     with pytest.raises(InputError, match="already exists"):
         write_report(grid, empty, tmp_path / "r.html")
-    with pytest.raises(InputError, match="Unknown format 'pdf'"):
+    with raises_input_error("unknown-choice", "'pdf'"):
         write_report(grid, empty, tmp_path / "r.pdf", "pdf")
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vocadapt.errors import InputError
 from vocadapt.spaces.alignment.alignment import METHODS, AlignmentSettings, fit_alignment
 from vocadapt.spaces.alignment.cross_validation import cross_validate
 from vocadapt.spaces.alignment.least_squares import solve_least_squares
@@ -220,13 +219,3 @@ def test_hostile_anchors_give_finite_vectors(rng, method, anchors, centered):
     for counts in (None, np.ones(len(x), dtype=np.int64)):
         fitted = fit_alignment(space(x, counts), space(y), settings)
         assert np.isfinite(fitted.apply(rows)).all()
-
-
-def test_bad_settings_are_named():
-    for options in (
-        {"vector_length": "long"},
-        {"mlp_epochs": -1},
-        {"induction_cutoff": 0},
-    ):
-        with pytest.raises(InputError):
-            AlignmentSettings("self-learning", **options)

@@ -39,10 +39,6 @@ from vocadapt.training.word_vectors import train_domain_vectors
 SMALL = Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0, trainer="blocks")
 
 
-# --- one slice, written out in loops
-# ------------------------------------------------------------------------------------------------
-
-
 class Generator:
     """xorshift64* in Python's whole numbers."""
 
@@ -168,10 +164,6 @@ def test_a_line_of_one_word_teaches_its_words_nothing():
     assert (inputs == 1).all() and (outputs == 1).all()
 
 
-# --- its parts
-# ------------------------------------------------------------------------------------------------
-
-
 def test_the_products_are_those_of_numpy():
     rng = np.random.default_rng(0)
     left, right = (rng.normal(size=(n, 21)).astype(np.float32) for n in (8, 12))
@@ -255,10 +247,6 @@ def test_the_number_of_shared_negatives_grows_with_word2vecs():
     numbers = {n: count_shared_negatives(Word2VecSettings(negative=n)) for n in (1, 5, 10, 20)}
     assert numbers == {1: 4, 5: 8, 10: 16, 20: 32}
     assert count_shared_negatives(Word2VecSettings(skip_gram=True)) == 32
-
-
-# --- whole trainings
-# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -181,19 +181,6 @@ def test_hostile_words_are_words():
     assert {change.word(word).word for word in words} == set(words)
 
 
-@pytest.mark.parametrize(
-    ("settings", "code", "value"),
-    [
-        (dict(k=0), "out-of-range", "(k)"),
-        (dict(among="some"), "unknown-choice", "'some'"),
-        (dict(without=("verbs",)), "unknown-choice", "'verbs'"),
-    ],
-)
-def test_bad_settings(settings, code, value):
-    with raises_input_error(code, value):
-        ChangeSettings(**settings)
-
-
 def test_bad_spaces():
     with raises_input_error("no-common-word"):
         measure_neighborhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))

@@ -202,9 +202,6 @@ def test_a_million_words_are_limited_before_anything_is_counted():
     assert estimate.bytes <= counted_trainer.MAX_BYTES
 
 
-# --- The choice of a trainer
-
-
 def test_auto_counts_small_texts_and_trains_large_ones():
     small = WordCounts({"a": 100_000}, 1, 1)
     chosen = choose_training(small, Word2VecSettings())

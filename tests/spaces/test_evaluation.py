@@ -139,9 +139,6 @@ def test_published_lists(shared):
     } == sizes
 
 
-# --- analogies
-# -----------------------------------------------------------------------------------------------------------
-
 # unit vectors in the plane and above it: queen = king − man + woman exactly in direction
 ROYAL = space_of(
     man=[1, 0, 0], woman=[0, 1, 0], king=[1, 0, 1], queen=[0, 1, 1], apple=[-1, -1, 0.1]

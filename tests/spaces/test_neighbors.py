@@ -228,13 +228,6 @@ def test_the_mean_of_wordpieces_is_a_query_too(cross):
         cross.list_neighbors_of_pieces(["gibberish"])
 
 
-def test_special_tokens_are_no_anchors_of_csls():
-    same = space(np.eye(4, dtype=np.float32), ("a", "b", "c", "[CLS]"))
-    pieces = replace(same, kinds=TokenKinds(special=frozenset({"[CLS]"})))
-    rows = CrossSpace(same, pieces, fit_alignment(same, same))._anchors[0]
-    assert rows.tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     "settings",
     [AlignmentSettings(unit=True, center=True), AlignmentSettings("kernel-ridge", unit=True)],

@@ -6,14 +6,13 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 from tqdm.auto import tqdm
 
 from tests.material.input_errors import raises_input_error
-from vocadapt.errors import Canceled, InputError
+from vocadapt.errors import Canceled
 from vocadapt.spaces.projection.methods import (
     METHODS,
     ProjectionSettings,
@@ -233,11 +232,6 @@ def test_equal_vectors_are_refused(method, matrix, metric):
         project(space_of(matrix), ProjectionSettings(method, metric=metric))
 
 
-def test_vectors_that_are_not_finite_are_no_space():
-    with raises_input_error("not-finite", "1 of 3"):
-        space_of([[1, 2], [np.nan, 1], [3, 4]])
-
-
 def test_three_points_have_a_plane_and_points_on_a_line_a_flat_one():
     assert project(space_of(np.eye(3)), ProjectionSettings()).xy.shape == (3, 2)
     line = project(space_of([[1.0], [2.0], [4.0]]), ProjectionSettings(metric="euclidean"))
@@ -262,34 +256,6 @@ def test_fewer_points_than_neighbors():
         project(space_of(np.random.default_rng(0).normal(size=(15, 4))), ProjectionSettings("umap"))
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"method": "x"},
-        {"metric": "x"},
-        {"perplexity": 1},
-        {"perplexity": float("nan")},
-        {"exaggeration": 0.5},
-        {"iterations": -1},
-        {"learning_rate": -1},
-        {"neighbors": 1},
-        {"min_dist": 2},
-        {"pca": -1},
-        {"seed": -1},
-    ],
-)
-def test_invalid_settings_are_refused(bad):
-    with pytest.raises(InputError):
-        ProjectionSettings(**bad)
-
-
-def test_hostile_words_are_only_words():
-    words = ["<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500]
-    assert project(
-        space_of(np.random.default_rng(0).normal(size=(6, 4)), words), ProjectionSettings()
-    ).words == tuple(words)
-
-
 def test_the_estimate_grows_with_the_work():
     tsne, pca = ProjectionSettings("tsne"), ProjectionSettings()
     assert (
@@ -301,10 +267,6 @@ def test_the_estimate_grows_with_the_work():
     assert estimate_projection_seconds(
         4000, 768, ProjectionSettings("tsne", iterations=2000)
     ) > 1.5 * estimate_projection_seconds(4000, 768, tsne)
-
-
-# --- UMAP on small inputs, and what it compiles
-# ------------------------------------------------------------------------
 
 
 def test_umap_without_compiling():
@@ -343,25 +305,6 @@ def test_umap_lays_out_few_points(n, min_dist):
 
 
 @pytest.mark.slow
-def test_umap_never_compiles_its_own_neighbor_search(monkeypatch):
-    """Compiling it took most of the minutes that a few points cost."""
-    from umap import umap_
-
-    monkeypatch.setattr(
-        umap_, "nearest_neighbors", lambda *_, **__: pytest.fail("the approximate search was taken")
-    )
-    begin, told = time.process_time(), []
-    settings = ProjectionSettings("umap", neighbors=5, min_dist=0.0, iterations=0)
-    project(
-        space_of(np.random.default_rng(0).normal(size=(40, 8))),
-        settings,
-        lambda *report: told.append(report),
-    )
-    assert told[0][1] == "loading UMAP"
-    assert time.process_time() - begin < 25  # with compiling, where no cache has it yet
-
-
-@pytest.mark.slow
 def test_functions_compiled_by_umap_are_cached_for_the_next_process(tmp_path):
     """The second process reads what the first one compiled."""
     program = (
@@ -373,9 +316,9 @@ def test_functions_compiled_by_umap_are_cached_for_the_next_process(tmp_path):
         "settings = ProjectionSettings('umap', neighbors=5, iterations=5)\n"
         "from umap import umap_\n"
         "space = EmbeddingSpace(tuple(map(str, range(20))), rows)\n"
-        "begin, told = time.process_time(), []\n"
-        "project(space, settings, lambda _, message='': told.append(message))\n"
-        "print(any('compiling' in message for message in told), time.process_time() - begin)\n"
+        "begin = time.process_time()\n"
+        "project(space, settings)\n"
+        "print(time.process_time() - begin)\n"
     )
     found = []
     for _ in range(2):
@@ -387,10 +330,9 @@ def test_functions_compiled_by_umap_are_cached_for_the_next_process(tmp_path):
             check=True,
             timeout=300,
         )
-        said, seconds = run.stdout.split()
-        found.append((said == "True", float(seconds)))
-    (first, cold), (second, warm) = found
-    assert first and not second and warm < 0.5 * cold
+        found.append(float(run.stdout))
+    cold, warm = found
+    assert warm < 0.5 * cold
 
 
 def test_exact_neighbors_exclude_the_row_itself():
@@ -405,14 +347,3 @@ def test_exact_neighbors_exclude_the_row_itself():
     np.fill_diagonal(full, np.inf)
     assert np.array_equal(indices, np.argsort(full, axis=1)[:, :3]) and told == [0.0, 0.4, 0.8]
     assert np.allclose(distances, np.sort(full, axis=1)[:, :3], atol=1e-4)
-
-
-def test_the_descent_has_most_of_the_progress_only_where_it_takes_most_of_the_time(clouds):
-    def find_first_iteration(settings):
-        told = []
-        project(clouds, settings, lambda fraction, message="": told.append((fraction, message)))
-        return next(fraction for fraction, message in told if message.startswith("iteration"))
-
-    quick = find_first_iteration(ProjectionSettings(**QUICK))
-    longer = find_first_iteration(ProjectionSettings(**{**QUICK, "iterations": 750}))
-    assert 0.5 < quick < 0.75 and 0.3 < longer < 0.4  # after loading and the first 50 iterations

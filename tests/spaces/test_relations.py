@@ -42,10 +42,6 @@ def one(space, pairs, splitter=None, **permutations):
     return score
 
 
-# --- scores
-# ------------------------------------------------------------------------------------------------------------
-
-
 def test_by_hand():
     # cosines: a·b 0, a·c √½; the space's own mean: (0 + √½ − 1 + √½ + 0 − √½) / 6
     own = (np.sqrt(0.5) - 1) / 6
@@ -123,11 +119,6 @@ def test_true_pairs_stand_out_and_random_ones_do_not():
     )  # what two random words of the space have, too
 
 
-def test_a_negative_seed_is_refused():
-    with raises_input_error("out-of-range", "4,294,967,295", "-1"):
-        PermutationSettings(seed=-1)
-
-
 def test_the_same_seed_gives_the_same_random_pairings():
     pairs = [("a", "c"), ("b", "d"), ("c", "b")]
     assert one(PLANE, pairs, draws=20) == one(PLANE, pairs, draws=20)
@@ -164,10 +155,6 @@ def test_every_pair_with_its_cosine():
         ("c", pytest.approx(np.sqrt(0.5))),
     ]
     assert [pair.corrected for pair in found] == [None, pytest.approx(np.sqrt(0.5) - 0.1)]
-
-
-# --- lists
-# -------------------------------------------------------------------------------------------------------------
 
 
 def read(tmp_path, text):

@@ -8,25 +8,19 @@ from vocadapt.published.tables import PublishedTable
 from vocadapt.system.footprint import compute_strubell
 
 POWER, TIME, CO2 = "power", "time", "CO2"  # columns of such a table: W, hours, lbs
-NOT_AT_HAND = "power and time are not at hand"
 
 
 @dataclass(frozen=True)
 class FormulaRow:
     """A row of a table of costs: kWh and lbs of CO2 by the formula, and the printed or imported
-    lbs.
-
-    computed values are None, with the reason, if power or time is not at hand; lbs_published is
-    None if no value is at hand. fraction: lbs in proportion to those of the first row that has
-    them.
+    lbs, None if they are not at hand. fraction: lbs in proportion to those of the first row.
     """
 
     row: str
-    kwh: float | None
-    lbs: float | None
+    kwh: float
+    lbs: float
     lbs_published: float | None
-    fraction: float | None
-    reason: str = ""
+    fraction: float
 
 
 def has_costs(table: PublishedTable) -> bool:
@@ -35,21 +29,18 @@ def has_costs(table: PublishedTable) -> bool:
 
 
 def apply_strubell(table: PublishedTable) -> tuple[FormulaRow, ...]:
-    """Return the rows of a table of costs, such as poerner-cost, with the formula applied.
+    """Return the rows of a table of costs, such as poerner-cost, with the formula applied; without
+    those whose power or time is not at hand.
 
     Example: 1505 W for 240 hours are 571 kWh and 544 lbs; 1560 W for 12 hours are 28 lbs, 5 % of
     it.
     """
     rows: list[FormulaRow] = []
-    first: float | None = None
     for name in table.row_names:
         watts, hours = (table.find_cell(name, column).number for column in (POWER, TIME))
         published = table.find_cell(name, CO2).number
-        if watts is None or hours is None:
-            rows.append(FormulaRow(name, None, None, published, None, NOT_AT_HAND))
-            continue
-        kwh, lbs = compute_strubell(watts, hours)
-        first = first or lbs
-        fraction = lbs / first if first else None
-        rows.append(FormulaRow(name, kwh, lbs, published, fraction))
+        if watts and hours:
+            kwh, lbs = compute_strubell(watts, hours)
+            first = rows[0].lbs if rows else lbs
+            rows.append(FormulaRow(name, kwh, lbs, published, lbs / first))
     return tuple(rows)

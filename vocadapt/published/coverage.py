@@ -61,9 +61,7 @@ class MeanCoverage:
     tasks: Mapping[str, Coverage]
 
 
-def compute_coverage(
-    low: SeedScore, high: SeedScore, ours: SeedScore, level: float = LEVEL
-) -> Coverage:
+def compute_coverage(low: SeedScore, high: SeedScore, ours: SeedScore) -> Coverage:
     """Compute the fraction of the gap from `low` to `high` that `ours` covers.
 
     Not defined if the gap is not larger than its noise: if its confidence interval contains 0 or,
@@ -71,25 +69,26 @@ def compute_coverage(
 
     Source: Fieller 1954, with the smallest number of seeds for the degrees of freedom.
     """
+    from scipy.stats import t
+
     # 1. The gap must be positive, and larger than its noise.
     gap = high.mean - low.mean
     covered = ours.mean - low.mean
-    variances = low.variance, high.variance, ours.variance
     if not gap > 0:
         return Coverage(gap, None, why="not defined: there is no gap")
     if low.variance is None or high.variance is None or ours.variance is None:
         return Coverage(gap, covered / gap, why="no interval: the noise of seeds is not known")
-    noise = _find_t(level, min(low.n, high.n, ours.n) - 1)
+    degrees = min(low.n, high.n, ours.n) - 1
+    noise = float(t.ppf((1 + LEVEL) / 2, degrees))  # two-sided critical value of Student's t
     if gap**2 <= noise**2 * (low.variance + high.variance):
         return Coverage(gap, None, why="not defined: the gap is not larger than its noise")
 
     # 2. Fieller's interval: the fractions s for which ours − low − s · gap does not differ from 0.
     # Both differences contain `low`, so its variance is their covariance.
-    known = [variance or 0.0 for variance in variances]
-    of_low, of_high, of_ours = (noise**2 * variance for variance in known)
-    a = gap**2 - of_low - of_high
+    of_low = noise**2 * low.variance
+    a = gap**2 - of_low - noise**2 * high.variance
     b = gap * covered - of_low
-    c = covered**2 - of_low - of_ours
+    c = covered**2 - of_low - noise**2 * ours.variance
     half = math.sqrt(max(b**2 - a * c, 0.0))
     return Coverage(gap, covered / gap, (b - half) / a, (b + half) / a)
 
@@ -98,11 +97,10 @@ def compute_mean_coverage(
     low: Mapping[str, SeedScore],
     high: Mapping[str, SeedScore],
     ours: Mapping[str, SeedScore],
-    level: float = LEVEL,
 ) -> MeanCoverage:
     """Average the fractions of the tasks that all three models have a score of."""
     tasks = {
-        task: compute_coverage(low[task], high[task], ours[task], level)
+        task: compute_coverage(low[task], high[task], ours[task])
         for task in low
         if task in high and task in ours
     }
@@ -152,10 +150,3 @@ def compute_gaps(
         if mean.tasks:
             found[gap.name] = mean
     return found
-
-
-def _find_t(level: float, degrees: int) -> float:
-    """Return the two-sided critical value of Student's t."""
-    from scipy.stats import t
-
-    return float(t.ppf((1 + level) / 2, degrees))

@@ -10,10 +10,11 @@ filled cell names them. The columns of the file are row, column, value and, opti
 import csv
 import hashlib
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -23,9 +24,7 @@ from vocadapt.system.files import MEGABYTE, read_document, show_path
 from vocadapt.text.spreadsheet import unescape_cell
 
 NEEDED, OPTIONAL = ("row", "column", "value"), ("note",)
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 MAX_BYTES = MEGABYTE
-MAX_TEXT = 500  # characters of a text value or note
 REMEDY = "Expected the columns row, column and value, separated by commas, and optionally note."
 
 
@@ -67,7 +66,7 @@ def read_csv(
     """Read values for the empty cells of a table.
 
     when: default now. Raises InputError, naming the line, for an unknown row or column (with the
-    nearest name), a value that is not a finite number (for a cell of text: empty or too long), a
+    nearest name), a value that is not a finite number (for a cell of text: empty), a
     cell that the file has twice, and a cell that is at hand with another value.
     """
     # 1. Read the file and its header.
@@ -82,19 +81,18 @@ def read_csv(
     for number, cells in lines:
         line = f"{place}, line {number:,}"
         one, cell = _read_line(cells, header, table, line)
-        key = one.row, one.column
-        if key in values:
+        if (one.row, one.column) in values:
+            place_of_cell = f"row {one.row!r}, column {one.column!r}"
             raise InputError(
-                f"{line}: row {one.row!r}, column {one.column!r} is given twice.",
-                "Keep one of the two lines.",
+                f"{line}: {place_of_cell} is given twice.", "Keep one of them.", code="repeated"
             )
         if cell.at_hand:
             _check_equal(cell, one, line)
             known += 1
         else:
-            values[key] = one
+            values[one.row, one.column] = one
     if not values and not known:
-        raise InputError(f"{place}: there is no value in it.", REMEDY)
+        raise InputError(f"{place}: there is no value in it.", REMEDY, code="no-values")
     return ImportedValues(
         table.id,
         place,
@@ -113,7 +111,8 @@ def fill_table(table: PublishedTable, imported: ImportedValues) -> PublishedTabl
     """
     if imported.table != table.id:
         raise InputError(
-            f"{imported.file}: its values are for {imported.table}, not for {table.id}."
+            f"{imported.file}: its values are for {imported.table}, not for {table.id}.",
+            code="other-table",
         )
     filled = []
     for one in imported.values:
@@ -133,7 +132,9 @@ def _parse(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             raise InputError(
-                f"{place}, line {reader.line_num:,}: not valid CSV ({error}).", REMEDY
+                f"{place}, line {reader.line_num:,}: not valid CSV ({error}).",
+                REMEDY,
+                code="invalid-csv",
             ) from None
         if any(cell.strip() for cell in cells):
             yield reader.line_num, cells
@@ -146,9 +147,11 @@ def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
         check_known(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")
     missing = [name for name in NEEDED if name not in names]
     if missing:
-        raise InputError(f"{place}: the column {missing[0]!r} is missing.", REMEDY)
+        raise InputError(
+            f"{place}: the column {missing[0]!r} is missing.", REMEDY, code="missing-column"
+        )
     if len(set(names)) < len(names):
-        raise InputError(f"{place}: a column is given twice.", REMEDY)
+        raise InputError(f"{place}: a column is given twice.", REMEDY, code="repeated")
     return {name: names.index(name) for name in names}
 
 
@@ -157,36 +160,33 @@ def _read_line(
 ) -> tuple[ImportedValue, PublishedCell]:
     """Read the value of a line, and find its cell."""
     if len(cells) != len(header):
-        raise InputError(f"{line}: expected {len(header)} cells, got {len(cells)}.", REMEDY)
+        raise InputError(
+            f"{line}: expected {len(header)} cells, got {len(cells)}.", REMEDY, code="wrong-columns"
+        )
     row, column, text = (unescape_cell(cells[header[name]].strip()) for name in NEEDED)
     note = cells[header["note"]].strip() if "note" in header else ""
     try:
         cell = table.find_cell(row, column)
     except InputError as error:
-        raise InputError(f"{line}: {error.problem}", error.remedy, code=error.code) from None
+        raise error.at(line) from None
     value: Value = text
     if cell.facts.unit != TEXT:
         value = _read_number(text, line)
-    for name, given in (("value", text), ("note", note)):
-        if len(given) > MAX_TEXT:
-            raise InputError(f"{line}: the {name} has more than {MAX_TEXT} characters.")
     if not text:
-        raise InputError(f"{line}: the value is empty.", "Leave the line out.")
+        raise InputError(f"{line}: the value is empty.", "Leave the line out.", code="no-values")
     return ImportedValue(row, column, value, unescape_cell(note)), cell
 
 
 def _read_number(text: str, line: str) -> float:
     """Read a decimal number; raise InputError for anything else, infinities included."""
-    shown = show_value(text)
-    if not NUMBER.fullmatch(text):
-        raise InputError(
-            f"{line}: expected a number, got {shown}.",
-            "Write it with a decimal point and without a unit, such as 85.3.",
-        )
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise InputError(f"{line}: the number {shown} is too large.")
-    return number
+    with suppress(ValueError):
+        if isfinite(number := float(text)):
+            return number
+    raise InputError(
+        f"{line}: expected a number, got {show_value(text)}.",
+        "Write it with a decimal point and without a unit, such as 85.3.",
+        code="wrong-type",
+    )
 
 
 def _check_equal(cell: PublishedCell, one: ImportedValue, line: str) -> None:
@@ -196,4 +196,5 @@ def _check_equal(cell: PublishedCell, one: ImportedValue, line: str) -> None:
             f"{line}: row {one.row!r}, column {one.column!r} is at hand: {cell.format_value()}"
             f" ({cell.imported or cell.where}), not {show_value(one.value)}.",
             "Leave the line out: only empty cells are filled.",
+            code="at-hand",
         )

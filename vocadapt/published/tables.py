@@ -133,15 +133,6 @@ class PublishedCell:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Rows that some published means leave out although they belong to the group."""
-
-    rows: tuple[str, ...]
-    means: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Gap:
     """Three columns: the gap is from `low` to `high`, and `ours` covers a fraction of it."""
 
@@ -183,7 +174,6 @@ class TableHead:
     ranked: bool = False
     rows: tuple[Heading, ...] = ()
     columns: tuple[Heading, ...] = ()
-    leaves_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +227,7 @@ class PublishedTable(TableHead):
                 f"{self.id} has no cell in row {row!r}, column {column!r}: nothing is printed"
                 " there.",
                 "Leave this cell out.",
+                code="nothing-printed",
             )
         return cell
 

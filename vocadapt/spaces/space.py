@@ -130,22 +130,10 @@ class EmbeddingSpace(Summarized):
 
     @cached_property
     def unit(self) -> Matrix:
-        """The unit vectors (words, dim) float32; a zero row stays zero. Cached.
-
-        Raises InputError for a vector that is so long that its square overflows.
-        """
+        """The unit vectors (words, dim) float32; a zero row stays zero. Cached."""
         unit = normalize_rows(self.matrix)
-        if self.dim:
-            largest = self._find_largest()
-            # A vector that is too short counts as zero: models have rows that were never trained.
-            is_lost = (largest > MAX_VALUE) & (unit.max(axis=1) == 0) & (unit.min(axis=1) == 0)
-            _refuse_rows(self, largest, is_lost)
         unit.flags.writeable = False
         return unit
-
-    def _find_largest(self) -> Matrix:
-        """Return the largest absolute value of each vector (words,) float32."""
-        return np.asarray(np.maximum(self.matrix.max(axis=1), -self.matrix.min(axis=1)))
 
     @cached_property
     def half_squares(self) -> Matrix:
@@ -159,19 +147,14 @@ class EmbeddingSpace(Summarized):
         """Return the row numbers (n,) int64 of words; raises KeyError for an unknown word."""
         return np.fromiter((self.index[word] for word in words), dtype=np.int64)
 
-    def take(self, rows: Sequence[int] | IntArray, name: str | None = None) -> "EmbeddingSpace":
+    def take(self, rows: Sequence[int] | IntArray) -> "EmbeddingSpace":
         """Return a space of the given rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
         counts = self.counts
         if counts is not None:
             counts = counts[rows]
-        return EmbeddingSpace(
-            tuple(self.words[row] for row in rows),
-            self.matrix[rows],
-            counts,
-            name or self.name,
-            self.kinds,
-        )
+        words = tuple(self.words[row] for row in rows)
+        return EmbeddingSpace(words, self.matrix[rows], counts, self.name, self.kinds)
 
     def with_matrix(self, matrix: Matrix, name: str | None = None) -> "EmbeddingSpace":
         """Return a space with the same words and counts and another matrix (words, dim)."""
@@ -185,17 +168,11 @@ def normalize_rows(matrix: Matrix) -> Matrix:
 
 
 def check_magnitudes(space: EmbeddingSpace) -> None:
-    """Raise InputError for vectors whose squared length float32 cannot hold: cosines would be 0 or
-    infinite. A vector of zeros is allowed.
+    """Raise InputError, with the first word, for vectors whose squared length float32 cannot hold:
+    cosines would be 0 or infinite. A vector of zeros is allowed.
     """
-    if not len(space) or not space.dim:
-        return
-    largest = space._find_largest()
-    _refuse_rows(space, largest, (largest > MAX_VALUE) | ((largest > 0) & (largest < MIN_VALUE)))
-
-
-def _refuse_rows(space: EmbeddingSpace, sizes: Matrix, is_odd: NDArray[np.bool_]) -> None:
-    """Raise InputError, with the first word, if vectors are too long or too short."""
+    sizes = np.abs(space.matrix).max(axis=1, initial=0)
+    is_odd = (sizes > MAX_VALUE) | ((sizes > 0) & (sizes < MIN_VALUE))
     if not is_odd.any():
         return
     row = int(np.argmax(is_odd))

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.material.finetuning import sentences, write_conll
+from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import build_tiny_bert
-from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.places import check_place
-from vocadapt.lab.experiments.studies.slurm import Allocation, join_ranges, write_script
+from vocadapt.lab.experiments.studies.slurm import Allocation, write_script
 from vocadapt.lab.experiments.studies.study_file import read_study
 
 ROOT = Path(__file__).parents[3]
@@ -41,14 +41,6 @@ def study_file(tmp_path):
     build_tiny_bert(tmp_path / "bert")
     (tmp_path / "a study.toml").write_text(STUDY)
     return tmp_path / "a study.toml"
-
-
-@pytest.mark.parametrize(
-    ("numbers", "expected"),
-    [([0, 1, 2, 5, 7, 8], "0-2,5,7-8"), ([3], "3"), ([0, 2], "0,2"), ([], "")],
-)
-def test_ranges(numbers, expected):
-    assert join_ranges(numbers) == expected
 
 
 def test_the_script_asks_for_what_a_cell_takes(study_file, tmp_path):
@@ -82,7 +74,7 @@ def test_more_cells_than_an_array_may_have_are_shared_out(study_file, tmp_path, 
     monkeypatch.setattr("vocadapt.lab.experiments.studies.slurm.MAX_TASKS", 2)
     grid = expand(read_study(study_file), tmp_path)
     text = write_script(grid, tmp_path, study_file, Allocation(0, 60.0, 1e9)).read_text()
-    assert "--array=0-1\n" in text
+    assert "--array=0,1\n" in text
     assert re.search(r'"\$SLURM_ARRAY_TASK_ID" --of 2 ', text)
     assert "--time=36\n" in text  # two cells of a minute each, three times
     assert "--confirm" not in text
@@ -93,7 +85,7 @@ def test_the_tasks_of_a_large_study_confirm_it_too(study_file, tmp_path, monkeyp
         monkeypatch.setattr(f"vocadapt.lab.experiments.studies.{module}.MANY_CELLS", 2)
     study_file.write_text(f"exclude = [{{seed = 1}}]{STUDY}")
     study = read_study(study_file)
-    with pytest.raises(InputError, match="up to 3 cells"):
+    with raises_input_error("many-cells", "3 cells"):
         expand(study, tmp_path)
     grid = expand(study, tmp_path, confirmed=3)
     text = write_script(grid, tmp_path, study_file, Allocation(0, 60.0, 1e9)).read_text()

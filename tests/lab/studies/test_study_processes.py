@@ -1,14 +1,11 @@
 """Studies in processes of their own: killed as a group, started twice, and started as a job."""
 
 import json
-import os
 import shutil
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.material.finetuning import sentences, write_conll
@@ -17,21 +14,15 @@ from tests.material.studies import (
     TOY_TASK,
     find_begun_cell,
     finish_study,
-    list_finished,
-    read_results,
     read_table,
     run_study,
     start_study,
     wait_for,
 )
 from tests.material.tiny_bert import build_tiny_bert
-from vocadapt.lab.experiments.studies.saved import save_study
-from vocadapt.lab.experiments.studies.study import StudyStep
-from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.adapt import AdaptStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.presets import PRESETS
 
 pytestmark = pytest.mark.slow
@@ -75,22 +66,6 @@ def file(tmp_path: Path) -> Path:
     path = folder / "s.toml"
     path.write_text(FILE, encoding="utf-8")
     return path
-
-
-def test_a_study_whose_process_group_is_killed_continues(file, tmp_path):
-    out, whole = tmp_path / "out", tmp_path / "whole"
-    study = start_study(file, out, "--workers", "2")
-    wait_for(lambda: find_begun_cell(out), study)
-    workers = psutil.Process(study.pid).children(recursive=True)
-    os.killpg(study.pid, signal.SIGKILL)
-    study.communicate()
-    assert workers and not psutil.wait_procs(workers, timeout=5)[1]
-
-    answer = finish_study(start_study(file, out, "--workers", "2"))
-    assert (answer["cells"], answer["failed"]) == (2, 0)
-    run_study(file, whole, "--workers", "1")
-    assert read_table(file, out) == read_table(file, whole)
-    assert read_results(out) == read_results(whole)
 
 
 def test_a_study_that_runs_already_is_not_started_twice(file, tmp_path):
@@ -164,21 +139,3 @@ def test_every_text_of_a_study_is_a_row(file, tmp_path):
 
 def find_models(out: Path) -> list[Path]:
     return list(out.glob("models/*/manifest.json"))
-
-
-def test_a_study_is_a_job_with_workers_of_its_own(file, tmp_path):
-    workspace = Workspace(tmp_path / "w")
-    shutil.copytree(file.parent, workspace.root / "data")
-    text = FILE.replace("= 40", "= 2").replace('"model"', '"../../data/model"')
-    text = text.replace('= "train', '= "../../data/train').replace('= "test', '= "../../data/test')
-    saved = save_study(text, workspace)
-    spec = Spec(StudyStep(workers=2), {"file": (str(saved.folder / "study.toml"),)})
-    job = queue.start(workspace, spec, saved.name)
-    end = time.monotonic() + 300
-    while (status := job.status()).alive:
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    assert status.state == "done", job.log()
-    assert len(list_finished(saved.folder)) == 2
-    (study,) = workspace.artifacts("studies")
-    assert [row["n"] for row in study.manifest.numbers["rows"]] == [2]

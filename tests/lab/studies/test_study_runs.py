@@ -1,16 +1,10 @@
 """Running a study: what is there is skipped, a killed study continues, a failing cell stops no other."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
-import psutil
 import pytest
 
 from tests.material.finetuning import sentences, write_conll
@@ -176,37 +170,6 @@ def test_adaptations_are_estimated_from_their_text_and_the_finished_ones(tmp_pat
 def make(folder: Path) -> Path:
     folder.mkdir(parents=True)
     return folder
-
-
-@pytest.mark.slow
-def test_a_killed_study_continues_and_equals_an_uninterrupted_one(file, tmp_path, capsys):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert main(["study", "run", str(file), "--out", str(whole), "--workers", "1"]) == 0
-
-    # 1. Kill the study when the first cells are there. Its workers end within 5 s.
-    command = [sys.executable, "-m", "vocadapt", "study", "run", str(file), "--out", str(killed)]
-    study = subprocess.Popen([*command, "--workers", "2"], start_new_session=True)
-    while len(list(killed.glob("runs/*/manifest.json"))) < 2:
-        assert study.poll() is None
-        time.sleep(0.05)
-    workers = psutil.Process(study.pid).children(recursive=True)
-    os.kill(study.pid, signal.SIGKILL)
-    study.wait()
-    _, alive = psutil.wait_procs(workers, timeout=5)
-    assert not alive
-
-    # 2. Run it again: it makes only what is missing, and everything is the same.
-    there = len(list(killed.glob("runs/*/manifest.json")))
-    code, again = answer(capsys, "study", "run", str(file), "--out", str(killed), "--workers", "2")
-    assert code == 0 and again["skipped"] == there and again["done"] == 6 - there
-    tables = [
-        answer(capsys, "study", "table", str(file), "--out", str(o))[1] for o in (whole, killed)
-    ]
-    assert tables[0] == tables[1]
-    files = sorted(path.relative_to(whole) for path in whole.glob("runs/*/predictions.jsonl"))
-    assert len(files) == 6
-    for path in files:
-        assert (whole / path).read_bytes() == (killed / path).read_bytes()
 
 
 @pytest.mark.parametrize("interruption", [Canceled(), KeyboardInterrupt()])

@@ -210,8 +210,8 @@ def test_a_dead_idle_worker_is_replaced(tmp_path):
             status = read_status(folder)
             assert status.state == "failed" and SPEC in status.error
             pids.append(status.pid)
-            # The pool may still find it alive: it is given the second cell, and has not begun it.
             os.kill(status.pid, signal.SIGKILL)
+            pool._workers[0].process.join()
     finally:
         pool.close()
     assert pids[0] != pids[1]

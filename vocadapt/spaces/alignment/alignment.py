@@ -101,7 +101,7 @@ class Alignment(Summarized):
                 f" {vectors.shape}.",
                 code="wrong-dimensions",
             )
-        rows: Matrix = self._normalize(vectors) - self.source_mean
+        rows: Matrix = _normalize(vectors, self.settings) - self.source_mean
         apply = METHODS[self.settings.method].apply
         if apply is None:
             return rows @ self.matrix
@@ -112,12 +112,7 @@ class Alignment(Summarized):
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
         """Normalize and mean-center target vectors (n, d_target) if the settings require it."""
-        return np.asarray(self._normalize(vectors) - self.target_mean)
-
-    def _normalize(self, vectors: Matrix) -> Matrix:
-        if self.settings.unit:
-            return normalize_rows(vectors)
-        return vectors
+        return np.asarray(_normalize(vectors, self.settings) - self.target_mean)
 
     def save(self, folder: Path) -> None:
         """Write alignment.safetensors and alignment.json into an existing folder."""
@@ -180,92 +175,79 @@ def fit_on_anchors(
 ) -> Alignment:
     """Fit an alignment on the given anchors only, for example on the training folds.
 
-    Example: the method least-squares with normalizing and mean-centering:
-
-    1. Normalize the anchors' vectors; remember the mean norm of the targets as the scale.
-    2. Subtract each side's mean.
-    3. Solve for the matrix, in float64; store everything as float32.
-    4. Fit the norms of the anchors by frequency if they determine the length of mapped vectors.
+    1. Normalize and mean-center both sides; remember the mean norm of the targets as the scale.
+    2. Solve for the matrix, in float64; store everything as float32.
+    3. Fit the norms of the anchors by frequency if they determine the length of mapped vectors.
     """
-    # 1. Select and normalize.
-    source_rows = source.matrix[anchors.source_rows]
+    # 1. Prepare both sides.
+    method = METHODS[settings.method]
+    x, x_mean, other_x = _prepare_side(source, anchors.source_rows, settings)
+    y, y_mean, other_y = _prepare_side(target, anchors.target_rows, settings)
     target_rows = target.matrix[anchors.target_rows]
     scale = 1.0
     if settings.unit:
         scale = float(np.linalg.norm(target_rows, axis=1).mean())
-        source_rows = normalize_rows(source_rows)
-        target_rows = normalize_rows(target_rows)
-    x, y = source_rows.astype(np.float64), target_rows.astype(np.float64)
 
-    # 2. Mean-center.
-    x_mean, y_mean = np.zeros(source.dim), np.zeros(target.dim)
-    if settings.center:
-        x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
-        x, y = x - x_mean, y - y_mean
-
-    # 3. Solve.
-    method = METHODS[settings.method]
-    other_x = np.empty((0, source.dim), np.float32)
-    other_y = np.empty((0, target.dim), np.float32)
-    if method.induces:
-        cutoff = settings.induction_cutoff
-        other_x = _prepare_others(source, anchors.source_rows, cutoff, x_mean, settings.unit)
-        other_y = _prepare_others(target, anchors.target_rows, cutoff, y_mean, settings.unit)
-    weighting = settings.weights
-    if weighting == "none" and source.counts is not None:
-        weighting = method.weighting
+    # 2. Solve.
     norms = np.linalg.norm(source.matrix[anchors.source_rows], axis=1).astype(np.float64)
-    pairs = AnchorPairs(x, y, _compute_weights(anchors, source, weighting), norms, other_x, other_y)
-    solved = method.fit(pairs, settings)
+    weights = _compute_weights(anchors, source, settings)
+    solved = method.fit(AnchorPairs(x, y, weights, norms, other_x, other_y), settings)
     if isinstance(solved, np.ndarray):
         solved = {"matrix": solved}
     arrays = {name: value.astype(np.float32) for name, value in solved.items()}
 
-    # 4. Fit the norms of the anchors by frequency.
-    length = settings.vector_length
-    if length == "method":
-        length = method.length
+    # 3. Fit the norms.
+    length = method.length if settings.vector_length == "method" else settings.vector_length
     curve = None
     if length == FREQUENCY:
-        curve = fit_norm_curve(
-            source.counts, anchors.source_rows, target.matrix[anchors.target_rows]
-        )
+        curve = fit_norm_curve(source.counts, anchors.source_rows, target_rows)
+    matrix = arrays.pop("matrix")
+    landmarks = arrays.pop("landmarks", None)
     return Alignment(
-        settings,
-        arrays.pop("matrix"),
-        x_mean.astype(np.float32),
-        y_mean.astype(np.float32),
-        scale,
-        len(anchors),
-        arrays.pop("landmarks", None),
-        arrays,
-        curve,
+        settings, matrix, x_mean, y_mean, scale, len(anchors), landmarks, arrays, curve
     )
 
 
-def _prepare_others(
-    space: EmbeddingSpace, anchors: IntArray, cutoff: int, mean: FloatArray, unit: bool
-) -> Matrix:
-    """Return the vectors of the `cutoff` most frequent ordinary words that are not anchors.
+def _prepare_side(
+    space: EmbeddingSpace, anchors: IntArray, settings: AlignmentSettings
+) -> tuple[FloatArray, Matrix, Matrix]:
+    """Return the prepared vectors of the anchors (n, d) float64, the mean that was subtracted (d,)
+    float32, and for a method that induces pairs the prepared vectors of other words (m, d) float32.
 
-    They are prepared like those of the anchors: (n, d) float32. anchors: (n,) int64, rows of the
-    anchors. mean: (d,) float64, of the anchors. Without counts, the order of the space is taken as
-    the order of frequency, as in files of word vectors and in most vocabularies.
+    anchors: (n,) int64, their rows. The other words are the most frequent ordinary words that are
+    not anchors. Without counts, the order of the space is taken as the order of frequency, as in
+    files of word vectors and in most vocabularies.
     """
+    rows = _normalize(space.matrix[anchors], settings).astype(np.float64)
+    mean = np.zeros(space.dim)
+    if settings.center:
+        mean = rows.mean(axis=0)
+    rows, mean = rows - mean, mean.astype(np.float32)
+    if not METHODS[settings.method].induces:
+        return rows, mean, np.empty((0, space.dim), np.float32)
     excluded = space.kinds.special | space.kinds.placeholders | space.kinds.continuations
     ordinary = np.array([word not in excluded for word in space.words])
     ordinary[anchors] = False
-    rows = np.flatnonzero(ordinary)
+    others = np.flatnonzero(ordinary)
     if space.counts is not None:
-        rows = rows[np.argsort(-space.counts[rows], kind="stable")]
-    vectors = space.matrix[rows[:cutoff]]
-    if unit:
-        vectors = normalize_rows(vectors)
-    return np.asarray(vectors - mean.astype(np.float32))
+        others = others[np.argsort(-space.counts[others], kind="stable")]
+    vectors = _normalize(space.matrix[others[: settings.induction_cutoff]], settings)
+    return rows, mean, np.asarray(vectors - mean)
 
 
-def _compute_weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> FloatArray:
-    """Return one weight per anchor (n,) float64 with mean 1, from the corpus counts."""
+def _normalize(vectors: Matrix, settings: AlignmentSettings) -> Matrix:
+    return normalize_rows(vectors) if settings.unit else vectors
+
+
+def _compute_weights(
+    anchors: Anchors, source: EmbeddingSpace, settings: AlignmentSettings
+) -> FloatArray:
+    """Return one weight per anchor (n,) float64 with mean 1, from the corpus counts: as the
+    settings say or, if they name none and counts are known, as the method does.
+    """
+    name = settings.weights
+    if name == "none" and source.counts is not None:
+        name = METHODS[settings.method].weighting
     if name != "none" and source.counts is None:
         raise InputError(
             f"The anchor weights {name!r} need corpus counts, and {source.name} has none.",

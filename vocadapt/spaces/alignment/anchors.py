@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from vocadapt.errors import InputError
 from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.space import EmbeddingSpace, IntArray
@@ -73,28 +71,21 @@ def find_anchors(
 
     Raises InputError if no word is left, and for a minimum count on a source without counts.
     """
-    # 1. The corpus counts, which are needed only for a minimum count.
-    counts = source.counts
-    if counts is None:
-        if filter.min_count:
-            raise InputError(
-                f"A minimum count of {filter.min_count} needs corpus counts, and {source.name} has"
-                " none.",
-                "Train the vectors here, or set the minimum count to 0.",
-                code="no-counts",
-            )
-        counts = np.zeros(len(source), dtype=np.int64)
-
-    # 2. The shared words that pass the filter.
+    if filter.min_count and source.counts is None:
+        raise InputError(
+            f"A minimum count of {filter.min_count} needs corpus counts, and {source.name} has"
+            " none.",
+            "Train the vectors here, or set the minimum count to 0.",
+            code="no-counts",
+        )
     excluded = target.kinds.special | target.kinds.placeholders
     if filter.continuation:
         excluded |= target.kinds.continuations
     shared = [word for word in source.words if word in target and word not in excluded]
-    passed = [
-        word
-        for word in shared
-        if counts[source.index[word]] >= filter.min_count and filter.keeps(word)
-    ]
+    passed = [word for word in shared if filter.keeps(word)]
+    if filter.min_count and source.counts is not None:
+        counts = source.counts
+        passed = [word for word in passed if counts[source.index[word]] >= filter.min_count]
     is_produced = {word: target.kinds.is_produced(word) for word in passed}
     words = tuple(word for word in passed if is_produced[word])
     if not words:

@@ -89,20 +89,16 @@ def choose_alignment(
     sizes = np.bincount(inner)
     if not last.any() or (sizes > 0).sum() < 2:
         raise InputError(
-            f"{source.name} and {target.name} share {len(shared):,} words: too few to choose an"
-            f" alignment by some of {folds} folds, and to evaluate it on another.",
+            f"{source.name} and {target.name} share {len(shared):,} words: too few for {folds} folds.",
             "Give more text, or name a method.",
             code="too-few-anchors",
         )
 
     # 2. Choose among the methods that can be fitted on the smallest training set of the folds.
-    fewest = int(sizes.sum() - sizes.max())
-    infeasible = find_infeasible_methods(source, target, fewest)
+    infeasible = find_infeasible_methods(source, target, int(sizes.sum() - sizes.max()))
     able = [one for one in list_fast_alignments(anchors) if one.method not in infeasible]
-    visible = select_anchors(shared, ~last)
-    chosen = _select_simplest(
-        visible, inner, able, source, target, part(progress, 0.0, METHOD_CHOSEN)
-    )
+    report = part(progress, 0.0, METHOD_CHOSEN)
+    chosen = _select_simplest(select_anchors(shared, ~last), inner, able, source, target, report)
 
     # 3. Evaluate on the last fold.
     report = part(progress, METHOD_CHOSEN, 1.0)

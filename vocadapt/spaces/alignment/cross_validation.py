@@ -49,24 +49,16 @@ from vocadapt.spaces.space import (
     Matrix,
     normalize_rows,
 )
-from vocadapt.text.summary import Summarized, Summary, Table
 
-HITS = (1, 5, 10)
 RANKINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
-RANKING_NAMES = {
-    "anchors": "cosine, among the anchors",
-    "pieces": "cosine, among all wordpieces",
-    "csls anchors": "CSLS, among the anchors",
-    "csls pieces": "CSLS, among all wordpieces",
-}
 ALL = AnchorFilter()  # excludes no anchor
 # P@5 by CSLS selects the best alignment: it varies less than P@1 and is not dominated by hubs.
 RANKING = "csls anchors"
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HeldOutQuality(Summarized):
+@dataclass(frozen=True, eq=False)
+class HeldOutQuality:
     """The held-out results of one alignment, per anchor: of all of them, or of one fold.
 
     fold: (n,) int64, the fold in which the anchor was held out. cosine: (n,) float32, between the
@@ -122,22 +114,6 @@ class HeldOutQuality(Summarized):
         if hits == 0 or bdtrc(hits - 1, n, self.chance(5)) > CHANCE_P:
             return CHANCE
         return BETTER
-
-    def summarize(self) -> Summary:
-        """Return P@k by ranking, the chance level and the verdict."""
-        facts = {
-            "anchors": len(self.anchors),
-            "shared words that the tokenizer never produces": len(self.anchors.never_produced),
-            "folds": self.folds,
-            "cosine": float(self.cosines.mean()),
-            "verdict": self.verdict,
-        }
-        rows = [
-            (RANKING_NAMES[name], *(self.precision(k, name) for k in HITS), self.chance(5, name), n)
-            for name, n in self.candidates.items()
-        ]
-        columns = ("ranking", *(f"P@{k}" for k in HITS), "chance@5", "candidates")
-        return Summary(self.settings.method, facts, (Table(columns, rows, len(rows), "rankings"),))
 
     @property
     def scores(self) -> HeldOutScores:
@@ -359,7 +335,6 @@ def compare_alignments(
     target: EmbeddingSpace,
     alignments: Sequence[AlignmentSettings] = (),
     folds: int = 10,
-    seed: int = 1,
     progress: Progress = silent,
 ) -> tuple[HeldOutQuality, ...]:
     """Cross-validate each of `alignments` (default: all feasible ones) on the same folds."""
@@ -367,17 +342,15 @@ def compare_alignments(
     results = []
     for i, settings in enumerate(alignments):
         report = part(progress, i / len(alignments), (i + 1) / len(alignments))
-        results.append(cross_validate(source, target, settings, folds, seed, report))
+        results.append(cross_validate(source, target, settings, folds, progress=report))
     return tuple(results)
 
 
-def select_best_alignment(
-    evaluated: Sequence[HeldOutQuality], k: int = 5, ranking: str = RANKING
-) -> HeldOutQuality:
-    """Return the alignment with the highest held-out P@k; a baseline only if there is no other."""
+def select_best_alignment(evaluated: Sequence[HeldOutQuality]) -> HeldOutQuality:
+    """Return the alignment with the highest held-out P@5; a baseline only if there is no other."""
     return max(
         evaluated,
-        key=lambda result: rank_method(result.settings.method, result.precision(k, ranking)),
+        key=lambda result: rank_method(result.settings.method, result.precision(5, RANKING)),
     )
 
 
@@ -406,10 +379,8 @@ def tabulate_alignments(
     return tuple(rows)
 
 
-def compare_fold_by_fold(
-    one: HeldOutQuality, other: HeldOutQuality, k: int = 5, ranking: str = RANKING
-) -> FoldComparison:
-    """Compare two alignments fold by fold, or word by word if there is one fold; raises InputError
+def compare_fold_by_fold(one: HeldOutQuality, other: HeldOutQuality) -> FoldComparison:
+    """Compare P@5 of two alignments fold by fold, or word by word if there is one fold; raises InputError
     if their folds differ.
 
     Folds share training data, so their differences are not independent: the variance of their mean
@@ -423,8 +394,8 @@ def compare_fold_by_fold(
             code="unlike-folds",
         )
     if one.folds == 1:
-        return _compare_word_by_word(one.ranks[ranking] < k, other.ranks[ranking] < k)
-    difference = one.hits(k, ranking) - other.hits(k, ranking)
+        return _compare_word_by_word(one.ranks[RANKING] < 5, other.ranks[RANKING] < 5)
+    difference = one.hits(5, RANKING) - other.hits(5, RANKING)
     folds = len(difference)
     mean = float(difference.mean())
     sd = float(difference.std(ddof=1))

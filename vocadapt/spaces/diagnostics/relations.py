@@ -69,12 +69,12 @@ class PairCosine:
     corrected: float | None
 
 
-def summarize_words(words: Sequence[str], named: int = 3) -> str:
-    """Describe words by their number and the first few; "" for none."""
+def summarize_words(words: Sequence[str]) -> str:
+    """Describe words by their number and the first three; "" for none."""
     if not words:
         return ""
-    listed = ", ".join(words[:named])
-    if len(words) > named:
+    listed = ", ".join(words[:3])
+    if len(words) > 3:
         listed += " …"
     return f"{len(words):,}: {listed}"
 

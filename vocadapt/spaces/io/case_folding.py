@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.spaces.io.row_files import ImportedSpace
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.splitter import Splitter
 
 COLLISIONS = {
     "first": "the first one's vector was kept",
-    "mean": "the mean of their vectors was taken",
+    "mean": "the mean of their vectors was taken, weighted by counts if there are any",
 }
 
 
@@ -24,12 +24,7 @@ def fold_case(
     Counts are summed. The notes report the numbers. Raises InputError for an unknown rule, and if
     no word is left.
     """
-    if collisions not in COLLISIONS:
-        raise InputError(
-            f"Unknown rule for merging words: {collisions!r}.",
-            f"Choose one of: {', '.join(COLLISIONS)}.",
-            code="unknown-choice",
-        )
+    check_choice("rule for merging words", collisions, COLLISIONS)
     # 1. Group the rows by normalized word, without the words that the model splits.
     groups: dict[str, list[int]] = {}
     for row, word in enumerate(space.words):
@@ -54,11 +49,8 @@ def fold_case(
         counts = np.array([counts[rows].sum() for rows in groups.values()], dtype=np.int64)
 
     # 3. The new space, with notes on what was dropped and merged.
-    return ImportedSpace(
-        EmbeddingSpace(tuple(groups), matrix, counts, space.name),
-        "folded",
-        _describe_folding(space, groups, collisions),
-    )
+    folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
+    return ImportedSpace(folded, "folded", _describe_folding(space, groups, collisions))
 
 
 def describe_capitals(space: EmbeddingSpace, splitter: Splitter | None = None) -> list[str]:
@@ -94,10 +86,8 @@ def _describe_folding(
             f"{len(space) - left:,} of {len(space):,} words are split by the model: left out"
         )
     if len(groups) < left:
-        rule = COLLISIONS[collisions]
-        if collisions == "mean" and space.counts is not None:
-            rule += " (weighted by count)"
         notes.append(
-            f"{left:,} spellings became {len(groups):,} words; where several became one, {rule}"
+            f"{left:,} spellings became {len(groups):,} words; where several became one,"
+            f" {COLLISIONS[collisions]}"
         )
     return tuple(notes)

@@ -133,9 +133,7 @@ def _read_rows(
     else:
         dim = detect_dimension(head[body:])
     is_binary = NOT_TEXT.search(head, body, body + 4096) is not None
-    if header:
-        is_binary = is_binary or _is_binary_row(head, body, dim)
-    elif is_binary:
+    if is_binary and not header:
         raise InputError(
             f"{path}: expected word vectors, found a binary file of an unknown format.",
             FORMATS,
@@ -152,46 +150,24 @@ def _read_rows(
             progress(min(disk.tell() / size, 1.0), f"{into.read:,} vectors read")
 
         if is_binary:
-            format = "word2vec binary"
             read_binary_rows(file, into, report)
         else:
-            format = "word2vec text"
             read_text_rows(file, into, first_line, report)
     if rows is None:
         return into.build_space("GloVe")
     _check_header(path, rows, into)
-    return into.build_space(format, rows)
-
-
-def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
-    """Return whether a row of a file with a header is binary, although it has no control bytes.
-
-    Then its vector of 4 · dim bytes ends the line or the file, and the line does not end with `dim`
-    numbers.
-    """
-    blank = head.find(b" ", start)
-    end = blank + 1 + 4 * dim
-    if blank < 0 or end > len(head) or head[end : end + 1] not in (b"", b"\n"):
-        return False
-    fields = head[blank:].partition(b"\n")[0].split()
-    try:
-        return len([float(field) for field in fields[-dim:]]) < dim
-    except ValueError:
-        return True
+    return into.build_space("word2vec binary" if is_binary else "word2vec text", rows)
 
 
 def _check_header(path: Path, rows: int, into: RowCollector) -> None:
     """Raise InputError if the number of rows read contradicts the header by more than one row, or
     one in TOLERANCE; the notes report less.
     """
-    found = f"{into.read:,}"
-    limited = into.read == into.limit
-    if limited:
-        found += " or more"
     allowed = max(1, rows // TOLERANCE)
-    if into.read > rows + allowed or (into.read < rows - allowed and not limited):
+    is_limited = into.read == into.limit
+    if into.read > rows + allowed or (into.read < rows - allowed and not is_limited):
         raise InputError(
-            f"{path}: the header declares {rows:,} rows, the file has {found}.",
+            f"{path}: the header declares {rows:,} rows, the file has {into.read:,}.",
             "Download or write it again; if the rows are right, correct its first line.",
             code="wrong-header",
         )

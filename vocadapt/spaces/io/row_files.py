@@ -137,21 +137,12 @@ class RowCollector:
         rows: number of rows of the file, if known. counts: (rows,) int64 corpus counts. Raises
         InputError if nothing was collected.
         """
-        if not self.read:
-            raise InputError(
-                f"{self.name}: the file contains no vectors.", "Check the file.", code="no-vectors"
-            )
-        if not self.words and self.only is None:
-            raise InputError(
-                f"{self.name}: none of its {self.read:,} rows begins with a word.",
-                "Check the file.",
-                code="no-word",
-            )
         if not self.words:
+            wanted = "a word" if self.only is None else "one of the selected words"
             raise InputError(
-                f"{self.name}: none of its {self.read:,} words is among the selected words.",
-                "Check the language and the casing.",
-                code="no-selected-word",
+                f"{self.name}: none of its {self.read:,} rows begins with {wanted}.",
+                "Check the file, its language and its casing.",
+                code="no-word",
             )
         self.matrix.resize((self.filled, self.dim), refcheck=False)
         if counts is not None:
@@ -164,10 +155,9 @@ class RowCollector:
 
     def _describe_skipped(self, rows: int | None) -> Iterator[str]:
         """Yield a note on each kind of rows that were skipped, with their number."""
-        if self.read == self.limit and rows is None:
-            yield f"the first {self.read:,} rows were read"
-        elif self.read == self.limit and rows != self.read:
-            yield f"the first {self.read:,} rows of {rows:,} were read"
+        if self.read == self.limit and rows != self.read:
+            of = "" if rows is None else f" of {rows:,}"
+            yield f"the first {self.read:,} rows{of} were read"
         elif rows is not None and rows != self.read:
             yield f"the header declares {rows:,} rows, the file has {self.read:,}: all were read"
         if self.blank:

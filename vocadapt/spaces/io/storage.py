@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
+from vocadapt.errors import InputError, check_choice
 from vocadapt.spaces.io.tensors import index_tensors
 from vocadapt.spaces.io.word_files import encode_word_lines, read_word_lines
 from vocadapt.spaces.space import EmbeddingSpace, IntArray, Matrix
@@ -47,17 +47,11 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
         if created:
             with suppress(OSError):
                 folder.rmdir()
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise InputError(
-                f"{folder}: no space left on the disk.",
-                "Free disk space, or choose another folder.",
-                code="full-disk",
-            ) from None
         if isinstance(error, OSError):
             raise InputError(
                 f"{folder}: cannot be written ({error.strerror}).",
-                "Choose another folder.",
-                code="unwritable-file",
+                "Free disk space, or choose another folder.",
+                code="full-disk" if error.errno in FULL else "unwritable-file",
             ) from None
         raise
 
@@ -91,12 +85,6 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
     counts = None
     if "counts" in tensors:
         counts = tensors["counts"].rows().astype(np.int64)
-        if counts.shape != tensors["vectors"].shape[:1]:
-            raise InputError(
-                f"{folder / VECTORS}: counts and vectors differ in number.",
-                "Train or import the vectors again.",
-                code="unlike-counts",
-            )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
     return EmbeddingSpace(
         tuple(read_word_lines(folder / WORDS, MAX_WORDS_BYTES)), matrix, counts, name or folder.name
@@ -107,10 +95,7 @@ def _build_tensors(
     space: EmbeddingSpace, dtype: str
 ) -> dict[str, Matrix | NDArray[np.float16] | IntArray]:
     """Return the tensors to store, C-contiguous because safetensors writes the raw buffer."""
-    if dtype not in ("float32", "float16"):
-        raise InputError(
-            f"Vectors are stored as float32 or float16, not {dtype!r}.", code="unknown-choice"
-        )
+    check_choice("type of stored numbers", dtype, ("float32", "float16"))
     if dtype == "float16" and len(space) and np.abs(space.matrix).max() > np.finfo(np.float16).max:
         raise InputError(
             f"{space.name}: numbers above 65,504 do not fit float16.",

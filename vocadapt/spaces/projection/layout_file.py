@@ -19,6 +19,10 @@ MAX_BYTES = 100 * 2**20  # of a layout file: about two million tokens
 MAX_LISTED = 5  # tokens that a sentence names
 MAX_COORDINATE = 1e30  # larger ones overflow float32 when the quality is measured
 SEPARATORS = (",", ";", "\t")  # spreadsheets that write decimal commas separate by semicolons
+# Why tokens are left out.
+UNKNOWN = "are unknown to the space"
+NOT_FINITE = "lack a finite x or y"
+REPEATED = "occur again: the first occurrence is used"
 EXAMPLE = "Write a first line token,x,y, and then one line per token."
 # Names of each column, in lower case.
 TOKEN_NAMES = ("token", "tokens", "word", "words", "label", "name")
@@ -51,17 +55,17 @@ def read_layout(path: Path) -> LayoutFile:
     """Read a layout from a CSV or TSV file with a header that names its columns.
 
     Other columns, such as ids, are ignored. A coordinate that is no number counts as missing.
-    Raises InputError if the file is not UTF-8 or too large, or lacks a column, and for a line with
-    too few or too many fields.
+    Raises InputError if the file is not UTF-8 or too large, or lacks a column, and for a line whose
+    number of fields is not that of the header.
     """
     # 1. Read the lines, by the separator that occurs most often in the header.
     text = read_document(path, MAX_BYTES)
     header, _, _ = text.lstrip("\n").partition("\n")
     separator = max(SEPARATORS, key=header.count)
     check_cell_count(text, separator, path)
-    rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
-    if separator == "\t":  # in a TSV file, a quotation mark is a token
-        rows = csv.reader(StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
+    # In a TSV file, a quotation mark is a token.
+    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    rows = csv.reader(StringIO(text, newline=""), delimiter=separator, quoting=quoting)
     try:
         lines = [(rows.line_num, fields) for fields in rows if fields]
     except csv.Error as error:
@@ -69,43 +73,21 @@ def read_layout(path: Path) -> LayoutFile:
             f"{path.name}: cannot be read as a table: {error}.", EXAMPLE, code="invalid-table"
         ) from error
     if len(lines) < 2:
-        raise InputError(
-            f"{path.name}: expected a header and tokens, found no tokens.",
-            EXAMPLE,
-            code="no-tokens",
-        )
+        raise InputError(f"{path.name}: it has no tokens.", EXAMPLE, code="no-tokens")
 
-    # 2. Find the columns.
+    # 2. Find the columns; every line must have those of the header.
     (_, names), *lines = lines
     token, x, y = find_columns(names, path.name)
-    most = max(token, x, y)
-
-    # 3. Reject lines that the CSV parser would misread.
-    broken = [number for number, fields in lines if any("\n" in field for field in fields)]
-    if broken:
+    unlike = [number for number, fields in lines if len(fields) != len(names)]
+    if unlike:
         raise InputError(
-            f"{path.name}: a quotation mark opens a field that spans several lines, up to line"
-            f" {broken[0]:,}.",
-            'Write a quotation mark as """" in a CSV file, or save the table as TSV.',
-            code="open-quote",
-        )
-    short = [number for number, fields in lines if len(fields) <= most]
-    if short:
-        raise InputError(
-            f"{path.name}: {len(short):,} of {len(lines):,} lines have fewer than"
-            f" {most + 1} fields, the first is line {short[0]:,}.",
-            EXAMPLE,
-            code="too-few-columns",
-        )
-    long = [number for number, fields in lines if len(fields) > len(names)]
-    if long:
-        raise InputError(
-            f"{path.name}: {len(long):,} of {len(lines):,} lines have more fields than the header,"
-            f" the first is line {long[0]:,}.",
+            f"{path.name}: {len(unlike):,} of {len(lines):,} lines do not have the {len(names)}"
+            f" fields of the header, the first is line {unlike[0]:,}.",
             'Quote a token that contains the separator ("a,b").',
             code="unlike-header",
         )
-    # 4. Read the fields.
+
+    # 3. Read the fields.
     tokens = tuple(unescape_cell(fields[token]) for _, fields in lines)
     xy = [[_parse_coordinate(fields[x]), _parse_coordinate(fields[y])] for _, fields in lines]
     return LayoutFile(tokens, np.array(xy))
@@ -132,51 +114,42 @@ def find_columns(header: Sequence[str], name: str) -> tuple[int, int, int]:
 def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
     """Match a layout to a space: leave out what cannot be drawn, and say how much that is.
 
-    Left out are tokens that the space lacks, tokens without two finite coordinates, and all but the
-    first line of a token. Raises InputError, with the same numbers, if fewer than three tokens are
-    left, or if all of them have the same place.
+    Raises InputError, with the same numbers, if fewer than three tokens are left, or if all of them
+    have the same place.
     """
     # 1. Sort the lines by what can be done with them.
-    finite: list[bool] = np.isfinite(layout.xy).all(axis=1).tolist()  # type: ignore[assignment]
+    left_out: dict[str, list[str]] = {UNKNOWN: [], NOT_FINITE: [], REPEATED: []}
     places: dict[str, int] = {}
-    unknown, missing, repeated = [], [], []
     for number, token in enumerate(layout.tokens):
         if token not in space.index:
-            unknown.append(token)
+            left_out[UNKNOWN].append(token)
         elif token in places:
-            repeated.append(token)
-        elif not finite[number]:
-            missing.append(token)
+            left_out[REPEATED].append(token)
+        elif not np.isfinite(layout.xy[number]).all():
+            left_out[NOT_FINITE].append(token)
         else:
             places[token] = number
 
     # 2. Say what is left out.
     of = f"of {len(layout.tokens):,} tokens"
-    left_out = (
-        (unknown, "are unknown to the space"),
-        (missing, "lack a finite x or y"),
-        (repeated, "occur again: the first occurrence is used"),
-    )
     notes = [
-        f"{len(tokens):,} {of} {why}: {_list_tokens(tokens)}" for tokens, why in left_out if tokens
+        f"{len(tokens):,} {of} {why}: {_list_tokens(tokens)}"
+        for why, tokens in left_out.items()
+        if tokens
     ]
 
     # 3. The rest must be a picture.
     kept = np.array(list(places.values()), dtype=np.int64)
     xy = layout.xy[kept].astype(np.float32)
     if len(kept) < MIN_TOKENS:
-        problem = "; ".join(
-            [f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed", *notes]
-        )
+        few = f"{len(kept):,} {of} can be drawn, at least {MIN_TOKENS} are needed"
         raise InputError(
-            f"{problem}.", "Choose the space whose tokens the file has.", code="too-few-tokens"
+            f"{'; '.join([few, *notes])}.",
+            "Choose the space whose tokens the file has.",
+            code="too-few-tokens",
         )
     if (xy == xy[0]).all():
-        raise InputError(
-            f"All {len(kept):,} tokens have the same coordinates in the layout.",
-            "Give each token its own coordinates.",
-            code="one-place",
-        )
+        raise InputError(f"All {len(kept):,} tokens have the same place.", code="one-place")
     return MatchedLayout(space.rows([layout.tokens[number] for number in kept]), xy, tuple(notes))
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import TextIOBase
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,6 @@ GRID = 2
 INITIAL_SPREAD = 1e-4  # standard deviation of the initial coordinates, unless they are given
 
 UMAP_SPAN = 10.0  # half the width of UMAP's own initial layouts
-COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 
 @dataclass(frozen=True)
@@ -265,10 +264,8 @@ def _project_by_umap(
     table = np.hstack([itself, indices]), np.pad(distances, ((0, 0), (1, 0)))
 
     # 3. Fit in one thread: with several, the same seed would not give the same coordinates.
-    message = COMPILING
-    if _enable_compile_cache():
-        message = "building the neighbor graph"
-    report(0.2, message)
+    _enable_compile_cache()
+    report(0.2, "building the neighbor graph; the first time on this machine 15 s more")
     layout = UMAP(
         n_neighbors=settings.neighbors,
         min_dist=settings.min_dist,
@@ -319,20 +316,13 @@ def fit_tsne(
 
     start: (n, 2), the initial coordinates.
     """
-    from openTSNE import TSNE, affinity, nearest_neighbors
+    from openTSNE import TSNE
 
     # 1. Exact neighbors and their affinities.
-    progress(0.0, "nearest neighbors of every token")
-    k = min(len(rows) - 1, int(3 * settings.perplexity))
     stages = parts(
         progress, {"neighbors": NEIGHBORS, "descent": _weigh_descent(len(rows), settings)}
     )
-    neighbors, distances = find_exact_neighbors(rows, k, stages["neighbors"])
-    affinities = affinity.PerplexityBasedNN(
-        perplexity=settings.perplexity,
-        knn_index=nearest_neighbors.PrecomputedNeighbors(neighbors, distances),
-        n_jobs=-1,
-    )
+    affinities = _compute_affinities(rows, settings.perplexity, stages["neighbors"])
 
     # 2. Gradient descent. openTSNE counts each phase's iterations from 0; the report counts all.
     iterations = count_iterations(settings)
@@ -365,8 +355,21 @@ def fit_tsne(
     )
 
 
-def _enable_compile_cache() -> bool:
-    """Enable numba's disk cache for UMAP's functions; return whether they were compiled before.
+def _compute_affinities(rows: Matrix, perplexity: float, progress: Progress) -> Any:
+    """Return openTSNE's affinities of rows (n, dim) float32, from exact neighbors."""
+    from openTSNE import affinity, nearest_neighbors
+
+    k = min(len(rows) - 1, int(3 * perplexity))
+    neighbors, distances = find_exact_neighbors(rows, k, progress)
+    return affinity.PerplexityBasedNN(
+        perplexity=perplexity,
+        knn_index=nearest_neighbors.PrecomputedNeighbors(neighbors, distances),
+        n_jobs=-1,
+    )
+
+
+def _enable_compile_cache() -> None:
+    """Enable numba's disk cache for UMAP's functions, unless they are compiled in this process.
 
     If no folder is writable, they are compiled each time. With NUMBA_DISABLE_JIT=1 nothing is
     compiled.
@@ -374,24 +377,16 @@ def _enable_compile_cache() -> bool:
     from numba import config
     from umap import layouts, umap_
 
-    slow = (
-        umap_.smooth_knn_dist,
-        umap_.compute_membership_strengths,
-        layouts._nb_optimize_layout_euclidean_single_epoch,
-    )
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return True
-    for function in slow:
-        if function.nopython_signatures:  # compiled in this process
-            return True
-        try:
-            function.enable_caching()
-        except RuntimeError:  # numba found no writable folder
-            return False
-    return all(
-        any(Path(function.stats.cache_path).glob(f"*.{function.__name__}-*.nbi"))
-        for function in slow
-    )
+        return
+    with suppress(RuntimeError):  # numba found no writable folder
+        for function in (
+            umap_.smooth_knn_dist,
+            umap_.compute_membership_strengths,
+            layouts._nb_optimize_layout_euclidean_single_epoch,
+        ):
+            if not function.nopython_signatures:
+                function.enable_caching()
 
 
 @contextmanager

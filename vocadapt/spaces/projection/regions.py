@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.space import IntArray, Matrix
 
+NAMED_BY = 3  # words
+
 
 @dataclass(frozen=True)
 class Region:
@@ -49,12 +51,11 @@ def find_regions(
     xy: Matrix,
     count: int = 0,
     counts: IntArray | None = None,
-    named_by: int = 3,
     seed: int = 1,
 ) -> Regions:
     """Cluster a layout (n, 2) into `count` regions by k-means (0: chosen from n); name each.
 
-    A region is named by `named_by` words from the third of its tokens that is nearest to its
+    A region is named by NAMED_BY words from the third of its tokens that is nearest to its
     center: the most frequent if `counts` (n,) are known, else the nearest. The same seed gives the
     same regions.
     """
@@ -67,24 +68,18 @@ def find_regions(
     place = np.empty(count, dtype=np.int32)
     place[by_size] = np.arange(count)
     regions = tuple(
-        _build_region(words, xy, np.flatnonzero(fitted.labels_ == i), counts, named_by)
-        for i in by_size
+        _build_region(words, xy, np.flatnonzero(fitted.labels_ == i), counts) for i in by_size
     )
     return Regions(place[fitted.labels_], regions)
 
 
 def _build_region(
-    words: tuple[str, ...],
-    xy: Matrix,
-    rows: IntArray,
-    counts: IntArray | None,
-    named_by: int,
+    words: tuple[str, ...], xy: Matrix, rows: IntArray, counts: IntArray | None
 ) -> Region:
     center = np.median(xy[rows], axis=0)
     near = rows[np.argsort(np.square(xy[rows] - center).sum(axis=1), kind="stable")]
     if counts is not None:
-        core = near[: max(len(near) // 3, named_by)]
+        core = near[: max(len(near) // 3, NAMED_BY)]
         near = core[np.argsort(-counts[core], kind="stable")]
-    return Region(
-        tuple(words[row] for row in near[:named_by]), float(center[0]), float(center[1]), len(rows)
-    )
+    named = tuple(words[row] for row in near[:NAMED_BY])
+    return Region(named, float(center[0]), float(center[1]), len(rows))

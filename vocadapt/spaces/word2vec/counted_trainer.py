@@ -35,6 +35,7 @@ CHUNK = 1 << 19  # words of the text whose pairs are listed at once
 SMOOTHING = 0.75  # exponent of the counts of contexts
 EXTRA_DIMENSIONS = 16  # of the factorization, beyond those that are kept: it converges faster
 ITERATIONS = 4  # power iterations of the factorization
+STEPS = 2 * ITERATIONS + 2  # of the factorization: products of a sparse matrix
 ROWS = 4096  # words whose counts are weighted at once
 COLUMNS = 64  # of the dense factor in a product: a block stays in the processor's cache
 LINE_END = -1
@@ -251,19 +252,16 @@ def factorize(
     """Return U · √S of the truncated singular value decomposition, (words, dim) float32.
 
     weights: (words, words) float32, sparse. Dimensions beyond its rank are 0. By subspace iteration
-    from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4); written here and not
-    called from a library, because it reports progress and can be canceled between its steps.
+    from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4), with progress.
     """
     n = weights.shape[0]
     rank = min(n, dim + EXTRA_DIMENSIONS)
-    steps = 2 * ITERATIONS + 2
-    transposed = weights.T  # a view
     done = 0
 
     def multiply(matrix: SparseMatrix, dense: Matrix) -> Matrix:
         """Multiply blocks of columns, which do not depend on each other, in all threads."""
         nonlocal done
-        progress(done / steps, f"factorizing, step {done + 1} of {steps}")
+        progress(done / STEPS, f"factorizing, step {done + 1} of {STEPS}")
         done += 1
         product = np.empty((n, dense.shape[1]), np.float32)
 
@@ -279,11 +277,11 @@ def factorize(
     start = np.random.default_rng(seed).standard_normal((n, rank), dtype=np.float32)
     basis = np.linalg.qr(multiply(weights, start))[0]
     for _ in range(ITERATIONS):
-        basis = np.linalg.qr(multiply(transposed, basis))[0]
+        basis = np.linalg.qr(multiply(weights.T, basis))[0]
         basis = np.linalg.qr(multiply(weights, basis))[0]
 
     # 2. The decomposition within this basis.
-    left, singular, _ = np.linalg.svd(multiply(transposed, basis).T, full_matrices=False)
+    left, singular, _ = np.linalg.svd(multiply(weights.T, basis).T, full_matrices=False)
     kept = min(dim, rank)
     vectors = np.zeros((n, dim), dtype=np.float32)
     vectors[:, :kept] = (basis @ left[:, :kept]) * np.sqrt(singular[:kept])

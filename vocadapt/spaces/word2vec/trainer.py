@@ -195,7 +195,7 @@ def train_word2vec(
     vectors (words, dim) float32 and counts; of as many of them as the trainer has memory for.
     checkpoint: a folder for checkpoints, from which an interrupted training resumes if its trainer
     can. pair_counter: counts the pairs of the text elsewhere, for counted vectors only. Raises
-    InputError if there is no such word, if the file is empty, and if `settings.dim` is 0.
+    InputError if there is no such word, and if `settings.dim` is 0.
     """
     settings = choose_training(counts, settings).settings
     if not settings.dim:
@@ -206,13 +206,6 @@ def train_word2vec(
         )
     frequent = _select_frequent_words(counts, settings.min_count)
     words = dict(islice(frequent.items(), _count_words_in_memory(frequent, settings)))
-    with sentences.open("rb") as file:
-        if not any(line.strip() for line in file):
-            raise InputError(
-                f"{sentences}: the words file is empty.",
-                "Write it from a text that contains words.",
-                code="empty-file",
-            )
     train = TRAINERS[settings.trainer].train
     if pair_counter is not None:
         assert settings.trainer == COUNTED
@@ -225,12 +218,8 @@ def train_word2vec(
             code="diverged",
         )
     occurrences = np.array(list(words.values()), dtype=np.int64)
-    return TrainedVectors(
-        EmbeddingSpace(tuple(words), vectors, occurrences, name="word vectors"),
-        seconds,
-        settings,
-        len(frequent) - len(words),
-    )
+    space = EmbeddingSpace(tuple(words), vectors, occurrences, name="word vectors")
+    return TrainedVectors(space, seconds, settings, len(frequent) - len(words))
 
 
 @dataclass(frozen=True)
@@ -326,11 +315,6 @@ def train_resampled(
         drawn = resample(sentences, sample, seed)
         words = [word for word, n in counts.counts.items() if n >= settings.min_count]
         found = {word: drawn[word] for word in words if drawn[word]}
-        if not found:
-            raise InputError(
-                f"No word of the text occurs {settings.min_count} times.",
-                "Give more text, or lower the minimum count.",
-            )
         return train_word2vec(
             sample,
             WordCounts(found, counts.lines, counts.bytes),

@@ -98,14 +98,12 @@ class Materials:
                 raise InputError(
                     f"{show_path(folder)}: there is no such folder.", "Give an existing folder."
                 )
-        for place in self.data:
-            if not os.path.isdir(expand_path(place)):
-                raise InputError(f"{show_path(place)}: is not a folder.", "Give a folder of data.")
         for name, folder in self.models.items():
             if contradiction := find_contradiction(name, open_model(folder)):
                 raise InputError(
                     f"{show_path(folder)} is not {name}: {contradiction}.",
                     "Give it without a name: it then stands in for the model, and is not compared.",
+                    code="another-model",
                 )
 
     def find_vocabulary(self, name: str) -> NamedVocabulary | None:
@@ -219,17 +217,13 @@ def _describe_files(place: Path) -> NamedTask | None:
             files[split] = found[0]
     if "train" not in files or "test" not in files:
         return None
-    same = [card for name, card in cards().items() if is_benchmark(name, place.name)]
+    short = place.name.lower()
+    same = [card for name, card in cards().items() if name.partition("/")[2].lower() == short]
     exact = next((card for card in same if _has_files_of(card, files)), None)
     data = exact.name if exact else f"the folder {place.name}, of unknown version"
     inputs = {split: str(path) for split, path in files.items()}
     kind = (exact or same[0]).kind
     return NamedTask(place.name, data, inputs, kind, files["train"].stat().st_size)
-
-
-def is_benchmark(card: str, name: str) -> bool:
-    """Return whether a card is of the benchmark of a name, in any version."""
-    return card.partition("/")[2].lower() == name.lower()
 
 
 def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:

@@ -8,7 +8,7 @@ that is not the published one has its own name, so it is not compared.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 
 from vocadapt.errors import InputError
 from vocadapt.lab.experiments.published.materials import (
@@ -178,13 +178,10 @@ def open_parameters(table: PublishedTable, materials: Materials) -> ScoreCell:
 
 def open_growth(table: PublishedTable, materials: Materials) -> ScoreCell:
     """Measure how much longer a smaller vocabulary makes a text of abstracts."""
-    reducers: dict[str, NamedReducer] = {}
+    open_reducer = cache(partial(_open_reducer, materials=materials))
 
     def score_cell(cell: PublishedCell) -> Score:
-        name = cell.facts.base_model
-        if name not in reducers:
-            reducers[name] = _open_reducer(name, materials)
-        reducer = reducers[name]
+        reducer = open_reducer(cell.facts.base_model)
         plan = get_preset(cell.facts.recipe).vocabulary
         settings = ReductionSettings(plan.remove_by, 1 - plan.removed, SEEDS[0], plan.count_marks)
         growth = measure_growth_over_seeds(reducer.reducer, settings, SEEDS)
@@ -207,20 +204,15 @@ def open_tokens(table: PublishedTable, materials: Materials) -> ScoreCell:
 
     A cell in percent compares the first two columns.
     """
-    reducers: dict[str, NamedReducer] = {}
-
-    def find_reducer(column: str) -> NamedReducer:
-        if column not in reducers:
-            reducers[column] = _open_reducer(_find_base_model(table, column), materials)
-        return reducers[column]
+    open_reducer = cache(partial(_open_reducer, materials=materials))
 
     def score_cell(cell: PublishedCell) -> Score:
         if cell.facts.unit == PERCENT:
-            first, second = (find_reducer(column) for column in table.column_names[:2])
+            first, second = (open_reducer(one.base_model) for one in table.columns[:2])
             value = first.reducer.tokens / second.reducer.tokens - 1
             base_model = cell.facts.base_model
         else:
-            first = find_reducer(cell.column)
+            first = open_reducer(_find_base_model(table, cell.column))
             value = first.reducer.tokens / MILLION
             base_model = first.vocabulary.name
         return Score(value, 1, first.text, cell.facts.split, cell.facts.scorer, base_model)

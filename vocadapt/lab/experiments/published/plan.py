@@ -5,14 +5,7 @@ from pathlib import Path
 
 from vocadapt.lab.experiments.published.materials import Materials, list_needs
 from vocadapt.lab.experiments.published.measures import MEASURES, find_missing
-from vocadapt.lab.experiments.published.trainings import (
-    METHOD,
-    SCALES,
-    Scale,
-    count_collapsed,
-    plan_honest_trainings,
-    plan_trainings,
-)
+from vocadapt.lab.experiments.published.trainings import METHOD, Scale, plan_trainings
 from vocadapt.lab.experiments.studies.estimates import estimate_grid
 from vocadapt.lab.experiments.studies.grid import expand
 from vocadapt.lab.experiments.studies.places import count_workers
@@ -114,51 +107,23 @@ def _build_plan(
 def _plan_trained(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
 ) -> PlannedTable:
-    """Plan the trainings of a table. It is not started if it takes too long, or if its first
-    variant or all others collapse: then the smallest honest version is that of a larger scale.
-    """
-    # 1. The trainings at this scale.
-    plan = plan_honest_trainings(table, materials, scale, root)
+    """Plan the trainings of a table, which are not started if they take too long."""
+    plan = plan_trainings(table, materials, scale)
     needs = list_needs(plan.missing.values())
-    if plan.study is None or plan.grid is None:
+    if plan.study is None:
         return _build_plan(table, "fine-tune its models on its tasks", 0, needs)
     models = f"{len(plan.variants)} model{'s' * (len(plan.variants) > 1)}"
     tasks = f"{len(plan.tasks)} task{'s' * (len(plan.tasks) > 1)}"
-    about = f"fine-tune {models} on {tasks}"
-    cost = estimate_grid(plan.grid, root, count_workers(workers, plan.study))
-    found = replace(
-        _build_plan(table, about, len(plan.cells), needs),
-        hours=cost.forecast.total_idle_seconds / HOUR,
+    grid = expand(plan.study, root, workspace=materials.workspace)
+    cost = estimate_grid(grid, root, count_workers(workers, plan.study))
+    hours = cost.forecast.total_idle_seconds / HOUR
+    refusal = ""
+    if scale.seconds and hours * HOUR > scale.seconds:
+        needed = f"{hours:.1f}" if hours >= 0.1 else "less than 0.1"
+        refusal = f"needs {needed} hours"
+    return replace(
+        _build_plan(table, f"fine-tune {models} on {tasks}", len(plan.cells), needs),
+        hours=hours,
         trainings=cost.cells,
+        refusal=refusal,
     )
-
-    # 2. Refuse them if they collapsed, or if they take too long.
-    collapsed, finished = count_collapsed(plan.grid.cells, root)
-    if scale.larger and collapsed:
-        hours = _estimate_hours(table, materials, scale, root, workers)
-        refusal = (
-            f"needs {_format_hours(hours)}, at scale {scale.larger}: {collapsed:,} of"
-            f" {finished:,} runs collapsed at this one"
-        )
-        return replace(found, hours=hours, refusal=refusal)
-    if scale.seconds and found.hours * HOUR > scale.seconds:
-        return replace(found, refusal=f"needs {_format_hours(found.hours)}")
-    return found
-
-
-def _estimate_hours(
-    table: PublishedTable, materials: Materials, scale: Scale, root: Path, workers: int
-) -> float:
-    """Estimate the hours of training at the scale that is larger than another one."""
-    study = plan_trainings(table, materials, SCALES[scale.larger]).study
-    if study is None:
-        return 0.0
-    grid = expand(study, root, workspace=materials.workspace)
-    cost = estimate_grid(grid, root, count_workers(workers, study))
-    return cost.forecast.total_idle_seconds / HOUR
-
-
-def _format_hours(hours: float) -> str:
-    if hours < 0.1:
-        return "less than 0.1 hours"
-    return f"{hours:.1f} hours"

@@ -1,7 +1,7 @@
 """Reproduce a table: plan, compute the cells that can be, compare each with the published one."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -13,17 +13,15 @@ from vocadapt.lab.experiments.published.plan import NOT_AVAILABLE, PlannedTable,
 from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     Scale,
-    TrainingPlan,
-    list_stages,
-    plan_honest_trainings,
+    plan_trainings,
     run_trainings,
     score_trainings,
 )
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.steps.step import Numbers
-from vocadapt.progress import Progress, part, silent
+from vocadapt.progress import Progress, silent
 from vocadapt.published.comparison import Comparison, Score, compare
-from vocadapt.published.tables import PublishedCell, PublishedTable
+from vocadapt.published.tables import PublishedTable
 from vocadapt.report.table import Column
 
 COLUMNS = (
@@ -80,9 +78,8 @@ def reproduce(
 ) -> ReproducedTable:
     """Compute the cells of a table that this machine can, and compare them with the published ones.
 
-    root: folder of the study that all tables share; finished trainings are not repeated.
-    place: where trainings run. A table whose trainings take longer than the scale allows is not
-    begun, and ends with its first variant if that collapses.
+    root: folder of the study that all tables share; finished trainings are not repeated. place:
+    where trainings run. A table that takes longer than the scale allows is not begun.
 
     1. Plan. Nothing runs if no cell can be computed, or if it would take too long.
     2. Compute the cells.
@@ -97,24 +94,19 @@ def reproduce(
     found: dict[Place, Score | str] = {}
     collapsed: dict[Place, int] = {}
     numbers: Numbers = {}
-    if table.method == METHOD:
-        # A variant that collapses is replaced by the next one, until there is none.
-        while not plan.refusal:
-            trainings = plan_honest_trainings(table, materials, scale, root)
-            numbers = _train(trainings, materials, scale, root, place, progress)
-            if numbers.get("script") or not scale.larger or not numbers["collapsed"]:
-                found, collapsed = score_trainings(table, trainings, root, numbers["failures"])
-                break
-            plan = plan_table(table, materials, scale, root, place.workers)
+    if table.method == METHOD and not plan.refusal:
+        trainings = plan_trainings(table, materials, scale)
+        numbers = run_trainings(trainings, materials, root, place, progress)
+        failures = numbers["failures"]
+        found, collapsed = score_trainings(table, trainings, materials, root, failures)
     elif not plan.refusal:
         found = measure_cells(table, materials, progress)
 
     # 3. The comparison.
+    comparisons = compare_cells(table, found, collapsed)
     if plan.refusal:
         why = plan.refusal.removeprefix(NOT_AVAILABLE)
         comparisons = {(one.row, one.column): compare(one, None, why) for one in table.cells}
-    else:
-        comparisons = compare_cells(table, found, collapsed)
     return _describe(plan, comparisons, numbers, len(collapsed), time.perf_counter() - start)
 
 
@@ -146,32 +138,8 @@ def read_trained(
     table: PublishedTable, materials: Materials, scale: Scale, root: Path
 ) -> dict[Place, Comparison]:
     """Compare the cells of a table with the finished trainings, without running any."""
-    trainings = plan_honest_trainings(table, materials, scale, root)
-    if trainings.study is None:
-        return {}
-    return compare_cells(table, *score_trainings(table, trainings, root))
-
-
-def _train(
-    trainings: TrainingPlan,
-    materials: Materials,
-    scale: Scale,
-    root: Path,
-    place: StudyStep,
-    progress: Progress,
-) -> Numbers:
-    """Run the trainings of a table: the first variant, then all, unless the first one collapses."""
-    assert trainings.study is not None
-    stages = [trainings.study]
-    if scale.larger and place.on != "slurm":
-        stages = list_stages(trainings.study)
-    numbers: Numbers = {}
-    for number, study in enumerate(stages):
-        own = part(progress, number / len(stages), (number + 1) / len(stages))
-        numbers = run_trainings(study, root, materials, place, own)
-        if scale.larger and numbers["collapsed"]:
-            break
-    return numbers
+    trainings = plan_trainings(table, materials, scale)
+    return compare_cells(table, *score_trainings(table, trainings, materials, root))
 
 
 def compare_cells(
@@ -194,19 +162,10 @@ def compare_cells(
         compared = compare(cell, ours)
         tasks = means.get(cell.row, (cell.row,))
         if failed := sum(collapsed.get((task, cell.column), 0) for task in tasks):
-            reason = f"not comparable: {failed} of {_count_runs(cell, tasks, found)} runs collapsed"
+            reason = f"not comparable: {failed} runs collapsed"
             compared = replace(compared, difference=None, why=reason)
         comparisons[place] = compared
     return comparisons
-
-
-def _count_runs(
-    cell: PublishedCell, tasks: Sequence[str], found: Mapping[Place, Score | str]
-) -> int:
-    """Return the number of runs of a cell: of its tasks, and of what it is a change from."""
-    columns = filter(None, (cell.column, cell.facts.change_from))
-    scores = [found.get((task, column)) for column in columns for task in tasks]
-    return sum(one.n for one in scores if isinstance(one, Score))
 
 
 def _average(table: PublishedTable, found: Mapping[Place, Score | str]) -> dict[Place, Score | str]:

@@ -8,10 +8,9 @@ tables need is run once.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import mean
-from types import MappingProxyType
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -24,8 +23,8 @@ from vocadapt.lab.experiments.published.materials import (
     advise_task,
 )
 from vocadapt.lab.experiments.published.measures import ABSTRACTS, Place
-from vocadapt.lab.experiments.studies.grid import Cell, Grid, expand
-from vocadapt.lab.experiments.studies.runner import is_collapsed, summarize_grid
+from vocadapt.lab.experiments.studies.grid import Grid, expand
+from vocadapt.lab.experiments.studies.runner import summarize_grid
 from vocadapt.lab.experiments.studies.saved import FILE, KIND, format_study
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
@@ -47,19 +46,17 @@ from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.tasks.benchmarks import cards
 
-Runs = dict[
-    tuple[str, str], list[Mapping[str, Any]]
-]  # variant and task → numbers of its finished runs
+# Variant and task → numbers of its finished runs.
+Runs = dict[tuple[str, str], list[Mapping[str, Any]]]
 METHOD = "fine-tuning"  # of a table in its file
 STUDY = "published-tables"  # name of the study that all tables share
-MOST_REPLACED = 2  # variants of a table that collapse, before it is given up at a scale
 
 
 @dataclass(frozen=True)
 class Scale:
     """The amount of training for a table. tasks, variants: maximum numbers, 0 for all; seeds: ()
     for those of the publication, and its settings; seconds: a table that takes longer is not
-    started, 0 for no limit; larger: the next scale, for tables whose runs collapse at this one.
+    started, 0 for no limit.
     """
 
     about: str
@@ -68,7 +65,6 @@ class Scale:
     seeds: tuple[int, ...] = ()
     settings: Given = field(default_factory=dict)
     seconds: int = 0
-    larger: str = ""
 
 
 SCALES = {
@@ -79,7 +75,6 @@ SCALES = {
         (1, 2, 3),
         {"limit": 300, "num_epochs": 3},
         20 * 60,
-        "small",
     ),
     "small": Scale(
         "three tasks, all variants, three seeds, 3,000 examples; at most 8 hours a table",
@@ -88,7 +83,6 @@ SCALES = {
         (1, 2, 3),
         {"limit": 3000, "num_epochs": 4},
         8 * 3600,
-        "full",
     ),
     "full": Scale("all tasks and variants, with the seeds and settings of the publication"),
 }
@@ -108,8 +102,7 @@ class NamedVariant:
 @dataclass(frozen=True)
 class TrainingPlan:
     """What is trained for a table. study: None if nothing can be; cells: row and column → names of
-    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark;
-    grid: of the study, once it is expanded.
+    variant and task; missing: what the other cells lack; tasks: name in the study → benchmark.
     """
 
     study: Study | None
@@ -117,55 +110,13 @@ class TrainingPlan:
     missing: Mapping[Place, str]
     variants: Mapping[str, NamedVariant]
     tasks: Mapping[str, NamedTask]
-    grid: Grid | None = None
 
 
-def plan_honest_trainings(
-    table: PublishedTable, materials: Materials, scale: Scale, root: Path
-) -> TrainingPlan:
-    """Plan the trainings of a table without the variants whose finished runs collapsed at a scale:
-    the next ones take their place, if there are any.
-
-    root: folder of the study. The first variant is not replaced: the others are judged by it.
-    """
-    plan = plan_trainings(table, materials, scale)
-    skipped: dict[str, str] = {}
-    while (study := plan.study) is not None:
-        grid = expand(study, root, workspace=materials.workspace)
-        plan = replace(plan, grid=grid)
-        if not scale.larger:
-            break
-        found = {}
-        for variant in study.variants:
-            own = [cell for cell in grid.cells if cell.variant == variant.name]
-            collapsed, finished = count_collapsed(own, root)
-            if collapsed:
-                found[variant.name] = f"{collapsed:,} of {finished:,} runs collapsed"
-        if not found or study.variants[0].name in found:
-            break
-        skipped |= found
-        if scale.variants and len(skipped) > MOST_REPLACED:
-            break
-        others = plan_trainings(table, materials, scale, skipped)
-        if len(others.variants) < 2:  # none is left to compare with
-            break
-        plan = others
-    return plan
-
-
-def plan_trainings(
-    table: PublishedTable,
-    materials: Materials,
-    scale: Scale,
-    skipped: Mapping[str, str] = MappingProxyType({}),
-) -> TrainingPlan:
+def plan_trainings(table: PublishedTable, materials: Materials, scale: Scale) -> TrainingPlan:
     """Choose the variants and tasks of a table that can be trained here, and build their study.
 
-    skipped: name of a variant that is not trained → why.
-
     1. Find the model of each column and the task of each row.
-    2. Choose as many as the scale wants: the smallest tasks of a known version, and
-       the first variants.
+    2. Choose as many as the scale wants: the smallest tasks of a known version, the first variants.
     3. Build the study.
     """
     # 1. What is there.
@@ -182,8 +133,7 @@ def plan_trainings(
     there.sort(key=lambda one: (one.data not in cards(), one.bytes, one.name))
     chosen_tasks = {one.name: one for one in there[: scale.tasks or None]}
     known = [one for one in models.values() if isinstance(one, NamedVariant)]
-    left = [one for one in known if one.variant.name not in skipped]
-    chosen = {one.variant.name: one for one in left[: scale.variants or None]}
+    chosen = {one.variant.name: one for one in known[: scale.variants or None]}
     cells = {}
     missing = {}
     for cell in trained:
@@ -193,8 +143,7 @@ def plan_trainings(
             lacking = [one for one in (model, task) if isinstance(one, str)]
             missing[cell.row, cell.column] = "; ".join(lacking)
         elif model.variant.name not in chosen or task.name not in chosen_tasks:
-            reason = skipped.get(model.variant.name, "not trained")
-            missing[cell.row, cell.column] = f"{reason} at this scale"
+            missing[cell.row, cell.column] = "not trained at this scale"
         else:
             cells[cell.row, cell.column] = (model.variant.name, task.name)
     if not cells:
@@ -237,14 +186,6 @@ def _find_variants(
     return found
 
 
-def list_stages(study: Study) -> list[Study]:
-    """Return what runs one after the other: the first variant, which the others are judged by, then
-    all.
-    """
-    first = replace(study, variants=study.variants[:1])
-    return [study] if first == study else [first, study]
-
-
 def write_file(study: Study, root: Path) -> Path:
     """Write the file of a study into its folder, which all tables share; return it."""
 
@@ -260,25 +201,21 @@ def write_file(study: Study, root: Path) -> Path:
 
 
 def run_trainings(
-    study: Study, root: Path, materials: Materials, place: StudyStep, progress: Progress
+    plan: TrainingPlan, materials: Materials, root: Path, place: StudyStep, progress: Progress
 ) -> Numbers:
-    """Run the cells of a study that are not there yet, as `study run` does; return its numbers."""
-    grid = expand(study, root, workspace=materials.workspace)
+    """Run the trainings that are not there yet, as `study run` does; return its numbers."""
+    assert plan.study is not None
+    grid = expand(plan.study, root, workspace=materials.workspace)
     if all(step.is_whole(root) for step in grid.steps):
         return asdict(summarize_grid(grid, root))
-    spec = Spec(place, {"file": (str(write_file(study, root)),)}).absolute()
+    spec = Spec(place, {"file": (str(write_file(plan.study, root)),)}).absolute()
     return dict(run_step(spec, root, progress).manifest.numbers)
-
-
-def count_collapsed(cells: Sequence[Cell], root: Path) -> tuple[int, int]:
-    """Return how many of the finished runs of some cells collapsed, and how many are finished."""
-    whole = [cell.step for cell in cells if cell.step.is_whole(root)]
-    return sum(is_collapsed(step, root) for step in whole), len(whole)
 
 
 def score_trainings(
     table: PublishedTable,
     plan: TrainingPlan,
+    materials: Materials,
     root: Path,
     failures: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[dict[Place, Score | str], dict[Place, int]]:
@@ -287,8 +224,8 @@ def score_trainings(
 
     failures: what failed when the study ran last.
     """
-    grid = plan.grid
-    assert grid is not None
+    assert plan.study is not None
+    grid = expand(plan.study, root, workspace=materials.workspace)
     runs: Runs = {
         place: [read_manifest(cell.step.find_folder(root)).numbers for cell in cells]
         for place, cells in group_cells(grid, root).items()

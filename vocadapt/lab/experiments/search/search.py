@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from statistics import mean
@@ -133,14 +134,8 @@ def run_search(
             if not schedule.will_make(one.cell.name):
                 schedule.waiting.append(one.cell)
 
-    run_steps(
-        schedule,
-        root,
-        pool,
-        maker.study.retries,
-        lambda: _report(study, trials, progress),
-        propose,
-    )
+    report = partial(_report, study, trials, progress)
+    run_steps(schedule, root, pool, maker.study.retries, report, propose)
     ended = tuple(one for one in read_trials(study) if one.state in STATES)
     return SearchResult(ended, compute_importance(study))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.given_settings import Given, convert_value, declare_keys, read_settings
+from vocadapt.given_settings import Given, convert_value, declare_keys, read_settings, read_value
 from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.published.reader import find_table
 from vocadapt.settings import Setting, check_known, get_settings, show_value
@@ -64,7 +64,7 @@ class Space:
         Raises InputError, with the nearest one, for a key that is no setting, and if none is left.
         """
         for key in keys:
-            _check_key(key, declare_searched(), "the fixed settings")
+            check_known(key, declare_searched(), "setting in the fixed settings")
         axes = {key: values for key, values in self.axes.items() if key not in keys}
         if not axes:
             raise InputError(
@@ -120,9 +120,9 @@ def read_space(path: Path) -> Space:
     return build_space(read_toml(path), where)
 
 
-def parse_space(text: str, where: str = "the space") -> Space:
-    """Read the text of a space file, named `where`; raises InputError as `read_space` does."""
-    return build_space(parse_toml(text, where), where)
+def parse_space(text: str) -> Space:
+    """Read the text of a space file; raises InputError as `read_space` does."""
+    return build_space(parse_toml(text, "the space"), "the space")
 
 
 def build_space(table: Mapping[str, Any], where: str) -> Space:
@@ -130,13 +130,12 @@ def build_space(table: Mapping[str, Any], where: str) -> Space:
     declared = declare_searched()
     axes: dict[str, tuple[Any, ...] | Range] = {}
     for key, values in table.items():
-        _check_key(key, declared, where)
+        check_known(key, declared, f"setting in {where}")
         try:
             axes[key] = _read_axis(declared[key], values)
             _check_values(key, axes[key])
         except InputError as error:
-            problem = f"{where}: {key}: {error.problem}"
-            raise InputError(problem, error.remedy, code=error.code) from error
+            raise error.at(f"{where}: {key}") from error
     seeds: Any = axes.pop(SEEDS, DEFAULT_SEEDS)
     if not axes:
         raise InputError(
@@ -158,25 +157,9 @@ def build_thesis_space() -> Space:
     return build_space(values, f"Fast 2023, {table.where}")
 
 
-def find_thesis_seed() -> int:
-    """Return the seed that Fast 2023 chose by its search."""
-    return int(find_thesis_choices()[SEEDS])
-
-
 def find_thesis_choices() -> dict[str, str]:
     """Return key → value that Fast 2023 chose by its search (table 6.1), the seed included."""
     return {ROWS[cell.row]: str(cell.value) for cell in find_table(CHOSEN_TABLE).cells}
-
-
-def _check_key(key: str, known: Collection[str], where: str) -> None:
-    """Raise InputError, with the nearest known key, for one that is no setting to search."""
-    if key in NOT_SEARCHED:
-        raise InputError(
-            f"{where}: {key} cannot be searched.",
-            "A search compares scores on the dev split, so it cannot be trained on.",
-            code="not-searched",
-        )
-    check_known(key, known, f"setting in {where}")
 
 
 def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
@@ -194,7 +177,7 @@ def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
             "Give fewer, or a range: { low = 1, high = 3 }.",
             code="too-many-values",
         )
-    chosen = tuple(_read_value(declared, value) for value in values)
+    chosen = tuple(read_value(declared, value) for value in values)
     if len({json.dumps(value) for value in chosen}) < len(chosen):
         raise InputError("a value is given twice.", "Give each value once.", code="repeated")
     return chosen
@@ -214,7 +197,7 @@ def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
     if not isinstance(log, bool):
         problem = f"log: expected true or false, got {show_value(log)}."
         raise InputError(problem, code="wrong-type")
-    numbers = {key: _read_value(declared, values[key]) for key in values if key != "log"}
+    numbers = {key: read_value(declared, values[key]) for key in values if key != "log"}
     found = Range(log=log, **numbers)
     if found.low >= found.high:
         problem = "low is not below high."
@@ -226,16 +209,6 @@ def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
             code="bad-range",
         )
     return found
-
-
-def _read_value(declared: Setting, value: Any) -> Any:
-    """Return a value as the setting has it; raise InputError for one of another type."""
-    if type(value) is declared.kind or (isinstance(value, str) and value in declared.words):
-        return value
-    if declared.kind is float and type(value) is int and abs(value) < 2**53:
-        return float(value)
-    problem = f"expected values of type {declared.kind.__name__}, got {show_value(value)}."
-    raise InputError(problem, code="wrong-type")
 
 
 def _check_values(key: str, values: tuple[Any, ...] | Range) -> None:

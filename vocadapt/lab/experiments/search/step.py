@@ -117,7 +117,7 @@ def summarize_search(
 ) -> SearchNumbers:
     """Return what a search answers; `root` is its folder."""
     from vocadapt.lab.experiments.search.search import IMPORTANCE_BY
-    from vocadapt.lab.experiments.search.space import find_thesis_seed
+    from vocadapt.lab.experiments.search.space import SEEDS, find_thesis_choices
 
     command = ""
     if result.best is not None:
@@ -140,7 +140,7 @@ def summarize_search(
         "importance": result.importance,
         "importance_by": IMPORTANCE_BY,
         "command": command,
-        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_seed()} (table"
+        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_choices()[SEEDS]} (table"
         f" 6.1); here every trial is averaged over its seeds ({len(maker.seeds)}), and none is"
         " chosen.",
         "note": OPTIMISTIC,
@@ -151,9 +151,8 @@ def summarize_search(
 def compare_seeds(context: StepContext, settings: SeedsStep) -> SeedsNumbers:
     """Train every seed with the same settings; the result is the dev score after each epoch."""
     from vocadapt.analysis.figures.training import plot_dev_scores
-    from vocadapt.lab.experiments.search.seed_study import run_seed_study
     from vocadapt.lab.experiments.search.tables import list_curves
-    from vocadapt.lab.experiments.search.trials import prepare_trials
+    from vocadapt.lab.experiments.search.trials import prepare_trials, run_seed_study
 
     seeds = tuple(dict.fromkeys(settings.seeds))
     maker = prepare_trials(context.spec.inputs, settings.training, seeds)

@@ -1,4 +1,6 @@
-"""The trials of a search: a trial is one cell for each seed, and its score is their mean on dev."""
+"""The trials of a search, whose score is the mean over seeds on dev, and the comparison of seeds by
+epoch (Fast 2023, figure 6.1); both are cells of a study, one for each seed.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,14 +8,19 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.given_settings import Given
+from vocadapt.lab.experiments.search.results import EpochScores, SeedsNumbers
 from vocadapt.lab.experiments.search.space import apply_settings
 from vocadapt.lab.experiments.studies.cell_step import CellStep, Stamps
 from vocadapt.lab.experiments.studies.grid import Cell, Grid, identify_training
+from vocadapt.lab.experiments.studies.pools import Pool
+from vocadapt.lab.experiments.studies.runner import is_collapsed, run_grid
 from vocadapt.lab.experiments.studies.study_file import Study, StudyTask, Variant
 from vocadapt.lab.steps.finetune import ALL_FOLDS, FinetuneStep, limit_task, load_task
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.model_folder import name_of
+from vocadapt.progress import Progress, silent
 from vocadapt.training.finetune.run_files import load_runs
+from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.tasks.splits import SPLITS
 
 THREADS = 1  # of a cell, as in a study
@@ -103,3 +110,36 @@ def read_dev_scores(step: CellStep, root: Path) -> tuple[float, ...]:
 def read_dev_score(step: CellStep, root: Path) -> float:
     """Return the dev score of a finished cell: that of its best epoch, whose weights are kept."""
     return max(read_dev_scores(step, root))
+
+
+def summarize_epochs(curves: Sequence[Sequence[float]]) -> list[EpochScores]:
+    """Return the scores after each epoch. curves: of each seed, a score for each epoch.
+
+    Example: seeds .2 .6 and .4 → epoch 1: mean .3, n 2; epoch 2: mean .6, n 1.
+    """
+    rows = []
+    for epoch in range(max(map(len, curves), default=0)):
+        scores = tuple(curve[epoch] if epoch < len(curve) else None for curve in curves)
+        known = [score for score in scores if score is not None]
+        summary = summarize_seeds(known)
+        rows.append(EpochScores(epoch + 1, scores, len(known), summary.mean, summary.sd))
+    return rows
+
+
+def run_seed_study(
+    maker: TrialMaker, root: Path, pool: Pool, progress: Progress = silent
+) -> SeedsNumbers:
+    """Train every seed with the same settings, and read the dev scores; `root` is the folder."""
+    grid = maker.build_grid([{}])
+    outcome = run_grid(grid, root, pool, progress)
+    whole = [cell for cell in grid.cells if cell.step.is_whole(root)]
+    curves = [read_dev_scores(cell.step, root) for cell in whole]
+    return {
+        "task": maker.task_name,
+        "metric": maker.metric,
+        "seeds": [cell.seed for cell in whole],
+        "collapsed": [cell.seed for cell in whole if is_collapsed(cell.step, root)],
+        "best_epoch": [1 + curve.index(max(curve)) for curve in curves],
+        "rows": summarize_epochs(curves),
+        "failures": [vars(failure) for failure in outcome.failures],
+    }

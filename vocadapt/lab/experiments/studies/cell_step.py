@@ -8,12 +8,12 @@ are found again. A result keeps its first name, even if its variant is renamed.
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from vocadapt.lab.experiments.studies.study_file import StudyTask
 from vocadapt.lab.inputs.tasks import find_task
@@ -28,24 +28,6 @@ STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; gro
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
 VECTORS = "vectors"  # name of the step that trains word vectors
-# Settings added after the first studies → the value with which results do not change. With this
-# value, a setting is excluded from digests, so that an update does not repeat studies: add new
-# settings here.
-ADDED_SETTINGS: Mapping[str, object] = {
-    "state_layer": 0,
-    "trained": "all",
-    "fill_reserved": False,
-    "cover": 0.0,
-    "keep": 0,
-    "characters": "text",
-    "vector_length": "method",
-    "mlp_epochs": 40,
-    "induction_rounds": 10,
-    "induction_cutoff": 4000,
-    "trainer": "gensim",
-    "cbow_sum": False,
-    "drop_copies": False,
-}
 
 
 @dataclass(frozen=True)
@@ -112,25 +94,11 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
 
     stamps: role → stamp of its input. Seeds of a fine-tuning are left out: cells add their own.
     """
-    settings = _leave_out_added(asdict(spec.settings))
+    settings = asdict(spec.settings)
     settings.pop("seeds", None)
     content = [spec.step, settings, spec.casing, dict(stamps), threads]
     text = json.dumps(content, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=DIGEST // 2).hexdigest()
-
-
-def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, also nested ones, without those of ADDED_SETTINGS that do not change
-    results.
-    """
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        if name in ADDED_SETTINGS and value == ADDED_SETTINGS[name]:
-            continue
-        if isinstance(value, dict):
-            value = _leave_out_added(value)
-        found[name] = value
-    return found
 
 
 class Names:
@@ -167,26 +135,19 @@ class Stamps:
     def __init__(self, workspace: Workspace | None, offline: bool | None = None) -> None:
         self.workspace = workspace
         self.offline = offline
-        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._find = cache(partial(stamp_input, offline=offline))
 
-    def find_all(self, spec: Spec, made: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return role → stamp. made: stamps of inputs that the study makes itself."""
-        stamps = dict(made or {})
-        for role, paths in spec.inputs.items():
-            if role not in stamps:
-                stamps[role] = self._find(role, paths)
-        return stamps
+    def find_all(self, spec: Spec, made: Collection[str] = ()) -> dict[str, str]:
+        """Return role → stamp. made: roles of inputs that the study makes itself, left out."""
+        return {
+            role: self._find(role, paths) for role, paths in spec.inputs.items() if role not in made
+        }
 
     def find_task(self, task: StudyTask) -> dict[str, str]:
         """Return the inputs of a task, which may be one of the workspace."""
         if "task" not in task.inputs:
             return dict(task.inputs)
         return {"task": str(find_task(task.inputs["task"], self.workspace))}
-
-    def _find(self, role: str, paths: tuple[str, ...]) -> str:
-        if (role, paths) not in self._known:
-            self._known[role, paths] = stamp_input(role, paths, self.offline)
-        return self._known[role, paths]
 
 
 def stamp_input(role: str, paths: tuple[str, ...], offline: bool | None = None) -> str:

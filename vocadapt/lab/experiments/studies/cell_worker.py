@@ -21,7 +21,6 @@ from vocadapt.lab.jobs.worker import run_job
 from vocadapt.lab.workspace.locks import acquire_lock
 from vocadapt.system.processes import end_with_parent
 
-BEGUN, ENDED = "begun", "ended"  # reports of a worker about its cell
 PATIENCE = 30.0  # seconds to wait for a cell that another process still writes
 THREADS = (  # variables that set the number of threads of the numerical libraries
     "OMP_NUM_THREADS",
@@ -47,16 +46,15 @@ def set_thread_variables(threads: int) -> Iterator[None]:
 
 
 def run_cells(connection: Connection) -> None:
-    """Run the cells whose folders arrive on a connection; report the start and the end of each.
+    """Run the cells whose folders arrive on a connection, and send each back when it has ended.
 
     Ends with its parent process, even if that is killed.
     """
     end_with_parent()
     try:
         while folder := connection.recv():
-            connection.send(BEGUN)
             run_cell(Path(folder))
-            connection.send(ENDED)
+            connection.send(folder)
     except (EOFError, OSError, KeyboardInterrupt):  # the study has ended
         return
 

@@ -108,24 +108,22 @@ def expand(
 
     1. List the cells.
     2. Build the adapted model of each variant and text, once, with its word vectors.
-    3. Build the training of each cell. What differs between the cells of a variant and a task is
-       the seed alone.
+    3. Build the training of each variant and task, once; its cells differ in the seed alone.
     """
     # 1. The cells.
     chosen = _list_chosen(study, confirmed)
     stamps = Stamps(workspace, offline)
     names = Names(root)
 
-    # 2. The models.
     models: dict[tuple[str, str], CellStep | None] = {}
-    for variant, corpus, *_ in chosen:
-        if (variant.name, corpus) not in models:
-            models[variant.name, corpus] = _build_model(study, variant, corpus, root, stamps, names)
-
-    # 3. The trainings.
     trainings: dict[tuple[str, str, str], Training] = {}
     cells = []
     for variant, corpus, task, seed in chosen:
+        # 2. The model.
+        if (variant.name, corpus) not in models:
+            models[variant.name, corpus] = _build_model(study, variant, corpus, root, stamps, names)
+
+        # 3. The training.
         key = (variant.name, corpus, task.name)
         if key not in trainings:
             model = models[variant.name, corpus]
@@ -150,6 +148,7 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
             f"The study {study.name} has up to {most:,} cells.",
             f"Remove some seeds, tasks or variants; or confirm the number of cells, {most}.",
             "confirm",
+            "many-cells",
         )
     chosen = list(iterate_chosen(study))
     if not chosen:
@@ -189,15 +188,16 @@ def _build_model(
         made = {}
         if vectors is not None:
             made = {"vectors": vectors.digest}
-            spec = replace(spec, inputs=_replace_text(spec, vectors.find_folder(root)))
+            # The text is left only if the recipe needs it for something else.
+            inputs = {**spec.inputs, "vectors": (str(vectors.find_folder(root)),)}
+            if not recipe.needs & {"counts", "text"}:
+                del inputs["text"]
+            spec = replace(spec, inputs=inputs)
         seen = stamps.find_all(spec, made)
     except InputError as error:
-        raise InputError(
-            f"Variant {variant.name}: {error.problem}", error.remedy, error.setting, error.code
-        ) from error
-    name = names.find((variant.name, corpus), compute_digest(spec, seen, study.threads))
-    outside = {role: stamp for role, stamp in seen.items() if role not in made}
-    return CellStep(name, spec, study.threads, vectors, outside)
+        raise error.at(f"Variant {variant.name}") from error
+    name = names.find((variant.name, corpus), compute_digest(spec, made | seen, study.threads))
+    return CellStep(name, spec, study.threads, vectors, seen)
 
 
 def _build_vectors(
@@ -219,16 +219,6 @@ def _build_vectors(
     seen = stamps.find_all(own)
     name = names.find((text, "vectors"), compute_digest(own, seen, study.threads))
     return CellStep(name, own, study.threads, stamps=seen)
-
-
-def _replace_text(spec: Spec, vectors: Path) -> dict[str, tuple[str, ...]]:
-    """Return the inputs of an adaptation with word vectors; with the text only if its recipe needs
-    it for something else.
-    """
-    inputs = {**spec.inputs, "vectors": (str(vectors),)}
-    if not spec.settings.recipe.needs & {"counts", "text"}:
-        del inputs["text"]
-    return inputs
 
 
 @dataclass(frozen=True)
@@ -276,12 +266,7 @@ def _build_training(
         spec = Spec(settings, inputs)
         return identify_training((variant.name, task.name), spec, stamps, study.threads, model)
     except InputError as error:
-        raise InputError(
-            f"Variant {variant.name}, task {task.name}: {error.problem}",
-            error.remedy,
-            error.setting,
-            error.code,
-        ) from error
+        raise error.at(f"Variant {variant.name}, task {task.name}") from error
 
 
 def identify_training(
@@ -299,6 +284,5 @@ def identify_training(
     if model is not None:
         made = {"model": model.digest}
     seen = stamps.find_all(spec, made)
-    digested = compute_digest(spec, seen, threads).encode()
-    outside = {role: stamp for role, stamp in seen.items() if role not in made}
-    return Training(names, spec, digested, model, outside, threads)
+    digested = compute_digest(spec, made | seen, threads).encode()
+    return Training(names, spec, digested, model, seen, threads)

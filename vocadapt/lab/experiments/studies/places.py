@@ -5,17 +5,15 @@ from pathlib import Path
 from vocadapt.lab.cluster.ray_cluster import CLIENT
 from vocadapt.lab.experiments.studies.estimates import estimate_grid
 from vocadapt.lab.experiments.studies.grid import Grid
-from vocadapt.lab.experiments.studies.pools import (
-    CELL_MEMORY,
-    WEIGHTS_COPIES,
-    LocalPool,
-    Pool,
-    size_local_pool,
-)
+from vocadapt.lab.experiments.studies.pools import LocalPool, Pool
 from vocadapt.lab.experiments.studies.slurm import Allocation, write_script
 from vocadapt.lab.experiments.studies.study_file import Study
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.settings import check_known
+from vocadapt.system.cores import count_cores
+
+CELL_MEMORY = 2.0e9  # approximate bytes of a cell, in addition to the copies of its weights
+WEIGHTS_COPIES = 6  # weights, gradients, two moments, and a checkpoint while it is written
 
 PLACES = {  # value of `on` → what it means
     "local": "worker processes on this machine",
@@ -48,20 +46,20 @@ def open_pool(on: str, workers: int, gpus: float, study: Study, root: Path) -> P
 
 def count_workers(workers: int, study: Study) -> int:
     """Return how many cells run at once: the requested number, or for 0 as many as fit on this
-    machine.
+    machine, by its cores and free memory.
     """
+    import psutil
+
     if workers:
         return workers
-    return size_local_pool(study.threads, _measure_largest_weights(study))
+    by_memory = int(psutil.virtual_memory().available / measure_cell_memory(study))
+    return max(1, min(by_memory, count_cores() // study.threads))
 
 
 def measure_cell_memory(study: Study) -> float:
     """Estimate the bytes of memory that a cell with the largest model needs."""
-    return CELL_MEMORY + WEIGHTS_COPIES * _measure_largest_weights(study)
-
-
-def _measure_largest_weights(study: Study) -> int:
-    return max(measure_weights(variant.model) for variant in study.variants)
+    largest = max(measure_weights(variant.model) for variant in study.variants)
+    return CELL_MEMORY + WEIGHTS_COPIES * largest
 
 
 def write_array_script(

@@ -9,12 +9,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol
 
-from vocadapt.lab.experiments.studies.cell_worker import ENDED, run_cells, set_thread_variables
-from vocadapt.system.cores import count_cores
+from vocadapt.lab.experiments.studies.cell_worker import run_cells, set_thread_variables
 
 PATIENCE = 5.0  # seconds that a worker has to end after SIGTERM
-CELL_MEMORY = 2.0e9  # approximate bytes of a cell, in addition to the copies of its weights
-WEIGHTS_COPIES = 6  # weights, gradients, two moments, and a checkpoint while it is written
 
 
 class Pool(Protocol):
@@ -38,40 +35,11 @@ class Pool(Protocol):
 
 @dataclass(eq=False)
 class _Worker:
-    """A process that runs cells.
-
-    folder: that of its cell, None if it is idle. has_begun: whether it has reported the start of
-    that cell. is_new: whether it has not finished any cell yet.
-    """
+    """A process that runs cells. folder: that of its cell, None if it is idle."""
 
     process: BaseProcess
     connection: Connection
     folder: Path | None = None
-    has_begun: bool = False
-    is_new: bool = True
-
-    def send_cell(self, folder: Path) -> None:
-        """Send a cell to the process."""
-        self.folder = folder
-        self.has_begun = False
-        with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
-            self.connection.send(str(folder))
-
-    def has_ended_cell(self) -> bool:
-        """Read the reports of the process; return whether its cell has ended. Raises EOFError if
-        the process has died.
-        """
-        try:
-            while self.connection.poll():
-                answer = self.connection.recv()
-                self.has_begun = True
-                if answer == ENDED:
-                    return True
-        except OSError:
-            raise EOFError from None
-        if not self.process.is_alive():  # a process that it started may hold its connection open
-            raise EOFError
-        return False
 
 
 @dataclass(eq=False)
@@ -89,7 +57,9 @@ class LocalPool:
         if idle is None:
             idle = self._start()
             self._workers.append(idle)
-        idle.send_cell(folder)
+        idle.folder = folder
+        with suppress(OSError):  # the worker died meanwhile: `wait_for_ended` notices it
+            idle.connection.send(str(folder))
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
         """Return the folders of cells that have ended; wait for one, at most `seconds`."""
@@ -102,20 +72,16 @@ class LocalPool:
             if worker.connection not in ready and worker.process.sentinel not in ready:
                 continue
             assert worker.folder is not None
-            folder = worker.folder
+            ended.append(worker.folder)
+            worker.folder = None
             try:
-                if worker.has_ended_cell():
-                    ended.append(folder)
-                    worker.folder = None
-                    worker.is_new = False
-            except EOFError:
+                # A process that it started may hold the connection of a dead worker open.
+                if not worker.connection.poll():
+                    raise EOFError
+                worker.connection.recv()
+            except (EOFError, OSError):
                 self._workers.remove(worker)
                 worker.process.join()
-                # A worker that died while it was idle has lost no cell.
-                if worker.has_begun or worker.is_new:
-                    ended.append(folder)
-                else:
-                    self.submit(folder)
         return ended
 
     def close(self) -> None:
@@ -139,16 +105,3 @@ class LocalPool:
             process.start()
         theirs.close()
         return _Worker(process, ours)
-
-
-def size_local_pool(threads: int, weights: int) -> int:
-    """Return how many cells this machine can compute at once, by its cores and free memory.
-
-    weights: bytes of the weights of the largest model.
-    """
-    import psutil
-
-    need = CELL_MEMORY + WEIGHTS_COPIES * weights
-    by_memory = int(psutil.virtual_memory().available / need)
-    by_cores = count_cores() // threads
-    return max(1, min(by_memory, by_cores))

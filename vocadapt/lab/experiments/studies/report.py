@@ -53,18 +53,14 @@ from vocadapt.system.footprint import (
     sum_footprints,
 )
 
-
-def format_study_csv(report: StudyReport) -> str:
-    """Format the table, and the scores under the other tokenizations, as CSV."""
-    others = Table("", COLUMNS, build_other_rows(report.boards))
-    return write_csv([report.table, others])
-
-
 SEEDS = "Seeds"  # a setting of a cell that is an axis of the study
 FORMATS: Mapping[str, Callable[[StudyReport], str]] = {  # name → how it is rendered
     "html": render_study_page,
     "latex": lambda report: write_latex([report.table]),
-    "csv": format_study_csv,
+    # The table, and the scores under the other tokenizations.
+    "csv": lambda report: write_csv(
+        [report.table, Table("", COLUMNS, build_other_rows(report.boards))]
+    ),
 }
 ENDINGS = {"html": ".html", "latex": ".tex", "csv": ".csv"}
 
@@ -80,7 +76,9 @@ def write_report(
     check_free_file(file, overwrite)
     whole = sum(cell.step.is_whole(root) for cell in grid.cells)
     if not whole and form != "html":
-        raise InputError(f"No cell of {grid.study.name} is finished.", "Run the study first.")
+        raise InputError(
+            f"No cell of {grid.study.name} is finished.", "Run the study first.", code="no-cells"
+        )
     with open_file_draft(file) as draft:
         draft.write_bytes(render_report(grid, root, form))
     return whole

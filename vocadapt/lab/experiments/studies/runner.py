@@ -4,6 +4,7 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -84,13 +85,8 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
     schedule = Schedule(deque(missing))
 
     # 2. Run them.
-    run_steps(
-        schedule,
-        root,
-        pool,
-        grid.study.retries,
-        lambda: _report(schedule, len(missing), progress),
-    )
+    report = partial(_report, schedule, len(missing), progress)
+    run_steps(schedule, root, pool, grid.study.retries, report)
 
     # 3. Count.
     after = summarize_grid(grid, root)

@@ -74,29 +74,20 @@ def save_study(
 
     replaced: name of the study whose file is replaced, if it has this name: only what changed runs
     again. check: raises InputError for a path that may not be read. Raises InputError for a file
-    that is not a study, and if another study has its name, has its file elsewhere, or is running.
+    that is not a study, if another study has its name or has its file elsewhere, and if a process
+    is filling it.
     """
     # 1. Its name.
-    if len(text.encode()) > MAX_BYTES:
-        raise InputError("The file is larger than 1 MB: this is not the file of a study.")
     named = parse_toml(text, "The file").get("name", "")
     if not isinstance(named, str) or not named:
         raise InputError("The study has no name.", 'Add name = "…".')
     name = check_name(named)
     folder = workspace.folder(KIND, name)
     is_new = not folder.exists()
-    if not is_new and name != replaced:
+    if not is_new and (name != replaced or not (folder / FILE).is_file()):
         raise InputError(
             f"There is a study {name} already.",
             "Give another name; or select that study, and choose Edit this file.",
-        )
-    if not is_new and not (folder / FILE).is_file():
-        raise InputError(
-            f"There is a study {name} already, whose file is elsewhere.", "Give another name."
-        )
-    if find_running_job(workspace, name):
-        raise InputError(
-            f"The study {name} is running.", "Wait for it, cancel it, or give another name."
         )
 
     # 2. Read it in a folder beside its own, where relative paths mean the same.

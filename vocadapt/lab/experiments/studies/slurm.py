@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import vocadapt
 from vocadapt.errors import Canceled
@@ -62,23 +63,9 @@ def write_script(grid: Grid, root: Path, file: Path, allocation: Allocation) -> 
     )
     if not left:
         return None
-    threads = grid.study.threads
-    cells_of_a_task = math.ceil(len(grid.cells) / tasks)
-    minutes = LEAST_MINUTES + math.ceil(SAFETY * allocation.seconds * cells_of_a_task / 60)
-    at_once = f"%{allocation.at_once}" if allocation.at_once else ""
     folder = root / "slurm"
     folder.mkdir(exist_ok=True)
-    options = {
-        "job-name": f"study-{grid.study.name}",
-        "array": f"{join_ranges(left)}{at_once}",
-        "cpus-per-task": threads,
-        "mem": f"{math.ceil(allocation.memory / 1e6)}M",
-        "time": minutes,
-        "output": folder / "%A_%a.log",
-        "signal": "B:TERM@60",  # a minute before the end
-    }
-    if allocation.gpus:
-        options["gres"] = f"gpu:{math.ceil(allocation.gpus)}"
+    options = _build_options(grid, allocation, left, tasks) | {"output": folder / "%A_%a.log"}
     command = [sys.executable, "-m", "vocadapt", "study", "cell", str(file)]
     most = count_most(grid.study)
     if most > MANY_CELLS:  # it was confirmed
@@ -88,7 +75,7 @@ def write_script(grid: Grid, root: Path, file: Path, allocation: Allocation) -> 
         "#!/bin/bash",
         *(f"#SBATCH --{name}={shlex.quote(str(value))}" for name, value in options.items()),
         "#SBATCH --requeue",
-        *(f"export {name}={threads}" for name in THREADS),
+        *(f"export {name}={grid.study.threads}" for name in THREADS),
         f'export PYTHONPATH={shlex.quote(package)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
         f'exec {shlex.join(command)} "$SLURM_ARRAY_TASK_ID" --of {tasks}'
         f" --out {shlex.quote(str(root))}",
@@ -98,15 +85,23 @@ def write_script(grid: Grid, root: Path, file: Path, allocation: Allocation) -> 
     return script
 
 
-def join_ranges(numbers: Sequence[int]) -> str:
-    """Return sorted numbers as SLURM writes an array. Example: 0 1 2 5 7 8 -> 0-2,5,7-8."""
-    ranges: list[list[int]] = []
-    for number in numbers:
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
+def _build_options(
+    grid: Grid, allocation: Allocation, left: Sequence[int], tasks: int
+) -> dict[str, Any]:
+    """Return what each task requests. left: the tasks of the array with unfinished cells."""
+    cells_of_a_task = math.ceil(len(grid.cells) / tasks)
+    at_once = f"%{allocation.at_once}" if allocation.at_once else ""
+    options = {
+        "job-name": f"study-{grid.study.name}",
+        "array": f"{','.join(map(str, left))}{at_once}",
+        "cpus-per-task": grid.study.threads,
+        "mem": f"{math.ceil(allocation.memory / 1e6)}M",
+        "time": LEAST_MINUTES + math.ceil(SAFETY * allocation.seconds * cells_of_a_task / 60),
+        "signal": "B:TERM@60",  # a minute before the end
+    }
+    if allocation.gpus:
+        options["gres"] = f"gpu:{math.ceil(allocation.gpus)}"
+    return options
 
 
 def run_array_task(grid: Grid, root: Path, index: int, tasks: int) -> ArrayTaskOutcome:

@@ -21,8 +21,8 @@ those of a variant override both; `settings` of a variant or a task is a table o
 or the name of a preset of fine-tuning.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.steps.step import CASINGS
 from vocadapt.lab.workspace.workspace import check_name
 from vocadapt.recipe_changes import CHANGED, choose_recipe
-from vocadapt.settings import MAX_SEED, Setting, check_settings, setting
+from vocadapt.settings import MAX_SEED, Setting, check_settings, get_settings, setting
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS
@@ -44,7 +44,7 @@ from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 SOURCES = ("preset", "recipe", "target", "vectors", "corpus", "glossary")  # of an adaptation
-AXES = ("variant", "task", "seed", "corpus")  # what a rule may name
+NUMBERS = ("seeds", "retries", "threads")  # settings of a study
 NOT_KEYS = ("finetune", "kind", "seeds", "weights")  # settings of a fine-tuning that are not keys
 
 
@@ -117,78 +117,38 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     """
     # 1. One table.
     table, files = read_extended(path, check)
-    reader = TableReader(files[0], files[0].parent, check)
-    reader.check_keys(
-        table, (*(one.name for one in fields(Study) if one.name != "files"), "extends")
-    )
-    name = check_name(reader.read(table, "name", files[0].stem))
+    reader = TableReader(files[0], check)
+    known = [one.name for one in fields(Study) if one.name != "files"]
+    reader.check_keys(table, [*known, "extends"])
 
     # 2. Its parts.
     corpora = {
         one: reader.read_paths(entry, "files")
         for one, entry in reader.read_named(table, "corpora").items()
     }
-    variants = tuple(
-        _read_variant(reader, one, entry, tuple(corpora))
-        for one, entry in reader.read_named(table, "variants").items()
+    variants = reader.read_named(table, "variants", required=True).items()
+    tasks = reader.read_named(table, "tasks", required=True).items()
+    own = {key: table[key] for key in NUMBERS if key in table}
+    numbers = dict(reader.read_given(own, get_settings(Study), "study"))
+    tuned = reader.read(table, "settings", {})
+    study = Study(
+        check_name(reader.read(table, "name", files[0].stem)),
+        tuple(_read_variant(reader, one, entry, tuple(corpora)) for one, entry in variants),
+        tuple(_read_task(reader, one, entry) for one, entry in tasks),
+        tuple(numbers.pop("seeds", (1,))),
+        reader.read_given(tuned, declare_training(), "settings"),
+        corpora,
+        baseline=reader.read(table, "baseline", ""),
+        keep_weights=reader.read(table, "keep_weights", False),
+        files=files,
+        **numbers,
     )
-    tasks = tuple(
-        _read_task(reader, one, entry) for one, entry in reader.read_named(table, "tasks").items()
-    )
-    for part, what in ((variants, "variants"), (tasks, "tasks")):
-        if not part:
-            raise InputError(f"{reader.where}: the study has no {what}.", f"Add [[{what}]].")
 
-    # 3. Its rules and numbers.
-    seeds = _read_seeds(reader, table)
-    known: dict[str, list[Any]] = {
-        "variant": [one.name for one in variants],
-        "task": [one.name for one in tasks],
-        "seed": list(seeds),
-        "corpus": list(corpora),
-    }
-    baseline = reader.read(table, "baseline", "")
-    if baseline:
-        reader.check_known(baseline, known["variant"], "variant")
-    numbers = {key: table[key] for key in ("retries", "threads") if key in table}
-    settings = reader.read_given(reader.read(table, "settings", {}), declare_training(), "settings")
-    include = _read_rules(reader, table, "include", known)
-    exclude = _read_rules(reader, table, "exclude", known)
-    keep_weights = reader.read(table, "keep_weights", False)
-    try:
-        return Study(
-            name,
-            variants,
-            tasks,
-            seeds,
-            settings,
-            corpora,
-            include,
-            exclude,
-            baseline,
-            keep_weights=keep_weights,
-            files=files,
-            **numbers,
-        )
-    except InputError as error:
-        raise InputError(
-            f"{reader.where}: {error.problem}", error.remedy, code=error.code
-        ) from error
-
-
-def _read_seeds(reader: TableReader, table: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Read the seeds of a study, 1 by default; raise InputError if there are none, or if one is
-    repeated.
-    """
-    if "seeds" not in table:
-        return (1,)
-    given: list[Any] = reader.read(table, "seeds", [])
-    seeds = tuple(given)
-    if not seeds:
-        raise InputError(f"{reader.where}: the study has no seeds.", "Add seeds = [1, 2, 3].")
-    if len(set(map(repr, seeds))) < len(seeds):
-        raise InputError(f"{reader.where}: a seed is given twice.", "Give each seed once.")
-    return seeds
+    # 3. Its rules.
+    if study.baseline:
+        reader.check_known(study.baseline, [one.name for one in study.variants], "variant")
+    rules = {key: _read_rules(reader, table, key, study) for key in ("include", "exclude")}
+    return replace(study, **rules)
 
 
 def declare_adapting() -> dict[str, Setting]:
@@ -228,7 +188,6 @@ def _read_variant(
     if not given and "corpora" not in entry and adapting.keys() <= training.keys():
         adapting = {}
     given |= reader.read_given(adapting, declared, where)
-    _check_pretraining(reader, given, adapting.keys() & training.keys(), where)
 
     # 2. The texts of the study that it is adapted to.
     named = _choose_corpora(reader, entry, given, corpora, where)
@@ -245,27 +204,6 @@ def _read_variant(
         given["casing"] = casing
     settings = reader.read_given(tuned, training, where)
     return Variant(name, reader.read_path(model, missing=True), given, settings, named)
-
-
-def _check_pretraining(
-    reader: TableReader, given: Mapping[str, Any], shared: Collection[str], where: str
-) -> None:
-    """Raise InputError for a key of both commands, such as num_epochs, in a variant whose recipe
-    has no continued pretraining: it is meant for the fine-tuning.
-    """
-    if not shared:
-        return
-    try:
-        recipe = choose_recipe({key: given[key] for key in given if key not in shared})
-    except InputError:  # another mistake, which is reported when the variant is expanded
-        return
-    if not recipe.pretraining.stage:
-        key = min(shared)
-        raise reader.build_error(
-            f"{where}: {key} would be of continued pretraining, which the recipe {recipe.name} does"
-            " not have.",
-            f"For the fine-tuning, write settings = {{ {key} = … }}.",
-        )
 
 
 def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,8 +232,7 @@ def _choose_corpora(
     named: list[str] = reader.read(entry, "corpora", [])
     for one in named:
         reader.check_known(one, corpora, "text", where)
-    if len(set(named)) < len(named):
-        raise reader.build_error(f"{where}: a text is named twice.", "Name each text once.")
+    named = list(dict.fromkeys(named))
     if "corpus" in given and named:
         raise reader.build_error(
             f"{where}: it has a corpus of its own, and names texts of the study.",
@@ -308,9 +245,7 @@ def _choose_corpora(
     try:
         needs = choose_recipe(given).needs
     except InputError as error:
-        raise InputError(
-            f"{reader.where}: {where}: {error.problem}", error.remedy, code=error.code
-        ) from error
+        raise error.at(f"{reader.where}: {where}") from error
     wanted = needs & {"text", "counts"}
     if "vectors" not in given:
         wanted |= needs & {"vectors"}
@@ -350,12 +285,18 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
 
 
 def _read_rules(
-    reader: TableReader, table: Mapping[str, Any], key: str, known: Mapping[str, Sequence[Any]]
+    reader: TableReader, table: Mapping[str, Any], key: str, study: Study
 ) -> tuple[Mapping[str, tuple[Any, ...]], ...]:
     """Read the rules of include or exclude: each a table of axis = name, or a list of names."""
+    known: dict[str, list[Any]] = {
+        "variant": [one.name for one in study.variants],
+        "task": [one.name for one in study.tasks],
+        "seed": list(study.seeds),
+        "corpus": list(study.corpora),
+    }
     rules = []
     for entry in reader.read_tables(table, key):
-        reader.check_keys(entry, AXES, key)
+        reader.check_keys(entry, known, key)
         rule = {}
         for axis, value in entry.items():
             names = (value,)
@@ -378,7 +319,7 @@ def iterate_chosen(study: Study) -> Iterator[tuple[Variant, str, StudyTask, int]
     for variant in study.variants:
         for corpus in variant.corpora or ("",):
             for task in study.tasks:
-                for seed in study.seeds:
+                for seed in dict.fromkeys(study.seeds):
                     cell = {
                         "variant": variant.name,
                         "corpus": corpus,

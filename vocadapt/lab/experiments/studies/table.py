@@ -20,7 +20,6 @@ from vocadapt.lab.results.leaderboards import build_leaderboard
 from vocadapt.lab.results.runs import RunSet
 from vocadapt.report.table import Column, Table
 from vocadapt.training.finetune.run_files import SavedRun, load_runs
-from vocadapt.training.scoring.uncertainty import DEFAULT_DRAWS, Draws
 
 COLUMNS = (
     Column("variant", "Variant"),
@@ -37,9 +36,7 @@ SCORE = (
 )
 
 
-def build_boards(
-    grid: Grid, root: Path, draws: Draws = DEFAULT_DRAWS
-) -> tuple[TaskLeaderboard, ...]:
+def build_boards(grid: Grid, root: Path) -> tuple[TaskLeaderboard, ...]:
     """Build a leaderboard for each task from the cells that are finished: the runs of each variant
     under its name, compared with the baseline where it has finished runs.
 
@@ -53,7 +50,7 @@ def build_boards(
     boards = []
     for task, runs_of in finished.items():
         baseline = Side(grid.baseline, "") if grid.baseline in runs_of else None
-        boards.append(build_leaderboard(task, runs_of, baseline, draws=draws, main_only=True))
+        boards.append(build_leaderboard(task, runs_of, baseline, main_only=True))
     return judge_boards(boards)
 
 
@@ -82,9 +79,9 @@ def _build_row(one: RunStanding, task: str) -> dict[str, Any]:
     return {"variant": one.run, "task": task, "metric": one.metric, **one.build_row()}
 
 
-def build_table(grid: Grid, root: Path, draws: Draws = DEFAULT_DRAWS) -> Table:
+def build_table(grid: Grid, root: Path) -> Table:
     """Build the table of a study, with the notes on its score and comparisons."""
-    boards = build_boards(grid, root, draws)
+    boards = build_boards(grid, root)
     return describe_rows(build_rows(grid, root, boards), grid, boards)
 
 

@@ -7,19 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
-from vocadapt.given_settings import Given, convert_value
+from vocadapt.given_settings import Given, convert_value, read_value
 from vocadapt.settings import Setting, check_known, show_value
 from vocadapt.system.files import expand_path, show_path
 from vocadapt.training.finetune.settings import FINETUNING_PRESETS
 
-KINDS: Mapping[type, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "a text",
-    list: "a list",
-    dict: "a table",
-}
+KINDS = {bool: "true or false", str: "a text", list: "a list", dict: "a table"}
 T = TypeVar("T")
 
 
@@ -31,7 +24,6 @@ class TableReader:
     """
 
     file: Path
-    folder: Path
     check: Callable[[str], None] = lambda path: None
 
     @property
@@ -75,10 +67,17 @@ class TableReader:
                 raise self.build_error(f"{key}: expected tables, got {show_value(entry)}.")
         return entries
 
-    def read_named(self, table: Mapping[str, Any], key: str) -> dict[str, Mapping[str, Any]]:
-        """Return name → table of a list of tables; raise InputError for a name given twice."""
+    def read_named(
+        self, table: Mapping[str, Any], key: str, required: bool = False
+    ) -> dict[str, Mapping[str, Any]]:
+        """Return name → table of a list of tables; raise InputError for a name given twice and, if
+        one is required, for none.
+        """
         found: dict[str, Mapping[str, Any]] = {}
-        for entry in self.read_tables(table, key):
+        entries = self.read_tables(table, key)
+        if required and not entries:
+            raise self.build_error(f"the study has no {key}.", f"Add [[{key}]].")
+        for entry in entries:
             name = self.read(entry, "name", "")
             if not name.strip():
                 raise self.build_error(f"{key}: one of them has no name.", 'Add name = "…".')
@@ -98,7 +97,7 @@ class TableReader:
         """
         if not text.strip() or "\0" in text:
             raise self.build_error(f"{show_value(text)} is not a path.")
-        place = self.folder / expand_path(text)
+        place = self.file.parent / expand_path(text)
         self.check(os.path.realpath(place))  # first: whether it exists is not told either
         if os.path.exists(place):
             return str(place.resolve())
@@ -136,16 +135,9 @@ class TableReader:
         return found
 
     def _convert(self, declared: Setting, key: str, value: Any, where: str) -> Any:
-        expected = declared.kind
         ones = value if declared.several and isinstance(value, list) else [value]
-        for one in ones:
-            if type(one) is expected or (expected is float and type(one) is int):
-                continue
-            if isinstance(one, str) and one in declared.words:
-                continue
-            raise self.build_error(
-                f"{where}: {key}: expected {KINDS[expected]}, got {show_value(one)}."
-            )
-        if declared.several and not isinstance(value, list):
-            value = [value]
-        return convert_value(declared, value)
+        try:
+            ones = [read_value(declared, one) for one in ones]
+        except InputError as error:
+            raise error.at(f"{self.where}: {where}: {key}") from error
+        return convert_value(declared, ones if declared.several else ones[0])

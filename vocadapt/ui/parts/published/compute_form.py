@@ -19,7 +19,7 @@ from vocadapt.lab.experiments.published.trainings import (
     METHOD,
     SCALES,
     STUDY,
-    plan_honest_trainings,
+    plan_trainings,
     write_file,
 )
 from vocadapt.lab.experiments.studies.saved import KIND, find_running_job
@@ -188,7 +188,7 @@ def _draw_trainings(
             f" **{format_forecast(plan.forecast)}**"
         )
         if st.button("Start", key="published_start", type="primary", icon=":material/play_arrow:"):
-            study = plan_honest_trainings(table, materials, SCALES[scale], root).study
+            study = plan_trainings(table, materials, SCALES[scale]).study
             assert study is not None
             file = write_file(study, root)
             panel.start(workspace, Spec(StudyStep(), {"file": (str(file),)}), STUDY)

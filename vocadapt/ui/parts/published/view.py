@@ -117,7 +117,7 @@ def draw_costs(table: PublishedTable) -> None:
     if not has_costs(table):
         return
     draw_heading("CO2 by Strubell's formula")
-    rows = [row for row in apply_strubell(table) if row.lbs is not None]
+    rows = apply_strubell(table)
     if rows:
         draw_table(
             {
