@@ -19,7 +19,6 @@ from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.lab.results import runs
 from vocadapt.lab.steps.alignment import AlignmentEvaluation, load_evaluation
-from vocadapt.lab.steps.initializers import InitializerComparison, load_comparison
 from vocadapt.lab.workspace.manifest import MANIFEST, compute_seen_stamp, compute_stamp
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -150,12 +149,6 @@ def space_of(artifact: Artifact) -> EmbeddingSpace:
 def evaluation_of(artifact: Artifact) -> AlignmentEvaluation:
     """Return the held-out results of an alignment artifact."""
     return load_evaluation(artifact.folder)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
-def comparison_of(artifact: Artifact) -> InitializerComparison:
-    """Return the leaderboard of initializers of an artifact."""
-    return load_comparison(artifact.folder)
 
 
 # By the spaces themselves: those that pages search are kept by other caches, and are immutable.

@@ -11,7 +11,7 @@ from vocadapt.analysis.leaderboard.leaderboard import (
 )
 from vocadapt.lab.inputs.corpora import list_texts
 from vocadapt.lab.steps.command_lines import build_artifact_command
-from vocadapt.lab.steps.initializers import InitializerComparison, InitializersStep
+from vocadapt.lab.steps.initializers import InitializerComparison, InitializersStep, load_comparison
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
@@ -30,7 +30,6 @@ from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_sett
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import forms
 from vocadapt.ui.parts.initializers.view import Transfer, draw_explanations, draw_own_settings
-from vocadapt.ui.state import cache
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, fraction
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
@@ -53,7 +52,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     if made:
         board = pickers.pick("Comparison", made, "initializers_board", newest=True)
         pickers.warn_if_stale(board, workspace)
-        compared = cache.comparison_of(board)
+        compared = load_comparison(board.folder)
         _draw_standings(compared)
         table = compared.build_table()
         with open_details():
