@@ -118,7 +118,7 @@ def _format_numbers(
     A large table is not formatted here: its whole numbers are grouped as in the language of the
     browser.
     """
-    found: dict[Any, Formatter] = {}
+    found: dict[Any, Any] = {}
     for name in frame.columns:
         if frame[name].dtype.kind not in "iuf":  # whole numbers and floating-point numbers
             continue
