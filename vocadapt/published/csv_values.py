@@ -141,7 +141,6 @@ def _parse(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
-    """Return the position of each column; raise InputError for missing or other columns."""
     names = [cell.strip().lower() for cell in cells]
     for name in names:
         check_known(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")
@@ -158,7 +157,6 @@ def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
 def _read_line(
     cells: Sequence[str], header: Mapping[str, int], table: PublishedTable, line: str
 ) -> tuple[ImportedValue, PublishedCell]:
-    """Read the value of a line, and find its cell."""
     if len(cells) != len(header):
         raise InputError(
             f"{line}: expected {len(header)} cells, got {len(cells)}.", REMEDY, code="wrong-columns"
@@ -190,7 +188,6 @@ def _read_number(text: str, line: str) -> float:
 
 
 def _check_equal(cell: PublishedCell, one: ImportedValue, line: str) -> None:
-    """Raise InputError if a cell is at hand with another value."""
     if cell.value != one.value:
         raise InputError(
             f"{line}: row {one.row!r}, column {one.column!r} is at hand: {cell.format_value()}"

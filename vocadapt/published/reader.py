@@ -95,7 +95,6 @@ def _build_table(
     row_sets: Mapping[str, Any],
     place: str,
 ) -> PublishedTable:
-    """Build a table from its declaration."""
     # 1. Read the declaration; a row or column that is only a name has no facts of its own.
     rows = values["rows"]
     if isinstance(rows, str):

@@ -157,7 +157,6 @@ def _evaluate_last(
     settings: AlignmentSettings,
     progress: Progress,
 ) -> HeldOutQuality:
-    """Fit a method on all folds but the last, and evaluate it on the last."""
     start = time.perf_counter()
     cosine, random_cosine, length, ranks = evaluate_split(
         shared, last, source, target, settings, progress

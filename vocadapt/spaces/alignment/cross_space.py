@@ -138,7 +138,6 @@ class CrossSpace:
         return len(self._choose_candidates(settings))
 
     def _choose_candidates(self, settings: ListSettings) -> EmbeddingSpace:
-        """Return the candidates of the list of wordpieces within the model."""
         return self.ordinary if settings.among == ALL_PIECES else self.whole_words
 
     @cached_property
@@ -258,5 +257,4 @@ def _list_nearest(
     settings: ListSettings,
     own: str | None = None,
 ) -> NeighborList:
-    """Return the nearest words to a vector (dim,), without the word `own`."""
     return list_neighbors(space, row, settings.k, settings.metric, own)

@@ -184,7 +184,6 @@ def _parse_pair(row: TableRow, first: int, second: int, score: int, path: Path) 
 
 
 def _is_majority(answers: Iterable[bool]) -> bool:
-    """Return whether more than half of the answers are true."""
     answers = list(answers)
     return 2 * sum(answers) > len(answers)
 
@@ -365,6 +364,5 @@ def _check_width(row: TableRow, width: int, path: Path) -> None:
 
 
 def _is_scored(row: TableRow) -> bool:
-    """Return whether a line has two words and a number."""
     numbers = sum(map(is_number, row.fields))
     return len(row.fields) >= 3 and 1 <= numbers <= len(row.fields) - 2

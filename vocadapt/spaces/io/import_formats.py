@@ -176,7 +176,6 @@ def _check_header(path: Path, rows: int, into: RowCollector) -> None:
 def _read_array(
     path: Path, head: bytes, words: Path | None, limit: int | None, only: Container[str] | None
 ) -> ImportedSpace:
-    """Read an array and its words, block by block."""
     # 1. Read the words, and map the array, which has one row for each.
     names = read_words(words or _find_words_file(path))
     if head.startswith(NPY):
@@ -246,7 +245,6 @@ def _map_tensor(path: Path, words: int) -> NDArray[Any]:
 
 
 def _find_words_file(path: Path) -> Path:
-    """Return the words file in the folder of an array; raises InputError if there is none."""
     places = [
         path.with_suffix(".txt"),
         path.with_suffix(".words"),

@@ -154,7 +154,6 @@ class RowCollector:
         )
 
     def _describe_skipped(self, rows: int | None) -> Iterator[str]:
-        """Yield a note on each kind of rows that were skipped, with their number."""
         if self.read == self.limit and rows != self.read:
             of = "" if rows is None else f" of {rows:,}"
             yield f"the first {self.read:,} rows{of} were read"
@@ -234,7 +233,6 @@ def _parse_lines(lines: list[tuple[int, bytes]], into: RowCollector) -> Matrix:
 
 
 def _check_numbers(values: bytes, into: RowCollector, line: int) -> None:
-    """Raise InputError if the numbers of one line cannot be read."""
     try:
         _parse_floats(values, into.dim)
     except ValueError:
@@ -298,7 +296,6 @@ def _parse_floats(text: bytes, dim: int) -> Matrix:
 
 
 def _build_row_error(into: RowCollector, line: int, found: str) -> InputError:
-    """Return the error for a line that is not a word and `dim` numbers."""
     return InputError(
         f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers separated by"
         f" blanks, found {found}.",
@@ -308,7 +305,6 @@ def _build_row_error(into: RowCollector, line: int, found: str) -> InputError:
 
 
 def _quote(raw: bytes) -> str:
-    """Quote the start of some bytes for a message."""
     return repr(raw[:40].decode("utf-8", "replace"))
 
 

@@ -348,7 +348,6 @@ def _find_neighbors(
     settings: ChangeSettings,
     progress: Progress,
 ) -> ComparedSpace:
-    """Find the nearest candidates of each word in one space."""
     if settings.among == "shared":
         candidates = space.take(space.rows(words))
     else:

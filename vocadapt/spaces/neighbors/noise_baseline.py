@@ -188,7 +188,6 @@ def _merge_small_bands(sizes: IntArray) -> IntArray:
 def _compare_with_baseline(
     change: NeighborhoodChange, baseline: NeighborhoodChange, pair: BaselinePair
 ) -> NoiseBaseline:
-    """Compare each word's overlap with the baseline's overlaps in its frequency band."""
     band = assign_frequency_bands(change.counts, len(change.words))
     quantile = np.empty(len(band))
     z = np.empty(len(band))

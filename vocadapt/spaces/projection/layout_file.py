@@ -154,7 +154,6 @@ def match_layout(layout: LayoutFile, space: EmbeddingSpace) -> MatchedLayout:
 
 
 def _list_tokens(tokens: Sequence[str]) -> str:
-    """List the first distinct tokens in a sentence, shortened."""
     distinct = list(dict.fromkeys(tokens))
     listed = ", ".join(repr(token[:40]) for token in distinct[:MAX_LISTED])
     if len(distinct) > MAX_LISTED:

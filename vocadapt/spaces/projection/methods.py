@@ -179,7 +179,6 @@ def _project_by_pca(
 
 
 def _reduce_dimensions(rows: Matrix, settings: ProjectionSettings, progress: Progress) -> Matrix:
-    """Reduce rows (n, dim) to the number of principal components in the settings."""
     if not settings.pca or rows.shape[1] <= settings.pca:
         return rows
     progress(0.0, f"{settings.pca} principal components")

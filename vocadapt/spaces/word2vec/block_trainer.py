@@ -82,7 +82,6 @@ def train_in_blocks(
         decay = (LAST_RATE - settings.alpha) / n_slices
 
         def train_slice(number: int, part: TextSlice) -> None:
-            """Train on one slice, with its own learning rates and random numbers."""
             text = ids[part.offset : part.offset + part.size]
             rates = (settings.alpha + decay * number, settings.alpha + decay * (number + 1))
             state_of_slice = derive_state(settings.seed, number)

@@ -98,7 +98,6 @@ def _train_epochs(
     model.epochs = len(slices) * settings.epochs
 
     def train_slice(number: int, part: TextSlice) -> None:
-        """Train on one slice by a call of the compiled trainer."""
         train(
             model,
             str(sentences),

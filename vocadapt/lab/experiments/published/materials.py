@@ -227,7 +227,6 @@ def _describe_files(place: Path) -> NamedTask | None:
 
 
 def _has_files_of(card: Card, files: Mapping[str, Path]) -> bool:
-    """Return whether training and test files are identical to those of a card."""
     for split in ("train", "test"):
         expected = card.files[split].sha256 if split in card.files else ""
         if not expected or checksum(files[split]) != expected:

@@ -282,7 +282,6 @@ def open_entity_words(table: PublishedTable, materials: Materials) -> ScoreCell:
 
 
 def _list_words(split: Split) -> list[tuple[str, str]]:
-    """Return each word of tagged sentences with its tag."""
     words = []
     for one in split.examples:
         words += list(zip(one.full_text.split(), one.gold or (), strict=True))
@@ -323,7 +322,6 @@ def _open_reducer(name: str, materials: Materials) -> NamedReducer:
 
 
 def _find_vocabularies(table: PublishedTable, materials: Materials) -> dict[str, NamedVocabulary]:
-    """Return the vocabularies of the columns, by column, that are there."""
     found = {one.name: materials.find_vocabulary(one.base_model) for one in table.columns}
     return {name: opened for name, opened in found.items() if opened is not None}
 

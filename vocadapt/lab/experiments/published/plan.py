@@ -84,7 +84,6 @@ def plan_table(
 def _build_plan(
     table: PublishedTable, method: str, computable: int, needs: tuple[str, ...]
 ) -> PlannedTable:
-    """Return the plan of a table without trainings."""
     refusal = "" if computable else f"{NOT_AVAILABLE}it needs {'; '.join(needs)}"
     return PlannedTable(
         table=table.id,

@@ -299,7 +299,6 @@ def _find_problem(
 def _find_variant(
     cell: PublishedCell, table: PublishedTable, materials: Materials, stand_in: bool
 ) -> NamedVariant | str:
-    """Return the variant of a cell, or what it lacks."""
     model = materials.find_model(cell.facts.base_model, stand_in)
     if model is None:
         return advise_model(cell.facts.base_model)

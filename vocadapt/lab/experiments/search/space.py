@@ -184,7 +184,6 @@ def _read_axis(declared: Setting, values: Any) -> tuple[Any, ...] | Range:
 
 
 def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
-    """Read a range; raise InputError for an invalid one."""
     if not declared.is_number:
         raise InputError("only numbers have a range.", "Give a list of values.", code="bad-range")
     for key in values:
@@ -212,7 +211,6 @@ def _read_range(declared: Setting, values: Mapping[str, Any]) -> Range:
 
 
 def _check_values(key: str, values: tuple[Any, ...] | Range) -> None:
-    """Check all values of a setting by its own declaration."""
     if key == SEEDS:
         if isinstance(values, Range):
             problem = "expected a list, got a range."

@@ -95,7 +95,6 @@ def _record_loss(folder: Path) -> None:
 
 @contextmanager
 def _log_to(path: Path) -> Iterator[None]:
-    """Write the output of this process, and its warnings, to the end of a file."""
     with path.open("a", encoding="utf-8") as log:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

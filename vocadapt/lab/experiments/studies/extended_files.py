@@ -101,7 +101,6 @@ def _merge_named(
 
 
 def _are_named(value: Any) -> bool:
-    """Return whether a value is a list of tables that all have a name."""
     return isinstance(value, list) and all(
         isinstance(one, dict) and isinstance(one.get("name"), str) for one in value
     )

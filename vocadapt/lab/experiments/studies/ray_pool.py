@@ -157,7 +157,6 @@ def run_cell_in_child(folder: str, threads: int) -> None:
 
 @lru_cache(maxsize=1)
 def _open_own_pool(threads: int) -> LocalPool:
-    """Return the pool of one child that this Ray worker keeps."""
     return LocalPool(1, threads)
 
 

@@ -192,7 +192,6 @@ def _find_common(settings: SettingTable, differing: SettingTable) -> SettingTabl
 
 
 def _describe_environment(grid: Grid, manifests: list[Manifest]) -> dict[str, str]:
-    """Describe versions, threads and seeds of the cells, and the machine of this report."""
     import psutil
 
     versions: dict[str, list[str]] = {}

@@ -144,7 +144,6 @@ def is_collapsed(step: CellStep, root: Path) -> bool:
 
 
 def _start_step(step: CellStep, schedule: Schedule, workspace: Workspace, pool: Pool) -> None:
-    """Submit a step to the pool; `workspace` is the folder of the study."""
     job = prepare_cell(workspace, step.spec, step.name, step.threads)
     schedule.attempts[step.name] += 1
     schedule.running[job.folder] = step
@@ -172,7 +171,6 @@ def _take_next(schedule: Schedule, root: Path) -> CellStep | None:
 
 
 def _handle_end(schedule: Schedule, job: Job, root: Path, retries: int) -> None:
-    """Handle the end of a step: record its failure, or queue another attempt."""
     step = schedule.running.pop(job.folder)
     if step.is_whole(root):
         if changed := find_changed_input(step, root):

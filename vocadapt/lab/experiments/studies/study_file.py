@@ -207,7 +207,6 @@ def _read_variant(
 
 
 def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the sources of an adaptation: recipe, target, vectors and corpus."""
     given: dict[str, Any] = {}
     for key in SOURCES:
         if key in ("corpus", "glossary") and key in entry:
