@@ -55,7 +55,7 @@ def choose_recipe(given: Values) -> Recipe:
     if chooses_tokens:
         preset = "combined-last-25"
     if given.get("recipe"):
-        recipe = read_recipe(Path(given["recipe"]))
+        recipe = read_recipe(Path(given.get("recipe")))
     else:
         recipe = get_preset(given.get("preset") or preset)
     if chooses_tokens:

@@ -3,7 +3,7 @@ a comparison is saved.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -193,7 +193,7 @@ def _check_sizes(found: Comparison) -> None:
     """Raise ValueError unless arrays have a value for each word, and neighbors are candidates."""
     change, baseline = found.change, found.baseline
     n = len(change.words)
-    arrays = [change.overlap]
+    arrays: list[Sized] = [change.overlap]
     arrays += [one for one in (change.counts, change.ids) if one is not None]
     if baseline is not None:
         arrays += [getattr(baseline, name) for name in BASELINE_ARRAYS]

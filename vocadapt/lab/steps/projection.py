@@ -4,7 +4,7 @@ saved.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -260,7 +260,7 @@ def load_projection(folder: Path) -> ProjectionArtifact:
 
 def _check_sizes(drawn: ProjectionArtifact) -> None:
     """Raise ValueError unless every word has a place, a row and a region."""
-    arrays = [drawn.rows, drawn.regions.numbers]
+    arrays: list[Sized] = [drawn.rows, drawn.regions.numbers]
     arrays += [one.projection.xy for one in (drawn.first, drawn.second) if one]
     arrays += [one for one in (drawn.counts, drawn.moved) if one is not None]
     if any(len(values) != len(drawn.words) for values in arrays):

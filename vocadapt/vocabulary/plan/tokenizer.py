@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tokenizers import Tokenizer
 
@@ -118,7 +118,8 @@ class Departures:
         return counts
 
 
-class ComparedPiece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ComparedPiece:
     """A piece of a text with its count and its numbers of words and of added words; its tokens by
     the exact-word rule, and those of a tokenizer.
 

@@ -130,7 +130,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     tasks = reader.read_named(table, "tasks", required=True).items()
     own = {key: table[key] for key in NUMBERS if key in table}
     numbers = dict(reader.read_given(own, get_settings(Study), "study"))
-    tuned = reader.read(table, "settings", {})
+    tuned: dict[str, Any] = reader.read(table, "settings", {})
     study = Study(
         check_name(reader.read(table, "name", files[0].stem)),
         tuple(_read_variant(reader, one, entry, tuple(corpora)) for one, entry in variants),
@@ -147,8 +147,8 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     # 3. Its rules.
     if study.baseline:
         reader.check_known(study.baseline, [one.name for one in study.variants], "variant")
-    rules = {key: _read_rules(reader, table, key, study) for key in ("include", "exclude")}
-    return replace(study, **rules)
+    include, exclude = (_read_rules(reader, table, key, study) for key in ("include", "exclude"))
+    return replace(study, include=include, exclude=exclude)
 
 
 def declare_adapting() -> dict[str, Setting]:
