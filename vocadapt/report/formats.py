@@ -30,11 +30,11 @@ def format_fraction(value: float | None, digits: int = 3, sign: str = "") -> str
     return text.replace("0.", ".", 1)
 
 
-def format_precise(value: float | None, digits: int = 3) -> str:
+def format_precise(value: float | None, digits: int = 3, sign: str = "") -> str:
     """Format a score as `format_fraction` does, below .0095 with two significant digits: .00051."""
     if value is not None and 0 < abs(value) < 0.0095:
         digits = min(1 - math.floor(math.log10(abs(value))), 9)
-    return format_fraction(value, digits)
+    return format_fraction(value, digits, sign)
 
 
 def format_signed(value: float | None) -> str:
