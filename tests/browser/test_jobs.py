@@ -42,6 +42,7 @@ def in_state(page, state):
     )
 
 
+@pytest.mark.slow
 def test_a_job_is_started_seen_found_again_canceled_and_resumed(serve, page, workspace, tiny_bert):
     text = write_text(workspace.root.parent / "long.txt", lines=60_000)
     run_step(

@@ -79,6 +79,7 @@ def test_two_visitors_see_their_own_workspaces_only(visit, shared):
     assert set(visitors.glob("visitor-*")) - before == {ann_folder, ben_folder}
 
 
+@pytest.mark.slow
 def test_the_quota_and_the_limit_of_uploads_are_shown_and_hold(visit, shared, tmp_path):
     address, _ = shared
     page, folder = visit("text")

@@ -110,6 +110,7 @@ def test_a_neighbor_query_answers_within_half_a_second(serve, page, tmp_path, ti
     assert min(seconds) < 0.5, seconds  # the quickest: what a busy machine adds is not the page's
 
 
+@pytest.mark.slow
 def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
