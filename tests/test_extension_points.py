@@ -278,12 +278,27 @@ def test_a_removal_heuristic(in_extended_process, tiny_bert, tmp_path):
 
 
 def check_alignment_method(model: Path, vectors: Path, out: Path) -> None:
-    assert "zero" in run_command("align", "--help") and "zero" in run_command("adapt", "--help")
+    # 1. The method and its own setting, whose default maps every vector to zero.
+    for command in ("align", "adapt"):
+        assert "flat" in run_command(command, "--help")
+        assert "--flat-factor" in run_command(command, "--help")
     given = ("align", "--model", model, "--vectors", vectors, "--offline", "--json", "--folds", 3)
-    found = json.loads(run_command(*given, "--method", "zero", "--save", out))
-    assert found["method"] == "zero" and found["held_out"]["cosine"] == 0
+    found = json.loads(run_command(*given, "--method", "flat"))
+    assert found["method"] == "flat" and found["held_out"]["cosine"] == 0
+    chosen = ("--method", "flat", "--flat-factor", 0.5)
+    assert json.loads(run_command(*given, *chosen, "--save", out))["held_out"]["cosine"] != 0
+    settings = json.loads((out / "manifest.json").read_text())["settings"]["alignment"]
+    assert settings["options"] == {"flat": {"factor": 0.5}}
+    with pytest.raises(AssertionError, match="exit code 2"):
+        run_command(*given, "--method", "identity", *chosen[2:])
+
+    # 2. All methods, and a recipe.
     every = json.loads(run_command(*given, "--all"))
-    assert "zero" in {one["method"] for one in every["alignments"]}
+    assert "flat" in {one["method"] for one in every["alignments"]}
+    adapted = out.parent / "adapted"
+    given = ("--model", model, "--vectors", vectors, "--offline", "--no-certificate")
+    run_command("adapt", *given, *chosen, "--out", adapted)
+    assert "[alignment.options.flat]\nfactor = 0.5" in (adapted / "recipe.toml").read_text()
 
 
 def test_an_alignment_method(in_extended_process, tiny_bert, vectors, tmp_path):
@@ -421,7 +436,7 @@ def check_menus(workspace: Path) -> None:
     page.multiselect(key="initializers_compared").set_value(["constant"]).run()
     assert page.number_input(key="value_initializers_constant").value == 0.5
     page = draw_part("alignment", workspace)
-    assert any("Zero" in name for menu in page.selectbox for name in menu.options)
+    assert any("Flat" in name for menu in page.selectbox for name in menu.options)
     page = draw_part("errors", workspace)
     page.selectbox(key="brought_kind").set_value("nli").run()
     assert "half-accuracy" in options(page, "brought_score_nli")

@@ -13,9 +13,12 @@ from typing import Any, Protocol, TypeVar
 from vocadapt.errors import InputError
 from vocadapt.settings import (
     MAX_FLOAT_BITS,
+    ExtensibleSettings,
     Setting,
+    get_own_settings,
     get_setting_groups,
     get_settings,
+    list_own_settings,
     show_value,
     walk_settings,
 )
@@ -45,8 +48,12 @@ def read_settings(
     read; None: all. prefix: text before the name of each flag.
     """
     base = base or settings()
-    # 1. The settings themselves, and the groups of settings inside.
+    # 1. The settings themselves, those of single methods, and the groups of settings inside.
     changes = read_given(given, settings, names, prefix)
+    if isinstance(base, ExtensibleSettings):
+        own = read_own_settings(given, base.methods(), base.options)
+        if own != base.options:
+            changes["options"] = own
     for name, (kind, shown) in get_setting_groups(settings).items():
         if names is None or name in names:
             inner = getattr(base, name)
@@ -77,11 +84,24 @@ def read_given(
     return found
 
 
+def read_own_settings(
+    given: Values, methods: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return own settings of methods, by name, with those that were given."""
+    own = dict(options)
+    for name, kind in get_own_settings(methods).items():
+        if changes := read_given(given, kind, prefix=f"{name}-"):
+            own[name] = replace(own.get(name) or kind(), **changes)
+    return own
+
+
 def declare_keys(
     settings: type, names: Collection[str] | None = None, prefix: str = ""
 ) -> dict[str, Setting]:
     """Return key → setting for what `read_settings` reads, nested settings included."""
-    declared = {}
+    declared: dict[str, Setting] = {}
+    for name, own in list_own_settings(settings, names):
+        declared |= declare_keys(own, prefix=f"{name}-")
     for setting, _ in walk_settings(settings, names):
         for flag in (setting.other_flag, get_flag(setting, prefix)):
             if flag:

@@ -2,22 +2,20 @@
 the keys of a variant in a study.
 """
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.given_settings import Values, read_given
+from vocadapt.given_settings import Values, read_given, read_own_settings
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.presets import NEW_WORDS, build_title, get_preset
 from vocadapt.recipe import Recipe, read_recipe
-from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.settings import read_options
+from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import MaskedSettings
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS, InitializerSettings
-from vocadapt.vocabulary.initializers.materials import read_options
 from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
 
@@ -177,9 +175,12 @@ def _change_settings(recipe: Recipe, given: Values) -> Recipe:
 
     # 3. Settings of the initializer and of the alignment.
     used = [initializer.method] if recipe.makes_embeddings else []
-    own = read_initializer_settings(given, initializer.options, used)
+    own = read_own_settings(given, INITIALIZERS, initializer.options)
+    own = read_options(own, INITIALIZERS, used, "initializer")
     recipe = replace(recipe, initializer=replace(initializer, options=own))
     alignment = read_given(given, AlignmentSettings)
+    if aligned_by := read_own_settings(given, METHODS, {}):
+        alignment["options"] = aligned_by
     if alignment and not given.get("method"):
         raise InputError(
             "Normalizing and centering apply to an alignment.",
@@ -210,23 +211,6 @@ def _change_pretraining(recipe: Recipe, given: Values) -> Recipe:
     return replace(
         recipe, pretraining=replace(recipe.pretraining, stage=stage, training=training, **own)
     )
-
-
-def read_initializer_settings(
-    given: Values, options: Mapping[str, Any], used: Collection[str]
-) -> dict[str, Any]:
-    """Return the own settings of initializers, by name, with those that were given.
-
-    used: names of the initializers that will run. Raises InputError for a setting of another one.
-    """
-    own = dict(options)
-    for name, initializer in INITIALIZERS.items():
-        if initializer.own is None:
-            continue
-        changes = read_given(given, initializer.own, prefix=f"{name}-")
-        if changes:
-            own[name] = replace(own.get(name) or initializer.own(), **changes)
-    return read_options(own, used)
 
 
 def check_budget(given: Values) -> None:

@@ -7,7 +7,8 @@
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
 Settings of several methods of which one is chosen, such as the methods of alignment: each method
-names those that it uses, and `MethodSettings` refuses the others.
+names those that it uses, and `MethodSettings` refuses the others. With `ExtensibleSettings` a method
+may also have settings of its own, in a class of its own.
 
 The readers: `check_settings` validates values (`CheckedSettings` calls it); `build_settings` reads
 JSON and TOML; `cli/command.py` builds the options of a command, and `lab/steps/command_lines.py`
@@ -31,6 +32,7 @@ from vocadapt.errors import InputError
 
 T = TypeVar("T")
 S = TypeVar("S", bound="MethodSettings")
+E = TypeVar("E", bound="ExtensibleSettings")
 Choices = Mapping[str, Any] | Collection[str]
 
 SETTING, SHOWN = "setting", "shown"  # keys in the metadata of a dataclass field
@@ -312,7 +314,7 @@ class MethodSettings(CheckedSettings):
         method = getattr(self, self.chooser)
         noun = declared[self.chooser].noun
         for name in self.find_ineffective(method):
-            users = [one for one in self._methods() if name not in self.list_unused(one)]
+            users = [one for one in self.methods() if name not in self.list_unused(one)]
             raise InputError(
                 f"{declared[name].label} ({name}): {show_value(getattr(self, name))} has no effect"
                 f" with the {noun} {method}.",
@@ -327,7 +329,8 @@ class MethodSettings(CheckedSettings):
         return self.list_unused(getattr(self, self.chooser))
 
     @classmethod
-    def _methods(cls) -> Mapping[str, Any]:
+    def methods(cls) -> Mapping[str, Any]:
+        """Return the registry of the methods."""
         methods = get_settings(cls)[cls.chooser].choices
         assert isinstance(methods, Mapping)
         return methods
@@ -335,9 +338,9 @@ class MethodSettings(CheckedSettings):
     @classmethod
     def list_unused(cls, method: str) -> tuple[str, ...]:
         """Return the names of the settings that other methods use, and this one does not."""
-        named = {name for one in cls._methods().values() for name in getattr(one, "settings", ())}
+        named = {name for one in cls.methods().values() for name in getattr(one, "settings", ())}
         # A choice that is no method, such as auto, leaves all settings open.
-        used = getattr(cls._methods()[method], "settings", named)
+        used = getattr(cls.methods()[method], "settings", named)
         return tuple(name for name in get_settings(cls) if name in named and name not in used)
 
     def find_ineffective(self, method: str) -> list[str]:
@@ -357,6 +360,102 @@ class MethodSettings(CheckedSettings):
         declared[self.chooser].check(method)
         dropped = {name: declared[name].default for name in self.find_ineffective(method)}
         return replace(self, **{self.chooser: method, **dropped})  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class ExtensibleSettings(MethodSettings):
+    """Base class of the settings of methods that may have settings of their own.
+
+    A method of the registry names the class of the settings that it alone has as `own`.
+
+    options: own settings, by the name of their method. A mapping of values is converted to their
+    class. Only those of the chosen method may differ from their defaults.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        method = getattr(self, self.chooser)
+        noun = get_settings(self)[self.chooser].noun
+        options = read_options(self.options, self.methods(), [method], noun)
+        kind = get_own_settings(self.methods()).get(method)
+        if kind is not None:
+            options.setdefault(method, kind())
+        object.__setattr__(self, "options", options)
+
+    @property
+    def own(self) -> Any:
+        """The own settings of the chosen method; None if it has none."""
+        return self.options.get(getattr(self, self.chooser))
+
+    def choose(self: E, method: str) -> E:
+        """Return the settings with another method, without the own settings of the former one."""
+        former = self
+        if method != getattr(self, self.chooser):
+            former = replace(self, options={})
+        return MethodSettings.choose(former, method)
+
+
+def get_own_settings(methods: Mapping[str, Any]) -> dict[str, type[Any]]:
+    """Return the name of each method that has settings of its own → their class."""
+    own = {name: getattr(method, "own", None) for name, method in methods.items()}
+    return {name: kind for name, kind in own.items() if kind is not None}
+
+
+def list_own_settings(
+    settings: Any, names: Collection[str] | None = None
+) -> list[tuple[str, type[Any]]]:
+    """List the methods with settings of their own and the class of these, for a settings class or an
+    instance, nested ones included.
+
+    names: of the nested settings to visit; None: all.
+    """
+    kind = settings if isinstance(settings, type) else type(settings)
+    found: list[tuple[str, type[Any]]] = []
+    if issubclass(kind, ExtensibleSettings):
+        found += get_own_settings(kind.methods()).items()
+    for name, (inner, shown) in get_setting_groups(kind).items():
+        if shown != () and (names is None or name in names):
+            found += list_own_settings(inner, shown)
+    return found
+
+
+def read_options(
+    options: Mapping[str, Any], methods: Mapping[str, Any], used: Collection[str], noun: str
+) -> dict[str, Any]:
+    """Convert the own settings of methods, by name, to their classes; those that are at their
+    defaults are left out.
+
+    used: names of the methods that will run. noun: what a method is. Raises InputError for settings
+    of another one, for the name of a method without settings of its own, and for invalid values.
+    """
+    if not isinstance(options, Mapping):
+        raise InputError(f"options: expected a table by {noun}, got {show_value(options)}.")
+    own = get_own_settings(methods)
+    read: dict[str, Any] = {}
+    for name, values in options.items():
+        if name not in own:
+            raise InputError(
+                f"options: there is no {noun} {name!r} with settings of its own.",
+                f"Those with such settings: {', '.join(own) or 'none'}.",
+                code="unknown-name",
+            )
+        if isinstance(values, Mapping):
+            read[name] = build_settings(own[name], values, f"options: {name}")
+        elif isinstance(values, own[name]):
+            read[name] = values
+        else:
+            raise InputError(f"options: {name}: expected a table, got {show_value(values)}.")
+        if read[name] == own[name]():
+            read.pop(name)
+        elif name not in used:
+            raise InputError(
+                f"Settings of {name} were given, but this {noun} is not used.",
+                "Leave them out, or choose it.",
+                code="setting-without-effect",
+            )
+    return read
 
 
 def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:

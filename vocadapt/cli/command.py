@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_
 
 from vocadapt.cli.parser import Number, Options, Parser
 from vocadapt.given_settings import get_flag, get_key, read_given, read_settings
-from vocadapt.settings import Bounds, Setting, walk_settings
+from vocadapt.settings import Bounds, Setting, list_own_settings, walk_settings
 
 # Commands import all of these from here.
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Command",
     "Options",
     "add_all",
+    "add_own_settings",
     "allow_other_fields",
     "describe_setting",
     "exclusive",
@@ -162,8 +163,17 @@ def setting_options(
                 # The schema of the command names the default, which the parser does not apply.
                 if action.default is None and not shown_default:
                     action.shown_default = value  # type: ignore[attr-defined]
+        add_own_settings(parser, settings, chosen)
 
     return add
+
+
+def add_own_settings(
+    parser: _ActionsContainer, settings: Any, names: Collection[str] | None = None
+) -> None:
+    """Add an option for each setting that a single method of these settings has: --METHOD-SETTING."""
+    for name, own in list_own_settings(settings, names):
+        setting_options(own, prefix=f"{name}-")(parser)
 
 
 def _add_option(

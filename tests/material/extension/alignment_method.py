@@ -1,12 +1,21 @@
+from dataclasses import dataclass
+
 import numpy as np
 
+from vocadapt.settings import CheckedSettings, setting
 from vocadapt.spaces.alignment.methods import AlignmentMethod, register_method
 
 
-def fit_zero(pairs, settings):
-    return np.zeros((pairs.x.shape[1], pairs.y.shape[1]))
+@dataclass(frozen=True)
+class FlatSettings(CheckedSettings):
+    factor: float = setting(0.0, "the only number of the matrix", low=0, high=1)
+
+
+def fit_flat(pairs, settings):
+    return np.full((pairs.x.shape[1], pairs.y.shape[1]), settings.own.factor)
 
 
 register_method(
-    "zero", AlignmentMethod(fit_zero, "maps every vector to zero", "tests of extensions")
+    "flat",
+    AlignmentMethod(fit_flat, "fills its matrix", "tests of extensions", own=FlatSettings),
 )

@@ -45,7 +45,7 @@ from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, percent, silent
 from vocadapt.report.formats import format_chance
 from vocadapt.report.table import Column, Finding, Table
-from vocadapt.settings import MAX_SEED, CheckedSettings, setting, show_only
+from vocadapt.settings import MAX_SEED, CheckedSettings, read_options, setting, show_only
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, FloatArray, Matrix
 from vocadapt.system.forecasts import Work
@@ -63,7 +63,6 @@ from vocadapt.vocabulary.initializers.initialize import (
 from vocadapt.vocabulary.initializers.materials import (
     JoinSettings,
     list_trained_tokens,
-    read_options,
 )
 from vocadapt.vocabulary.plan.plan import AddedWord
 
@@ -137,7 +136,9 @@ class LeaderboardSettings(CheckedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "options", read_options(self.options, self.methods_to_compare))
+        used = self.methods_to_compare
+        options = read_options(self.options, INITIALIZERS, used, "initializer")
+        object.__setattr__(self, "options", options)
 
     @property
     def methods_to_compare(self) -> tuple[str, ...]:

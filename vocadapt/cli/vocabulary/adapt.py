@@ -30,10 +30,7 @@ from vocadapt.cli.options import (
     write_artifact,
 )
 from vocadapt.cli.tables import format_table
-from vocadapt.cli.vocabulary.initializers import (
-    GLOSSARY,
-    add_initializer_settings,
-)
+from vocadapt.cli.vocabulary.initializers import GLOSSARY
 from vocadapt.lab.steps.adapt import AdaptStep, ModelNumbers
 from vocadapt.lab.steps.step import Spec
 from vocadapt.models.abilities import has_masked_head
@@ -266,7 +263,6 @@ ADAPT = Command(
         setting_options(PlanSettings, "max_added", "min_count", shown_default=OF_RECIPE),
         setting_options(ModuleSettings, "gate", shown_default=OF_RECIPE),
         setting_options(AlignmentSettings, "method", "unit", "center", shown_default=OF_RECIPE),
-        add_initializer_settings,
         group(
             "continued pretraining",
             setting_options(ContinuedSettings, "stage", "trained", shown_default=OF_RECIPE),

@@ -1,12 +1,20 @@
-"""initializers, and the options of initializers that have settings of their own."""
+"""initializers: compare the initializers of new embeddings on hidden tokens."""
 
 import time
-from argparse import _ActionsContainer
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
-from vocadapt.cli.command import Answer, Command, Options, option, read_settings, setting_options
+from vocadapt.cli.command import (
+    Answer,
+    Command,
+    Options,
+    add_own_settings,
+    option,
+    read_settings,
+    setting_options,
+)
 from vocadapt.cli.options import (
     CASING,
     CORPUS_SETTINGS_WITHOUT_SEED,
@@ -18,6 +26,7 @@ from vocadapt.cli.options import (
     destination_options,
     model_options,
 )
+from vocadapt.given_settings import read_own_settings
 from vocadapt.lab.steps.initializers import (
     InitializerComparison,
     InitializersStep,
@@ -27,10 +36,10 @@ from vocadapt.lab.steps.initializers import (
 )
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
-from vocadapt.recipe_changes import read_initializer_settings
 from vocadapt.report.table import Finding
 from vocadapt.report.terminal import write_terminal
 from vocadapt.vocabulary.initializers.initialize import INITIALIZERS as REGISTRY
+from vocadapt.vocabulary.initializers.initialize import InitializerSettings
 
 GLOSSARY = option(
     "--glossary",
@@ -60,7 +69,7 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     # 1. The step, with the settings of the initializers that are compared.
     step = read_settings(options, InitializersStep)
     board = step.leaderboard
-    own = read_initializer_settings(options, board.options, board.methods_to_compare)
+    own = read_own_settings(options, REGISTRY, board.options)
     step = replace(step, leaderboard=replace(board, options=own))
     inputs = {
         "model": options.model,
@@ -89,13 +98,6 @@ def _compare(options: Options) -> Answer[CompareAnswer]:
     return Answer(answer, "\n".join(lines) + ending)
 
 
-def add_initializer_settings(parser: _ActionsContainer) -> None:
-    """Add an option for each setting that only one initializer has: --NAME-SETTING."""
-    for name, initializer in REGISTRY.items():
-        if initializer.own is not None:
-            setting_options(initializer.own, prefix=f"{name}-")(parser)
-
-
 INITIALIZERS = Command(
     _compare,
     (
@@ -119,7 +121,7 @@ INITIALIZERS = Command(
         ),
         GLOSSARY,
         setting_options(LeaderboardSettings),
-        add_initializer_settings,
+        partial(add_own_settings, settings=InitializerSettings),
         CASING,
         CORPUS_SETTINGS_WITHOUT_SEED,
         *destination_options(),

@@ -6,15 +6,16 @@ that applies them. Each algorithm has its own module.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.extensions import register
-from vocadapt.settings import MAX_SEED, MethodSettings, setting, walk_settings
+from vocadapt.settings import MAX_SEED, ExtensibleSettings, setting, walk_settings
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.kernel_ridge import apply_kernel_alignment, solve_kernel_ridge
 from vocadapt.spaces.alignment.least_squares import solve_least_squares, solve_procrustes
@@ -39,10 +40,11 @@ LENGTHS = {
 
 
 @dataclass(frozen=True)
-class AlignmentSettings(MethodSettings):
+class AlignmentSettings(ExtensibleSettings):
     """Settings of an alignment; the defaults are those of Poerner et al. 2020.
 
-    Each method names those that only some methods use (`AlignmentMethod.settings`).
+    Each method names those that only some methods use (`AlignmentMethod.settings`), and the class of
+    those that it alone has (`AlignmentMethod.own`).
 
     Both spaces are centered by the means of their anchors; `apply` reverts both.
     """
@@ -95,6 +97,8 @@ class AlignmentSettings(MethodSettings):
         """
         walked = walk_settings(self)
         changed = {one.name: one.kind(value) for one, value in walked if value != one.default}
+        if self.own is not None and self.own != type(self.own)():
+            changed["own"] = asdict(self.own)
         text = json.dumps(changed, sort_keys=True)
         return blake2b(text.encode(), digest_size=6).hexdigest()
 
@@ -131,22 +135,22 @@ class AlignmentMethod:
     """An alignment method: its function, a sentence about it and its source.
 
     settings: names of the settings (`AlignmentSettings`) that it uses, of those that not all
-    methods use. kernel: the alignment keeps the anchors as landmarks. full: it needs at least as
-    many anchors as dimensions. equal_dimensions: it needs spaces of equal dimensions. baseline:
-    comparisons of all methods do not repeat it with normalized, centered vectors, and do not
-    recommend it. apply: maps rows (n, d), with the norms (n,) of their vectors before normalizing,
-    with the arrays that `fit` returned; None multiplies by the matrix. weighting: the weights of
-    anchors if the settings name none and counts are known. length: the default length of mapped
-    vectors, a key of LENGTHS.
-    induces: it also uses words that are not anchors. iterative: it takes many times longer than a
-    linear system. cost: the time of its evaluation relative to least squares, measured
-    on 10,369 anchors.
+    methods use. own: the class of the settings that it alone has. kernel: the alignment keeps the
+    anchors as landmarks. full: it needs at least as many anchors as dimensions. equal_dimensions:
+    it needs spaces of equal dimensions. baseline: comparisons of all methods do not repeat it with
+    normalized, centered vectors, and do not recommend it. apply: maps rows (n, d), with the norms
+    (n,) of their vectors before normalizing, with the arrays that `fit` returned; None multiplies
+    by the matrix. weighting: the weights of anchors if the settings name none and counts are known.
+    length: the default length of mapped vectors, a key of LENGTHS. induces: it also uses words that are not
+    anchors. iterative: it takes many times longer than a linear system. cost: the time of its
+    evaluation relative to least squares, measured on 10,369 anchors.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating] | Arrays]
     about: str
     source: str
     settings: tuple[str, ...] = ()
+    own: type[Any] | None = None
     kernel: bool = False
     full: bool = False
     equal_dimensions: bool = False

@@ -1,8 +1,8 @@
 """Types of the initializers: inputs (Materials), results (NewEmbeddings), settings and registry."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -16,10 +16,8 @@ from vocadapt.settings import (
     MAX_LEARNING_RATE,
     MAX_SEED,
     CheckedSettings,
-    MethodSettings,
-    build_settings,
+    ExtensibleSettings,
     setting,
-    show_value,
 )
 from vocadapt.spaces.alignment.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -333,12 +331,11 @@ class Materials:
 
 
 @dataclass(frozen=True)
-class InitializerSettings(MethodSettings):
+class InitializerSettings(ExtensibleSettings):
     """Settings of the initialization of new embeddings.
 
-    Each initializer names those that only some initializers use (`Initializer.settings`).
-    options: the settings that the initializer alone has (`Initializer.own`), by its name. A mapping
-        of values is converted to its dataclass.
+    Each initializer names those that only some initializers use (`Initializer.settings`), and the
+    class of those that it alone has (`Initializer.own`).
     """
 
     method: str = setting(
@@ -365,25 +362,6 @@ class InitializerSettings(MethodSettings):
         "scale every new embedding to the median norm of the old ones of its position class",
         label="Norm-matched",
     )
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        options = read_options(self.options, [self.method])
-        own = INITIALIZERS[self.method].own
-        if own is not None:
-            options.setdefault(self.method, own())
-        object.__setattr__(self, "options", options)
-
-    @property
-    def own(self) -> Any:
-        """The method's own settings; None if it has none."""
-        return self.options.get(self.method)
-
-    def choose(self, method: str) -> "InitializerSettings":
-        """Return the settings with another method, without the own settings of the former one."""
-        former = self if method == self.method else replace(self, options={})
-        return MethodSettings.choose(former, method)
 
 
 @dataclass(frozen=True)
@@ -417,40 +395,6 @@ class Initializer:
 
 # All initializers by name; filled by `initialize`, which imports the modules that define them.
 INITIALIZERS: dict[str, Initializer] = {}
-
-
-def read_options(options: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
-    """Convert the own settings of initializers, by name, to their dataclasses; those that are at
-    their defaults are left out.
-
-    used: names of the initializers that will run. Raises InputError for settings of another one,
-    for the name of an initializer without settings of its own, and for invalid values.
-    """
-    if not isinstance(options, Mapping):
-        raise InputError(f"options: expected a table of initializers, got {show_value(options)}.")
-    read: dict[str, Any] = {}
-    for name, values in options.items():
-        kind = INITIALIZERS[name].own if name in INITIALIZERS else None
-        if kind is None:
-            known = [other for other, one in INITIALIZERS.items() if one.own is not None]
-            raise InputError(
-                f"options: there is no initializer {name!r} with settings of its own.",
-                f"Initializers with such settings: {', '.join(known)}.",
-            )
-        if isinstance(values, Mapping):
-            read[name] = build_settings(kind, values, f"options: {name}")
-        elif isinstance(values, kind):
-            read[name] = values
-        else:
-            raise InputError(f"options: {name}: expected a table, got {show_value(values)}.")
-        if read[name] == kind():
-            read.pop(name)
-        elif name not in used:
-            raise InputError(
-                f"Settings of {name} were given, but this initializer is not used.",
-                f"Choose the initializer {name}, or leave its settings out.",
-            )
-    return read
 
 
 def list_trained_tokens(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:

@@ -41,7 +41,6 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.vocabulary.advice.advice import DEFAULT_PRESET
-from vocadapt.vocabulary.initializers.initialize import INITIALIZERS
 
 SOURCES = ("preset", "recipe", "target", "vectors", "corpus", "glossary")  # of an adaptation
 NUMBERS = ("seeds", "retries", "threads")  # settings of a study
@@ -156,9 +155,6 @@ def declare_adapting() -> dict[str, Setting]:
     declared: dict[str, Setting] = {}
     for settings, names in CHANGED:
         declared |= declare_keys(settings, names)
-    for name, initializer in INITIALIZERS.items():
-        if initializer.own is not None:
-            declared |= declare_keys(initializer.own, prefix=f"{name}-")
     return declared | declare_keys(CorpusSettings) | declare_keys(AdaptStep, ("certify",))
 
 
