@@ -107,13 +107,6 @@ def test_cards_without_a_score_state_no_scale(written):
     assert len(written) == 1
 
 
-def test_the_bars_of_a_table_share_one_scale_in_all_columns(written):
-    lines = [markup.Scores("one", (0.5, 0.2, 0.4)), markup.Scores("two", (-0.1, 0.9, 0.1))]
-    markup.draw_score_table(("a", "not drawn", "b"), lines, bars=("a", "b"))
-    assert widths(written[0]) == ["100", "80", "0", "20"]
-    assert "0 to .500." in parsed(written[1]).text
-
-
 def test_new_tokens_are_framed(written):
     chips = [markup.Chip("ta"), markup.Chip("tachycardia", kind="new")]
     markup.draw_tokenization_lines([markup.TokenizationLine("model", "", chips)])

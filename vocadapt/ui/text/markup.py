@@ -88,32 +88,6 @@ def draw_neighbor_cards(cards: Sequence[Card], links: Links | None = None) -> No
     _write_scale(notes)
 
 
-@dataclass(frozen=True)
-class Scores:
-    """One row of a table of scores: its name, a value for each column, and whether it is selected."""
-
-    name: str
-    values: Sequence[float]
-    chosen: bool = False
-
-
-def draw_score_table(
-    columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()
-) -> None:
-    """Draw a table of scores, in each column the best one bold and the second underlined.
-
-    bars: names of the columns with bars, which share one scale from 0 to their highest score.
-    """
-    # 1. One scale for all bars of the table.
-    barred = [i for i, name in enumerate(columns) if name in bars]
-    scale = build_scale("score", (line.values[i] for line in lines for i in barred))
-    # 2. The values of each column, best first: equal values share a rank.
-    ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
-    rows = [_render_score_line(line, ranked, barred, scale) for line in lines]
-    _write_table("va-table", columns, rows, "scores", "Scores")
-    _write_scale(scale.note if barred and lines else "")
-
-
 MAX_UPRIGHT_COLUMNS = 5  # columns of a heat map with horizontal names
 
 
@@ -538,25 +512,6 @@ def _render_bar(width: float, kind: str, tick: float | None = None) -> str:
         mark = f'<b class="va-tick" style="left:{tick:.0f}%"></b>'
     filled = f'<i style="width:{width:.0f}%;background:{FILL[kind]}"></i>'
     return f'<span class="va-bar">{filled}{mark}</span>'
-
-
-def _render_score_line(
-    line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale
-) -> str:
-    cells = [f"<td>{html.escape(line.name)}</td>"]
-    for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
-        mark, bar = "", ""
-        # The best two values of a column are marked; ties share a mark.
-        if value == order[0]:
-            mark = "va-best"
-        elif value in order[1:2]:
-            mark = "va-second"
-        if column in barred:
-            bar = _render_bar(scale.width(value), "source")
-        cells.append(
-            f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
-        )
-    return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
 
 
 def _write_table(

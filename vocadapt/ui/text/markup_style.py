@@ -101,10 +101,6 @@ button[data-testid="stBaseButton-primary"],[data-testid="stMultiSelectTagsContai
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 .va-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.35rem .5rem;white-space:nowrap}
 .va-table td{padding:.38rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);white-space:nowrap}
-.va-table .va-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
-.va-table td.va-best{font-weight:700}
-.va-table td.va-second span.va-value{text-decoration:underline}
-.va-table .va-bar{display:inline-block;width:2.6rem;margin-right:.45rem;vertical-align:middle}
 .va-tall{max-height:26rem;overflow-y:auto}
 .va-word-table td{white-space:normal}
 .va-word-table td.va-figure{text-align:right;padding-right:1.5rem}

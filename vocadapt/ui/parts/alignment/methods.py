@@ -8,7 +8,7 @@ from dataclasses import replace
 from vocadapt.lab.inputs.alignments import load_table
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.workspace.workspace import Artifact
-from vocadapt.report.table import read_value
+from vocadapt.report.table import Table
 from vocadapt.spaces.alignment import evaluation
 from vocadapt.spaces.alignment.cross_validation import (
     find_infeasible_methods,
@@ -18,9 +18,9 @@ from vocadapt.spaces.alignment.display_name import describe_method
 from vocadapt.spaces.alignment.evaluation import EvaluatedAlignment
 from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings, rank_method
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui.text.markup import Scores
 
 NAMES = (
+    "title",
     "held_out.cosine",
     "held_out.p1",
     "held_out.p5",
@@ -29,14 +29,7 @@ NAMES = (
     "held_out.all_pieces.p5",
 )
 SHOWN = tuple(column for column in evaluation.COLUMNS if column.name in NAMES)
-COLUMNS = tuple(column.label for column in SHOWN)
 FOLDS = AlignmentStep().folds
-BARS = ("P@5", "P@5 · CSLS")
-
-
-def list_scores(row: EvaluatedAlignment) -> tuple[float, ...]:
-    """Return the scores of the table's columns."""
-    return tuple(read_value(row, column.name) for column in SHOWN)
 
 
 def list_methods(
@@ -134,10 +127,6 @@ def select_comparable(rows: Mapping[str, EvaluatedAlignment]) -> dict[str, Evalu
     return {digest: row for digest, row in rows.items() if leader and row.basis == leader.basis}
 
 
-def build_scores(rows: Mapping[str, EvaluatedAlignment], chosen: str) -> list[Scores]:
-    """Return the table rows of all methods, highest P@5 with CSLS first."""
-    ordered = sorted(rows, key=lambda digest: -rows[digest].held_out.csls.p5)
-    return [
-        Scores(rows[digest].title, list_scores(rows[digest]), digest == chosen)
-        for digest in ordered
-    ]
+def build_table(rows: Mapping[str, EvaluatedAlignment]) -> Table:
+    """Return the scores of methods, highest P@5 with CSLS first."""
+    return Table("", SHOWN, sorted(rows.values(), key=lambda row: -row.held_out.csls.p5))

@@ -15,6 +15,7 @@ from vocadapt.lab.steps.alignment import ANCHOR_COLUMNS, AlignmentEvaluation, Al
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.report.csv_files import write_csv
 from vocadapt.report.table import read_value
 from vocadapt.spaces.alignment.cross_space import CrossSpace, ListSettings
 from vocadapt.spaces.alignment.cross_validation import (
@@ -319,12 +320,9 @@ def draw_held_out(
     if detail:
         _draw_anchors(evaluation_of(detail), describe_method(settings))
         anchors = evaluation_of(detail).anchors
-        shown = methods.select_comparable(evaluated)
-        rows: list[tuple[object, ...]] = [
-            (row.title, *methods.list_scores(row)) for row in shown.values()
-        ]
+        table = methods.build_table(methods.select_comparable(evaluated))
         files = {
-            "held-out-maps.tsv": lambda: tsv(("map", *methods.COLUMNS), rows),
+            "held-out-maps.csv": lambda: write_csv([table]),
             "anchors.tsv": lambda: tsv(ANCHOR_COLUMNS, [astuple(anchor) for anchor in anchors]),
         }
         draw_artifact_details(detail, files)
@@ -339,7 +337,9 @@ def _draw_comparison(
     """Draw the comparison table and the button that starts it."""
     shown = methods.select_comparable(evaluated)
     if shown:
-        markup.draw_score_table(methods.COLUMNS, methods.build_scores(shown, chosen), methods.BARS)
+        table = methods.build_table(shown)
+        places = [place for place, row in enumerate(table.rows) if row is shown.get(chosen)]
+        markup.draw_plain_table(table, *places)
         _draw_best(shown)
     if not methods.find_best(evaluated):
         which = "The others are" if shown else "The alignments are"
