@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 
 import streamlit as st
@@ -159,29 +160,16 @@ def _draw_suggestions(key: str, found: WordSearch, total: int) -> None:
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=cache.STAMPS)
 def examples_of(vectors: Artifact, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
-    """Return examples of words: those that the demo was measured on, or else frequent words."""
-    measured = [example.word for example in read_demo_examples(vectors)]
-    return measured or choose_example_words(cache.space_of(vectors), model, n)
-
-
-def label_examples(vectors: Artifact) -> dict[str, str]:
-    """Return the labels of examples that do not work, by example."""
-    return {
-        example.word: f"{example.word} (fails)"
-        for example in read_demo_examples(vectors)
-        if not example.works
-    }
-
-
-def choose_example_words(
-    space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES
-) -> list[str]:
-    """Return frequent words of a space as examples: long ones that the model splits into many
-    wordpieces, if one is given; ones of fewer wordpieces if there are not enough.
+    """Return examples of words: those that the demo was measured on, or else frequent long words;
+    first those that the model, if one is given, splits into many wordpieces.
     """
-    long = [word for word in space.words if len(word) >= SHORTEST and word.isalpha()]
+    measured = [example.word for example in read_demo_examples(vectors)]
+    if measured:
+        return measured
+    words = cache.space_of(vectors).words
+    long = (word for word in words if len(word) >= SHORTEST and word.isalpha())
     if model is None:
-        return long[:n]
+        return list(islice(long, n))
     found: list[str] = []
     split: list[str] = []
     for word in long:
@@ -195,6 +183,15 @@ def choose_example_words(
     return (found + split)[:n]
 
 
+def label_examples(vectors: Artifact) -> dict[str, str]:
+    """Return the labels of examples that do not work, by example."""
+    return {
+        example.word: f"{example.word} (fails)"
+        for example in read_demo_examples(vectors)
+        if not example.works
+    }
+
+
 def query_across_spaces(
     spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings
 ) -> Answer:
@@ -204,11 +201,9 @@ def query_across_spaces(
     InputError, with similar spellings, if neither space contains the word.
     """
     word = resolve_word(typed, model.splitter, spaces.words, spaces.pieces)
-    # 1. A wordpiece, or a word that is unknown to the model, is looked up directly.
-    if word in spaces.pieces:
-        return Answer(word, spaces.lists(word, settings), (word,))
     pieces = model.vocabulary.tokenize_word(word)
-    if len(pieces) == 1 or model.vocabulary.unknown in pieces:
+    # 1. A wordpiece, or a word that is unknown to the model, is looked up directly.
+    if word in spaces.pieces or len(pieces) == 1 or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
     # 2. Any other word is represented by the mean of its wordpieces.
     ids, names = model.vocabulary.ids, model.vocabulary.names
