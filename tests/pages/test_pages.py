@@ -161,17 +161,19 @@ def test_the_four_lists_of_a_word(open_page, seeded):
     app = open_page("alignment", seeded)
     app.text_input(key="alignment_word").set_value("aspirin").run()
     assert not app.exception
-    body = markup(app)
-    assert [
-        body.count(f">{title}<")
-        for title in (
-            "Words → words",
-            "Words → wordpieces",
-            "Wordpieces → words",
-            "Wordpieces → wordpieces",
-        )
-    ] == [1] * 4
-    assert "mean of a ##s ##p ##i ##r ##i ##n" in body
+    first = markup(app)
+    for one in ("Words", "Wordpieces"):
+        assert [first.count(f">{one} → {other}<") for other in ("words", "wordpieces")] == [1, 1]
+    assert "mean of a ##s ##p ##i ##r ##i ##n" in first
+    # Another alignment is fitted when it is chosen.
+    app.selectbox(key="alignment_method").select(PROCRUSTES).run()
+    assert not app.exception and markup(app) != first
+    assert any(button.label.startswith("Evaluate Procrustes") for button in app.button)
+    # By distance, and for what is no word.
+    app.button_group(key="alignment_metric").set_value("euclidean").run()
+    assert not app.exception and not app.error and app.toggle(key="alignment_csls").disabled
+    app.text_input(key="alignment_word").set_value("two words").run()
+    assert not app.exception and "one word" in read_page(app)
 
 
 def test_the_nearest_words_by_euclidean_distance(open_page, seeded):
@@ -179,14 +181,6 @@ def test_the_nearest_words_by_euclidean_distance(open_page, seeded):
     app = open_page("vectors", seeded, vectors_word="aspirin", **settings)
     assert not app.exception and not app.error
     assert "Euclidean distance, 3 of " in markup(app)
-
-
-def test_the_lists_by_euclidean_distance(open_page, seeded):
-    app = open_page("alignment", seeded)
-    app.button_group(key="alignment_metric").set_value("euclidean").run()
-    assert not app.exception and not app.error
-    assert "Euclidean distance, smaller is nearer" in read_page(app)
-    assert app.toggle(key="alignment_csls").disabled
 
 
 SEARCHES = [  # typed, and the words that are offered as links: None for many
@@ -200,57 +194,40 @@ SEARCHES = [  # typed, and the words that are offered as links: None for many
 
 
 @pytest.mark.parametrize("page", ["vectors", "alignment"])
-def test_search_forgives(page, open_page, seeded):
-    app = open_page(page, seeded)
-    for typed, offered in SEARCHES:
-        app.text_input(key=f"{page}_word").set_value(typed).run()
-        assert not app.exception and bool(app.error) is (typed == "(a")
-        links = re.findall(r'data-testid="word-links">.*?</div>', markup(app))
-        found = [html.unescape(word) for one in links for word in LINKED.findall(one)]
-        assert found == offered or (offered is None and len(found) > 20), typed
-
-
-@pytest.mark.parametrize("page", ["vectors", "alignment"])
-def test_a_formula_has_neighbors_but_not_its_own_words(page, open_page, seeded):
-    app = open_page(page, seeded)
-    app.text_input(key=f"{page}_word").set_value("aspirin - heart + sepsis").run()
-    assert not app.exception and not app.error
-    body = markup(app)
-    assert "Nearest to aspirin − heart + sepsis" in body
-    first = LINKED.findall(body.split("its own words are left out")[2].split("va-card")[0])
-    assert len(first) > 3 and not {"aspirin", "heart", "sepsis"} & set(first)
-    app.text_input(key=f"{page}_word").set_value("asprin - heart").run()
-    assert not app.exception and "Did you mean aspirin?" in read_page(app)
-
-
-@pytest.mark.parametrize("page", ["vectors", "alignment"])
-def test_a_neighbor_is_a_link_to_itself_in_the_same_workspace_and_tab(page, open_page, seeded):
+def test_what_is_typed_is_found_or_explained(page, open_page, seeded):
     app = open_page(page, seeded, workspace=seeded.root.name)
+    # 1. A neighbor is a link to itself, in the same workspace and tab.
     links = re.findall(r'<a [^>]*href="\?([^"]*)"[^>]*data-va-word="([^"]*)"', markup(app))
     assert links
     for address, word in links:
         query = parse_qs(html.unescape(address))
         assert query[f"{page}_word"] == [html.unescape(word)]
         assert query[f"{page}_vectors"] == ["trials-vectors"]
-
-
-@pytest.mark.parametrize("page", ["vectors", "alignment"])
-def test_a_word_is_shown_in_its_text(page, open_page, seeded):
-    app = open_page(page, seeded)
-    app.text_input(key=f"{page}_word").set_value("aspirin").run()
+    # 2. A word in its text.
+    key = f"{page}_word"
+    app.text_input(key=key).set_value("aspirin").run()
     assert not app.exception and not app.error
     assert markup(app).count('<span class="va-match"><bdi>aspirin</bdi>') == 12
     of = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").split().count("aspirin")
-    assert of > 100
-    assert f"12 of {of}" in read_page(app)
+    assert of > 100 and f"12 of {of}" in read_page(app)
     assert "in-context.tsv" in [one.proto.label for one in app.get("download_button")]
-
-
-@pytest.mark.parametrize("page", ["vectors", "alignment"])
-def test_a_hostile_word_in_its_text_is_a_message(page, open_page, seeded):
-    app = open_page(page, seeded)
-    for word in ("<script>", "x" * 500, "nosuchword"):
-        app.text_input(key=f"{page}_word").set_value(word).run()
+    # 3. A formula has neighbors, but not its own words.
+    app.text_input(key=key).set_value("aspirin - heart + sepsis").run()
+    assert not app.exception and not app.error
+    body = markup(app)
+    assert "Nearest to aspirin − heart + sepsis" in body
+    first = LINKED.findall(body.split("its own words are left out")[1].split("va-card")[0])
+    assert len(first) > 3 and not {"aspirin", "heart", "sepsis"} & set(first)
+    # 4. Other texts get suggestions.
+    for typed, offered in SEARCHES:
+        app.text_input(key=key).set_value(typed).run()
+        assert not app.exception and bool(app.error) is (typed == "(a")
+        links = re.findall(r'data-testid="word-links">.*?</div>', markup(app))
+        found = [html.unescape(word) for one in links for word in LINKED.findall(one)]
+        assert found == offered or (offered is None and len(found) > 20), typed
+    # 5. A hostile text does no harm.
+    for word in ("<script>", "x" * 500):
+        app.text_input(key=key).set_value(word).run()
         assert not app.exception and 'va-line"' not in markup(app) and "<script>" not in markup(app)
 
 
@@ -275,20 +252,6 @@ def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_comma
     command = next(code.value for code in app.code if "vocadapt context" in code.value)
     assert command.startswith("python -m vocadapt context --corpus ")
     assert command.endswith("-- sepsis")
-
-
-def test_several_words_are_asked_to_be_one(open_page, seeded):
-    app = open_page("alignment", seeded)
-    app.text_input(key="alignment_word").set_value("two words").run()
-    assert not app.exception and "Type one word." in read_page(app)
-
-
-def test_another_alignment_is_fitted_when_chosen(open_page, seeded):
-    app = open_page("alignment", seeded)
-    first = markup(app)
-    app.selectbox(key="alignment_method").select(PROCRUSTES).run()
-    assert not app.exception and markup(app) != first
-    assert any(button.label.startswith("Evaluate Procrustes") for button in app.button)
 
 
 def test_a_kernel_alignment_is_fitted_by_a_job_and_read_from_it(
@@ -384,12 +347,9 @@ def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(open_pa
 
 def test_a_stale_step_is_reported(open_page, seeded_copy):
     manifest = seeded_copy.root / "corpora" / "trials" / "manifest.json"
-    manifest.write_text(
-        manifest.read_text(encoding="utf-8").replace('"seconds": ', '"seconds": 1'),
-        encoding="utf-8",
-    )
-    app = open_page("home", seeded_copy)
-    assert "out of date" in read_page(app)
+    text = manifest.read_text(encoding="utf-8").replace('"seconds": ', '"seconds": 1')
+    manifest.write_text(text, encoding="utf-8")
+    assert "out of date" in read_page(open_page("home", seeded_copy))
     assert "Out of date" in join_values(open_page("vectors", seeded_copy).warning)
 
 
