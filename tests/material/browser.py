@@ -17,11 +17,6 @@ def go(page, name):
     page.get_by_role("heading", level=1, name=name).wait_for()
 
 
-def open_expander(page, name):
-    """Unfold the expander that holds a form."""
-    page.get_by_test_id("stExpander").locator("summary", has_text=name).click()
-
-
 def drawn(page):
     """Wait until the page is drawn to its end: Streamlit leaves what is typed before that out of
     the address.

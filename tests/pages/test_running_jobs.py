@@ -45,17 +45,6 @@ def set_epochs(app, epochs: int):
     return field.set_value(epochs).run()
 
 
-def train_once(open_page, workspace) -> queue.Job:
-    """Train word vectors for an epoch from the page; return the job when it is done."""
-    app = open_page("vectors", workspace)
-    set_epochs(app, 1)
-    press(app, "Train word vectors")
-    alignment, job = queue.list_jobs(workspace)
-    wait_for(job, "done")
-    wait_for(alignment, "done")
-    return job
-
-
 def test_a_page_shows_its_running_job_instead_of_an_empty_state_and_a_live_button(
     open_page, workspace
 ):
@@ -114,14 +103,26 @@ def test_the_same_settings_twice_are_one_job_from_any_page(open_page, workspace)
 
 
 def test_what_is_made_already_is_no_longer_the_blue_button(open_page, workspace):
-    job = train_once(open_page, workspace)
+    app = open_page("vectors", workspace)
+    set_epochs(app, 1)
+    press(app, "Train word vectors")
+    alignment, job = queue.list_jobs(workspace)
+    alignment.cancel(grace=2)
+    wait_for(job, "done")
     app = open_page("vectors", workspace)
     for epochs, kind in ((1, "secondary"), (2, "primary")):
         set_epochs(app, epochs)
         [button] = [one for one in app.button if one.label == "Train word vectors"]
         assert button.proto.type == kind
-        assert ("Already made: **long**." in read_text(app)) is (epochs == 1)
+        assert ("**long**" in read_text(app)) is (epochs == 1)
     assert queue.find_same_result(workspace, job.spec).name == "long"
+    # A damaged result can be made again, and a deleted one.
+    next(job.target.glob("*.safetensors")).unlink()
+    (job.target / "manifest.json").touch()  # read anew
+    assert queue.find_same_result(workspace, job.spec) is None
+    app = open_page("vectors", workspace)
+    set_epochs(app, 1)
+    assert "Train word vectors" in list_buttons(app)
     delete_artifact(workspace, workspace.artifact("vectors", "long"))
     assert queue.find_same_result(workspace, job.spec) is None
 
@@ -179,14 +180,3 @@ def test_a_name_that_is_none_is_refused_and_starts_nothing(open_page, workspace)
     assert not app.exception
     assert any("cannot be a name" in one.value.replace("\\", "") for one in app.text)
     assert queue.list_jobs(workspace) == []
-
-
-def test_a_damaged_result_can_be_made_again(open_page, workspace):
-    job = train_once(open_page, workspace)
-    folder = workspace.folder("vectors", "long")
-    next(folder.glob("*.safetensors")).unlink()
-    (folder / "manifest.json").touch()  # read anew
-    assert queue.find_same_result(workspace, job.spec) is None
-    app = open_page("vectors", workspace)
-    set_epochs(app, 1)
-    assert "Train word vectors" in list_buttons(app)
