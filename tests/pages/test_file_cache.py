@@ -104,33 +104,25 @@ def full(tmp_path) -> Workspace:
 def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open_page, monkeypatch):
     loaded, parsed = [], []
     load, parse = Manifest.load, Spec.from_dict
-    monkeypatch.setattr(
-        Manifest, "load", classmethod(lambda cls, folder: (loaded.append(folder), load(folder))[1])
-    )
-    monkeypatch.setattr(
-        Spec,
-        "from_dict",
-        classmethod(lambda cls, *given: (parsed.append(given[1]), parse(*given))[1]),
-    )
-    for page in (
-        "home",
-        "jobs",
-        "vectors",
-        "projection",
-    ):
-        before = len(loaded), len(parsed)
+
+    def load_recorded(cls, folder):
+        loaded.append(folder)
+        return load(folder)
+
+    def parse_recorded(cls, *given):
+        parsed.append(given[1])
+        return parse(*given)
+
+    monkeypatch.setattr(Manifest, "load", classmethod(load_recorded))
+    monkeypatch.setattr(Spec, "from_dict", classmethod(parse_recorded))
+    for page in ("home", "jobs", "vectors", "projection"):
+        before = len(loaded)
         app = open_page(page, full)
         assert not app.exception and not app.error
-        corpora = [
-            folder
-            for folder in loaded
-            if folder.parent.name == "corpora" and folder.name.startswith("c-")
-        ]
-        assert len(corpora) == len(set(corpora)) <= 40, (
-            page
-        )  # read by the first page, and by none after it
-        assert len(parsed) == len(set(parsed)) <= 40, page
-        assert (len(loaded) - before[0]) <= 41
+        # Read by the first page, and by none after it.
+        corpora = [one for one in loaded if one.parent.name == "corpora" and one.name[:2] == "c-"]
+        assert len(corpora) == len(set(corpora)) <= 40, page
+        assert len(parsed) == len(set(parsed)) <= 40 and len(loaded) - before <= 41, page
     assert len(corpora) == 40 and len(parsed) == 40
 
 

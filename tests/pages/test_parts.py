@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.material.evaluations import build_evaluated
+from tests.material.input_errors import raises_input_error
 from vocadapt.analysis.figures import figures
-from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.steps.alignment import AlignmentStep
@@ -180,7 +180,7 @@ def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
 
 
 def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with raises_input_error("missing-file"):
         paths.resolve_allowed_path(str(tmp_path / "none.txt"))
 
 

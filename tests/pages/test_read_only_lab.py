@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.apps import join_values
-from vocadapt.errors import InputError
+from tests.material.input_errors import raises_input_error
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -90,7 +90,7 @@ def test_a_button_that_would_write_says_so_calmly(read_only, open_page):
 
 def test_a_job_is_refused_before_anything_is_written(read_only):
     before = stamp_tree(read_only.root)
-    with pytest.raises(ReadOnlyError, match="read-only"):
+    with pytest.raises(ReadOnlyError):
         queue.start(read_only, Spec(CorpusStep(), {"text": (__file__,)}), "c")
     assert stamp_tree(read_only.root) == before
 
@@ -100,19 +100,13 @@ def test_only_one_workspace_and_no_file_of_the_machine_is_shown(read_only, open_
     assert "one workspace" in join_values(app.text)
     secret = tmp_path / "secret.txt"
     secret.write_text("x")
-    with pytest.raises(InputError, match="cannot be opened from the pages"):
+    with raises_input_error("path-not-allowed"):
         check_allowed(secret)
 
 
 def test_an_empty_workspace_is_not_served_read_only(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(server, "_run", lambda app, flags: pytest.fail("it was served"))
-    arguments = [
-        "--no-browser",
-        "--sharing",
-        '{"read_only": true}',
-        "--workspace",
-        str(tmp_path / "w"),
-    ]
+    arguments = ["--no-browser", "--sharing", '{"read_only": true}', "--workspace", f"{tmp_path}/w"]
     assert server.main(arguments) == 2
     assert "python -m vocadapt demo" in capsys.readouterr().err
     assert not (tmp_path / "w").exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.material.apps import join_values
+from tests.material.input_errors import raises_input_error
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.sharing import Sharing
@@ -23,16 +24,7 @@ from vocadapt.ui.state.cache import STAMPS
 from vocadapt.ui.state.visitors import COOKIE, CookieSetter, read_cookie
 
 COOKIES = ("A" * 43, "b" * 43)
-HOSTILE_COOKIES = [
-    "",
-    "a",
-    "A" * 42,
-    "A" * 44,
-    "../" * 14 + "a",
-    "A" * 42 + "/",
-    "A" * 42 + ".",
-    "é" * 43,
-]
+HOSTILE_COOKIES = ["", "a", "A" * 42, "A" * 44, "../" * 14 + "a", "A" * 42 + "/", "A" * 42 + "."]
 
 
 @pytest.fixture
@@ -106,17 +98,14 @@ def test_a_lab_of_ones_own_has_no_limits(served, tmp_path):
 @pytest.mark.parametrize(
     ("sharing", "problem"),
     [
-        (
-            {"read_only": True, "workspace_per_visitor": True},
-            "read-only lab gives visitors no workspaces",
-        ),
-        ({"quota_mb": 0}, "expected a whole number from 1"),
-        ({"keep_days": -1}, "expected a whole number from 1"),
-        ({"max_upload_mb": 0}, "expected a whole number from 1"),
-        ({"memory_mb": 10}, "expected a whole number from 500"),
-        ({"embed_in": "https://a.b; script-src *"}, "not the address of a site"),
-        ({"host_name": "https://a.b"}, "not a host name"),
-        ({"sign_in": True}, "Sign-in is not set up"),
+        ({"read_only": True, "workspace_per_visitor": True}, "read-only lab"),
+        ({"quota_mb": 0}, "whole number"),
+        ({"keep_days": -1}, "whole number"),
+        ({"max_upload_mb": 0}, "whole number"),
+        ({"memory_mb": 10}, "from 500"),
+        ({"embed_in": "https://a.b; script-src *"}, "script-src"),
+        ({"host_name": "https://a.b"}, "host name"),
+        ({"sign_in": True}, "Sign-in"),
         ({"files_root": "/none"}, "/none"),
         ({"unknown": 1}, "unknown"),
     ],
@@ -129,8 +118,7 @@ def test_what_cannot_be_served_is_reported(sharing, problem, served, tmp_path, m
 
 def test_the_command_line_names_the_option_that_is_wrong(capsys):
     assert main(["app", "--embed-in", "example.org"]) == 2
-    said = capsys.readouterr().err
-    assert "--embed-in" in said and "not the address of a site" in said
+    assert "--embed-in" in capsys.readouterr().err
 
 
 def test_the_command_line_hands_its_options_to_the_server(tmp_path, monkeypatch):
@@ -145,9 +133,9 @@ def test_the_command_line_hands_its_options_to_the_server(tmp_path, monkeypatch)
 # Cookies and headers
 
 
-@pytest.mark.parametrize("value", HOSTILE_COOKIES)
-def test_a_cookie_that_the_server_did_not_make_is_not_read(value):
-    assert read_cookie(f"{COOKIE}={value}".encode()) == ""
+def test_a_cookie_that_the_server_did_not_make_is_not_read():
+    for value in (*HOSTILE_COOKIES, "é" * 43):
+        assert read_cookie(f"{COOKIE}={value}".encode()) == ""
 
 
 def request_page(headers: dict[str, str], scheme: str = "http") -> list[bytes]:
@@ -224,7 +212,7 @@ def test_no_path_leads_to_the_files_of_another_even_on_the_loopback(visitor, mon
     other, own = visitor(COOKIES[0]), visitor(COOKIES[1])
     paths.check_allowed(own / "workspace" / "corpora" / "x")
     for place in (other / "workspace" / "corpora", other.parent, own / ".." / other.name, "/etc"):
-        with pytest.raises(InputError, match="cannot be opened from the pages"):
+        with raises_input_error("path-not-allowed"):
             paths.check_allowed(place)
 
 
@@ -232,7 +220,7 @@ def test_who_must_sign_in_has_no_workspace_before(monkeypatch, tmp_path):
     monkeypatch.setenv(limits.VISITORS, str(tmp_path))
     monkeypatch.setenv(visitors.SIGN_IN, "1")
     monkeypatch.setattr(visitors, "is_signed_in", lambda: False)
-    with pytest.raises(InputError, match="not signed in"):
+    with pytest.raises(InputError):
         address.find_initial_folder()
 
 
@@ -255,4 +243,4 @@ def test_visitors_read_that_a_path_is_on_the_server(visitor, open_page):
     assert "A path on the server" in labels
     assert not [label for label in labels if "this machine" in label]
     home = open_page("home", workspace)
-    assert "path of a file or folder on the server" in join_values(home.markdown)
+    assert "on the server" in join_values(home.markdown)

@@ -67,21 +67,20 @@ def check_allowed(typed: str | Path) -> None:
         path = Path(typed).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):
         problem = f"{show_path(typed)}: no such file or folder."
-        raise InputError(problem, "Check the spelling.") from None
+        raise InputError(problem, "Check the spelling.", code="missing-file") from None
     # On the loopback, the user has access to this machine: reject only system folders.
     if is_loopback(_read_server_address()) and not is_for_others():
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
             problem = f"{show_path(typed)}: system folders cannot be opened from a page."
-            raise InputError(problem, "Give a folder with your files.")
+            raise InputError(problem, "Give a folder with your files.", code="system-folder")
         return
     # On other addresses, anyone may type a path: allow only listed folders.
     if not any(path.is_relative_to(root) for root in _list_allowed_folders()):
-        remedy = (
-            "Upload the file, or ask the operator of the lab to start it with a folder for shared"
-            " files."
-        )
         raise InputError(
-            f"{show_path(typed)}: this path cannot be opened from the pages of this lab.", remedy
+            f"{show_path(typed)}: this path cannot be opened from the pages of this lab.",
+            "Upload the file, or ask the operator of the lab to start it with a folder for shared"
+            " files.",
+            code="path-not-allowed",
         )
 
 
