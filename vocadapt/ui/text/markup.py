@@ -81,11 +81,10 @@ def draw_neighbor_cards(cards: Sequence[Card], links: Links | None = None) -> No
         for measure, found in scores.items()
     }
     body = "".join(_render_card(card, scales[card.measure], links) for card in cards)
-    notes = ""
-    if any(scores.values()):
-        notes = " ".join(scale.note for scale in scales.values())
     _write(f'<div class="va-cards" data-testid="neighbors">{body}</div>')
-    _write_scale(notes)
+    if any(scores.values()):
+        notes = html.escape(" ".join(scale.note for scale in scales.values()))
+        _write(f'<div class="va-scale" data-testid="bar-scale">{notes}</div>')
 
 
 MAX_UPRIGHT_COLUMNS = 5  # columns of a heat map with horizontal names
@@ -121,7 +120,7 @@ def draw_heat_map(
         for name, note, cells in rows
     ]
     many = " va-many" if len(columns) > MAX_UPRIGHT_COLUMNS else ""
-    _write_table(f"va-heat{many}", columns, drawn, "heat-map", label)
+    _write_table(f"va-heat{many}", ["", *columns], drawn, "heat-map", label)
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ def draw_seed_grid(
         cells = ("".join(mark.render(field) for mark in marks) for marks in row)
         drawn = "".join(f'<td><div class="va-seeds">{cell}</div></td>' for cell in cells)
         body.append(f'<tr><th scope="row">{_escape(name)}</th>{drawn}</tr>')
-    _write_table("va-table va-study", columns, body, "study-grid", label, is_tall=True)
+    _write_table("va-table va-study", ["", *columns], body, "study-grid", label, is_tall=True)
 
 
 def draw_seed_legend(entries: Sequence[tuple[SeedMark, str]]) -> None:
@@ -213,7 +212,7 @@ def draw_published_table(
     for name, marks in rows:
         cells = "".join(mark.render() if mark else "<td></td>" for mark in marks)
         body.append(f'<tr><th scope="row">{_escape(name)}</th>{cells}</tr>')
-    _write_table("va-table va-published", columns, body, "published-table", label)
+    _write_table("va-table va-published", ["", *columns], body, "published-table", label)
 
 
 def draw_word_links(words: Sequence[str], links: Links) -> None:
@@ -297,7 +296,7 @@ def draw_word_table(columns: Sequence[str], rows: Sequence[WordRow], links: Link
             f"<tr><td>{links.render(row.word, '')}</td>{figures}"
             f'<td><span class="va-word">{chips}</span></td></tr>'
         )
-    _write_table("va-table va-word-table", columns, body, "words", "Words", True, has_names=False)
+    _write_table("va-table va-word-table", columns, body, "words", "Words", is_tall=True)
 
 
 def draw_tokenization_lines(lines: Sequence[TokenizationLine]) -> None:
@@ -456,7 +455,9 @@ def _render_chip(chip: Chip) -> str:
 
 def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
     rows = []
-    tick = None if card.random_cosine is None else scale.width(card.random_cosine)
+    tick = ""
+    if card.random_cosine is not None:
+        tick = f'<b class="va-tick" style="left:{scale.width(card.random_cosine):.0f}%"></b>'
     for text, score in card.rows:
         style = "va-shared" if text in card.shared else ""
         shown = _escape(text)
@@ -466,8 +467,11 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
         number = fraction(score) if score < 10 else f"{score:.1f}"
         if card.measure == "count":
             number = count(round(score))
-        bar = _render_bar(scale.width(score), card.kind, tick)
-        rows.append(f'<div class="va-row">{name}{bar}<span class="va-score">{number}</span></div>')
+        bar = f'<i style="width:{scale.width(score):.0f}%;background:{FILL[card.kind]}"></i>'
+        rows.append(
+            f'<div class="va-row">{name}<span class="va-bar">{bar}{tick}</span>'
+            f'<span class="va-score">{number}</span></div>'
+        )
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     note = _escape(card.note)
     if links is not None and card.words:
@@ -478,12 +482,6 @@ def _render_card(card: Card, scale: BarScale, links: Links | None) -> str:
         )
     note = f'<div class="va-note">{note}</div>'
     return f'<div class="va-card">{head}{note}{"".join(rows) or html.escape(card.empty)}</div>'
-
-
-def _write_scale(note: str) -> None:
-    """Write the sentence about the scale below the bars."""
-    if note:
-        _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
 
 
 def _render_heat_cell(
@@ -503,17 +501,6 @@ def _render_heat_cell(
     return f"<td{style}>{shown}<small>{html.escape(cell.note)}</small></td>"
 
 
-def _render_bar(width: float, kind: str, tick: float | None = None) -> str:
-    """Return the HTML of a bar, `width` percent wide, in the color of a kind; tick: place of a mark
-    in percent.
-    """
-    mark = ""
-    if tick is not None:
-        mark = f'<b class="va-tick" style="left:{tick:.0f}%"></b>'
-    filled = f'<i style="width:{width:.0f}%;background:{FILL[kind]}"></i>'
-    return f'<span class="va-bar">{filled}{mark}</span>'
-
-
 def _write_table(
     style: str,
     columns: Sequence[str],
@@ -521,15 +508,12 @@ def _write_table(
     test_id: str,
     label: str,
     is_tall: bool = False,
-    has_names: bool = True,
 ) -> None:
     """Write a table in a frame that scrolls.
 
-    rows: their HTML. label: describes the table for screen readers. has_names: whether the rows
-    begin with a name, a column without a title.
+    rows: their HTML. label: describes the table for screen readers.
     """
-    names = ["", *columns] if has_names else columns
-    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in names)
+    head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in columns)
     tall = " va-tall" if is_tall else ""
     _write(
         f'<div class="va-wide{tall}" tabindex="0">'
