@@ -283,41 +283,30 @@ def build_sentencepiece() -> TinyTokenizer:
     return TinyTokenizer(build(), special, "LlamaTokenizer")
 
 
-# Faults that any architecture may have.
-COMMON = {
-    "kept embeddings": swap_rows,
-    "other tensors": nudge_other,
-    "new embeddings": nudge_new_row,
-    "outputs": nudge_other,
-    "reload": add_special_word,
-    "tokenizer settings": lambda f: edit_json(f / "tokenizer_config.json", model_max_length=77),
-}
-MASKED = {
-    **COMMON,
-    "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
-    "tied head": untie,
-    "output bias": roll_bias,
-    "vocabulary size": nudge_free_row,
-}
 # Byte-level BPE: ModernBERT, RoBERTa, GPT-2; Unigram: XLM-R; BPE of SentencePiece: Llama.
 FAULTS = {
     "modernbert": {
-        **MASKED,
+        "kept embeddings": swap_rows,
+        "other tensors": nudge_other,
+        "new embeddings": nudge_new_row,
+        "outputs": nudge_other,
+        "reload": add_special_word,
+        "tokenizer settings": lambda f: edit_json(f / "tokenizer_config.json", model_max_length=77),
+        "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
+        "tied head": untie,
+        "output bias": roll_bias,
+        "vocabulary size": nudge_free_row,
         "token ids": lambda f: edit_json(f / "config.json", cls_token_id=3),
         "added tokens reachable": merge_again,
     },
     "roberta": {
-        "kept embeddings": swap_rows,
-        "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
         "padding token": lambda f: edit_json(f / "config.json", pad_token_id=3),
         "output bias": roll_bias,
-        "added tokens reachable": merge_again,
         "reload": lambda f: edit_json(
             f / "tokenizer_config.json", tokenizer_class="RobertaTokenizer"
         ),
     },
     "gpt2": {
-        "kept embeddings": swap_rows,
         "tied head": untie,
         "vocabulary size": nudge_free_row,
         "other tensors": lambda f: change(
@@ -325,13 +314,9 @@ FAULTS = {
         ),
         "reload": lambda f: edit_json(f / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer"),
     },
-    "xlm-roberta": {
-        **MASKED,
-        "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
-        "added tokens reachable": lower_score,
-    },
+    "xlm-roberta": {"tied head": untie, "added tokens reachable": lower_score},
     "llama": {
-        **COMMON,
+        "new embeddings": nudge_new_row,
         "token ids": lambda f: edit_json(f / "config.json", bos_token_id=3),
         "vocabulary size": lambda f: edit_json(f / "config.json", vocab_size=300),
         "added tokens reachable": merge_whole_texts,

@@ -57,15 +57,8 @@ def test_pretraining_from_scratch(capsys, text, tmp_path, tokens):
     assert_diverged(capsys, f"{line} {sizes}", tmp_path / "out")
 
 
-def test_continued_pretraining(capsys, tiny_bert, long_text, tmp_path):
-    line = f"pretrain --model {tiny_bert} --stage embeddings --corpus {long_text}"
-    sizes = "--length 16 --batch-size 8 --tokens 2048"
-    assert_diverged(capsys, f"{line} {sizes}", tmp_path / "out")
 
 
-def test_fine_tuning(capsys, tiny_bert, tagged, tmp_path):
-    line = f"finetune --model {tiny_bert} --task ner --train {tagged} --test {tagged}"
-    assert_diverged(capsys, f"{line} --num-epochs 3 --batch-size 4", tmp_path / "out")
 
 
 def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, tmp_path):

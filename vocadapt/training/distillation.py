@@ -126,8 +126,7 @@ class Distiller:
         embeddings = fitter.embeddings.numpy()
         last = f"step {steps:,} of {steps:,}"
         check_finite(float(embeddings.sum()), last, settings.lr, "The sum of the embeddings is")
-        fitted = np.where(n_contexts[:, None] > 0, embeddings, start).astype(np.float32)
-        return fitted, n_contexts
+        return np.where(n_contexts[:, None] > 0, embeddings, start).astype(np.float32), n_contexts
 
     def seconds(self, tokens: int, settings: FittingSettings) -> float:
         """Estimate the seconds to fit the embeddings of `tokens` tokens on two CPU cores."""

@@ -12,6 +12,7 @@ Example: hypertension: persistently high blood pressure
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,16 +56,7 @@ class Description:
 
 def build_grounder(model: LanguageModel, entries: Sequence[GlossaryEntry]) -> Ground:
     """Return a function that grounds embeddings in a glossary."""
-
-    def ground(
-        plan: VocabularyPlan,
-        start: Matrix,
-        settings: GroundingSettings,
-        progress: Progress = silent,
-    ) -> tuple[Matrix, NDArray[np.int64]]:
-        return ground_embeddings(model, entries, plan, start, settings, progress)
-
-    return ground
+    return partial(ground_embeddings, model, entries)
 
 
 def ground_embeddings(

@@ -42,14 +42,13 @@ def train_domain_vectors(
 ) -> TrainedVectors:
     """Train word vectors on a text; their default dimension is that of the model's embeddings.
 
-    resample: seed of a bootstrap resample of the lines to train on; 0 for none. checkpoint: folder
-    from which an interrupted training resumes. pair_counter: counts the pairs of this corpus
-    elsewhere. Raises InputError if no dimension is defined, or if only one word is frequent enough.
+    resample: seed of a bootstrap resample of the lines; 0 for none. checkpoint: folder from which
+    an interrupted training resumes. pair_counter: counts the pairs of this corpus elsewhere.
+    Raises InputError if no dimension is defined, or if only one word is frequent enough.
     """
     if not settings.dim and model.path.is_file():
         raise InputError(
-            f"{model.path} is a vocabulary without embeddings, so it does not define the dimension"
-            " of the word vectors.",
+            f"{model.path} has no embeddings that define the dimension of the word vectors.",
             "Set the dimension, such as 300, or give the model instead.",
             "dim",
         )

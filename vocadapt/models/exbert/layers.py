@@ -8,19 +8,16 @@ in BERT.
 """
 
 import copy
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
 from torch import nn
 from torch.nn.functional import linear
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import (
     BertEncoder,
     BertIntermediate,
     BertLayer,
     BertOutput,
-    eager_attention_forward,
 )
 
 from vocadapt.models.bert_attention import attend, run_bert_layer_at
@@ -48,17 +45,8 @@ class ExtensionAttention(nn.Module):
             torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")
         )
         # One wide matrix product is faster than three narrow ones and the sum of their gradients.
-        projected = linear(hidden, weight, bias)
-        projected = projected.view(*hidden.shape[:-1], 3, self.heads, -1)
-        query, key, value = projected.permute(2, 0, 3, 1, 4)
-        attend: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS.get_interface(
-            self.config._attn_implementation, eager_attention_forward
-        )
-        dropout = self.dropout.p if self.training else 0.0
-        context, _ = attend(
-            self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **more
-        )
-        return cast(Tensor, context.reshape(*hidden.shape[:-1], -1))
+        query, key, value = linear(hidden, weight, bias).chunk(3, dim=-1)
+        return attend(self, query, key, value, self.heads, mask)
 
     def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """Compute the same at the selected positions only: (batch, positions, width) → (batch,

@@ -326,10 +326,7 @@ def finetune(
 
 
 def _load_network(prepared: PreparedTask, seed: int) -> "transformers.PreTrainedModel":
-    """Load the network with a new head drawn by the seed.
-
-    Raises InputError if an id has no embedding, because tokenizer and weights do not match.
-    """
+    """Load the network with a new head drawn by the seed."""
     kind = prepared.task.kind
     names = prepared.outputs.names
     network = load_with_new_head(prepared.model, kind.head, names, seed, kind.is_multilabel)
@@ -337,15 +334,6 @@ def _load_network(prepared: PreparedTask, seed: int) -> "transformers.PreTrained
         # Start at the smoothed frequency of each label.
         targets = np.concatenate(prepared.targets)
         initialize_biases(network, (targets.sum(axis=0) + 1.0) / (len(targets) + 2.0))
-    rows = len(get_embeddings(network))
-    views = _list_views(prepared.train, prepared.dev, prepared.test)
-    highest = max(int(view.ids.max()) for view in views)
-    if highest >= rows:
-        raise InputError(
-            f"{prepared.model.path}: its tokenizer returns the id {highest:,}, but its embedding"
-            f" matrix has only {rows:,} rows.",
-            "Tokenizer and weights are from different models: check the source of the files.",
-        )
     return network
 
 

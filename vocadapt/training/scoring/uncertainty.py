@@ -150,15 +150,13 @@ def compare_tallies(
         [headlines(w @ rows_b) - headlines(w @ rows_a) for w in _weights(len(rows_a), draws)]
     )
 
-    # 2. Approximate randomization: the difference after exchanging the predictions of random units,
-    #    which moves counts from B's sums to A's.
+    # 2. Approximate randomization: the difference after exchanging predictions of random units.
     moves = _moves(rows_b - rows_a, draws)
     exchanged = np.concatenate(
         [headlines(sums_b - move) - headlines(sums_a + move) for move in moves]
     )
 
-    # 3. p-value: the fraction of the exchanges with at least the observed difference, which counts
-    #    as one of them, so that no p-value is 0.
+    # 3. p-value: the fraction of exchanges with at least the observed difference, itself included.
     as_large = int((np.abs(exchanged) >= abs(difference) - ROUNDING).sum())
     return Comparison(
         scorer=scorer.name,

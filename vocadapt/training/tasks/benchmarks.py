@@ -111,12 +111,11 @@ def find_card(name: str) -> Card:
     every = cards()
     if name in every:
         return every[name]
-    wanted = name.lower()
-    by_end = {known.lower().partition("/")[2]: known for known in every}
-    by_name = {known.lower(): known for known in every}
-    fitting = [
-        known for known in every if wanted in (known.lower(), known.lower().partition("/")[2])
-    ]
+    known = defaultdict[str, list[str]](list)
+    for full in every:
+        for own in (full.lower(), full.lower().partition("/")[2]):
+            known[own].append(full)
+    fitting = known.get(name.lower(), [])
     if len(fitting) == 1:
         return every[fitting[0]]
     if fitting:
@@ -126,11 +125,10 @@ def find_card(name: str) -> Card:
             code="ambiguous-benchmark",
         )
     # 2. No such benchmark: suggest similar names.
-    known_names = by_end | by_name
-    matches = get_close_matches(wanted, known_names, n=3, cutoff=0.5)
     advice = "python -m vocadapt tasks lists them."
+    matches = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
     if matches:
-        near = dict.fromkeys(known_names[match] for match in matches)
+        near = dict.fromkeys(full for match in matches for full in known[match])
         advice = f"Did you mean {' or '.join(near)}?"
     raise InputError(f"There is no benchmark {name!r}.", advice, code="unknown-benchmark")
 

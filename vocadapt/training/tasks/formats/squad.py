@@ -33,21 +33,17 @@ AMBIGUOUS = (
     "moved answers that stand more than once, where no other answer shares their shift: the nearest"
     " place was taken"
 )
-WITH_BLANKS = "answers with blanks at an end"
-REPEATED = "answers that stand more than once in their context"
 NOT_IN_CONTEXT = "answers that do not stand in their context: no training, but scored"
 T = TypeVar("T")
 CANDIDATES = 10  # shifts of a context that are tried
-LONG_ANSWER = 500  # characters: the longest answer that inference gives (Poerner et al.)
 
 
 def read_questions(path: Path) -> Split:
     """Read questions; every answer's start is checked against its context.
 
     Notes count answers, moved ones (in all, by distance, and those whose place is not certain),
-    those missing in their context (start None), those with whitespace at an end, those that occur
-    several times, and those longer than 500 characters. Raises InputError for other JSON, for
-    answers to only some questions, and for no question.
+    and those missing in their context (start None). Raises InputError for other JSON, for answers
+    to only some questions, and for no question.
     """
     # 1. The JSON of the file.
     with open_text_file(path) as source:
@@ -205,9 +201,6 @@ def _locate(text: str, start: int, shifts: Shifts, notes: Counter[str]) -> Answe
     """Return an answer with its place in the context, and count what was found."""
     found, is_ambiguous = shifts.find(text, start) if text else (None, False)
     notes["answers"] += 1
-    notes[WITH_BLANKS] += text != text.strip()
-    notes[REPEATED] += bool(text) and shifts.context.count(text) > 1
-    notes[f"answers longer than {LONG_ANSWER} characters"] += len(text) > LONG_ANSWER
     if found is None:
         notes[NOT_IN_CONTEXT] += 1
     elif found != start:
