@@ -155,7 +155,8 @@ def test_what_each_stage_trains(name, stage, folders, long_text, tmp_path):
 def test_a_run_stopped_twice_ends_as_one_that_was_not(
     name, stage, how, folders, long_text, tmp_path
 ):
-    settings = ContinuedSettings(stage, training=replace(QUICK, save_minutes=1e-6, **how))
+    training = replace(QUICK, tokens=16 * 8 * 6, save_minutes=1e-6, **how)
+    settings = ContinuedSettings(stage, training=training)
     model, corpus = folders[name], open_corpus([long_text])
     (tmp_path / "whole").mkdir()
     expected = continue_pretraining(
@@ -163,7 +164,7 @@ def test_a_run_stopped_twice_ends_as_one_that_was_not(
     ).loaded.network.state_dict()
     folder = tmp_path / "stopped"
     folder.mkdir()
-    for stop in (4, 9, None):
+    for stop in (2, 4, None):
 
         def progress(fraction, message="", stop=stop):
             if stop is not None and f"step {stop} " in message:
@@ -230,7 +231,8 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     source, out = tmp_path / "source", tmp_path / "m"
     shutil.copytree(folders["exbert-s3"], source)
     write_seen(["0123456789abcdef"], source)
-    first = trained(source, long_text, out, "extension", keep_minutes=1e-6)
+    short = replace(QUICK, tokens=16 * 8 * 3)
+    first = trained(source, long_text, out, "extension", keep_minutes=1e-6, training=short)
     model = open_model(out)
     assert read_seen(out) == {
         "0123456789abcdef"
@@ -241,13 +243,13 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
     assert [told["stage"] for told in record["pretraining"]] == ["extension"]
     assert record["certificate"] is None
     card = (out / "README.md").read_text(encoding="utf-8")
-    assert "`extension`, 1,536" in card and "no certificate" in card
+    assert "`extension`, 384" in card and "no certificate" in card
     kept = list(first.report.checkpoints)
-    assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
+    assert kept == [f"checkpoints/step-{step}" for step in range(1, 4)]
     last, early = tensors(out / kept[-1]), tensors(out / kept[0])
     assert all(torch.equal(last[name], value) for name, value in tensors(out).items())
     assert not torch.equal(early[ROWS], last[ROWS])
-    trained(out, long_text, tmp_path / "again", "whole")
+    trained(out, long_text, tmp_path / "again", "whole", training=short)
     stages = [
         told["stage"]
         for told in json.loads((tmp_path / "again" / "vocadapt.json").read_text())["pretraining"]
@@ -284,7 +286,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
 ):
     line = (
         f"pretrain --model {folders['bert']} --corpus {long_text} --stage continued --length 16"
-        " --batch-size 8 --tokens 1536 --save-minutes 0.000001"
+        " --batch-size 8 --tokens 768 --save-minutes 0.000001"
     )
     assert run_line(f"{line} --out {tmp_path}/whole") == 0
     kept = f"{line} --checkpoints {tmp_path}/kept --out {tmp_path}/m"
@@ -293,7 +295,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
     def stop(self, step):
         once(self, step)
         validated.append(step)
-        if step == 7:
+        if step == 4:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -310,7 +312,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
             lambda self, step: (once(self, step), validated.append(step))[0],
         )
         assert run_line(kept) == 0
-    assert validated == [*range(1, 8), *range(7, 13)] and not (tmp_path / "kept").exists()
+    assert validated == [*range(1, 5), *range(4, 7)] and not (tmp_path / "kept").exists()
     for key, value in tensors(tmp_path / "whole").items():
         assert torch.equal(value, tensors(tmp_path / "m")[key]), key
 
@@ -354,16 +356,8 @@ def test_its_command_line_is_the_step(tmp_path):
         ),
         ("bert", "--stage whole --keep-minutes -1", "--keep-minutes"),
         ("bert", "--stage half", "choose"),
-        (
-            "bert",
-            "--stage whole --length 16 --hours 0",
-            "0.0 (--hours)",
-        ),
-        (
-            "bert",
-            "--stage whole --length 16 --tokens -5",
-            "--tokens",
-        ),
+        ("bert", "--stage whole --length 16 --hours 0", "0.0 (--hours)"),
+        ("bert", "--stage whole --length 16 --tokens -5", "--tokens"),
         (
             "bert",
             "--stage whole --length 16 --batch-size 16 --gradient-accumulation-steps 5",

@@ -57,10 +57,6 @@ def test_pretraining_from_scratch(capsys, text, tmp_path, tokens):
     assert_diverged(capsys, f"{line} {sizes}", tmp_path / "out")
 
 
-
-
-
-
 def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, tmp_path):
     given = f"--train {tagged} --test {tagged} --dev {tagged}"
     line = f"finetune --model {tiny_bert} --task ner {given} --num-epochs 1 --batch-size 40"

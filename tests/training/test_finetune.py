@@ -134,11 +134,10 @@ def test_what_a_training_writes_while_it_runs_is_what_the_run_says_in_the_end(ad
     assert (live.epoch, live.steps) == (3, 6)  # ten sentences, four a step, twice
 
 
-@pytest.mark.parametrize("stops", [(2, 7), *mark_slow([((3,),), ((5, 6, 11),)])])
+@pytest.mark.parametrize("stops", [(2, 5), *mark_slow([((3,),), ((4, 5, 7),)])])
 def test_a_stopped_training_goes_on_to_byte_equal_predictions(adapted, tmp_path, stops):
-    settings = FinetuneSettings(
-        epochs=4, batch=3, lr=1e-3, save_minutes=1e-9
-    )  # 16 steps, a checkpoint after each
+    # 8 steps, a checkpoint after each.
+    settings = FinetuneSettings(epochs=2, batch=3, lr=1e-3, save_minutes=1e-9)
     whole = finetune(prepare(adapted, ner_task(), settings), 5)
     folder = tmp_path / "stopped"
     folder.mkdir()
@@ -158,7 +157,7 @@ def test_a_stopped_training_goes_on_to_byte_equal_predictions(adapted, tmp_path,
                 folder / f"checkpoint-{stop - 1}", folder / f"checkpoint-{stop}"
             )  # and one was being written
             (folder / f"checkpoint-{stop}" / "trainer_state.json").write_text("{", encoding="utf-8")
-    assert run.dev == whole.dev and len(run.dev) == 4
+    assert run.dev == whole.dev and len(run.dev) == 2
     for tokenization in whole.logits:
         assert b"".join(map(np.ndarray.tobytes, run.logits[tokenization])) == b"".join(
             map(np.ndarray.tobytes, whole.logits[tokenization])
@@ -503,7 +502,7 @@ def test_one_label_only_cannot_be_trained_on(tiny_bert):
         )
 
 
-@pytest.mark.parametrize("kind", ["classification", "relations", "multilabel", "nli"])
+@pytest.mark.parametrize("kind", ["classification", "multilabel", "nli"])
 def test_texts_of_every_kind_are_learned(adapted, kind):
     pair = "the heart" if kind == "nli" else ""
     split = Split(tuple(replace(text, pair=pair) for text in texts(12)))

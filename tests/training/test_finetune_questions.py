@@ -166,10 +166,7 @@ def test_a_question_longer_than_the_window_is_named(tokenizers):
         (["--corpus", "text.txt", "--vectors", "text.txt"], "got both"),
         (["--corpus", "text.txt", "--test", "unanswered.json"], "no answers"),
         (["--corpus", "text.txt", "--out", "taken"], "taken already"),
-        (
-            ["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"],
-            "DistilBert",
-        ),
+        (["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"], "DistilBert"),
         (["--corpus", "text.txt", "--preset", "green-bert+mlm"], "continues pretraining"),
     ],
 )

@@ -223,10 +223,7 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_reported(score, show):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [
-        ("--rounds 0 --against said", "--against"),
-        ("--seed -1", "4,294,967,295"),
-    ],
+    [("--rounds 0 --against said", "--against"), ("--seed -1", "4,294,967,295")],
 )
 def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
