@@ -151,7 +151,6 @@ def list_new_words(record: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def _describe_network(record: Mapping[str, Any]) -> str:
-    """Describe what changed in the network."""
     if record.get("pretraining"):
         return (
             "The weights were trained on more text, as described above, and differ from those of"
@@ -189,7 +188,6 @@ def _describe_embeddings(provenance: Mapping[str, Any]) -> str:
 
 
 def _describe_training(training: Mapping[str, Any]) -> str:
-    """Describe one continued pretraining in a line."""
     line = (
         f"- Continued pretraining: stage `{training['stage']}`, {training['tokens']:,} wordpieces"
     )
@@ -201,7 +199,6 @@ def _describe_training(training: Mapping[str, Any]) -> str:
 
 
 def _describe_footprint(footprints: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the energy and CO2 of the steps that made a model, in a line."""
     parts = [part for one in footprints if (part := Footprint.from_dict(one))]
     total = sum_footprints(parts)
     if total is None:
@@ -216,7 +213,6 @@ def _describe_footprint(footprints: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _is_appending(plan: Mapping[str, Any]) -> bool:
-    """Return whether the plan only appends tokens."""
     return bool(plan["added"]) and not plan.get("dropped", 0) and not KINDS[plan["kind"]].rearranges
 
 
@@ -236,7 +232,6 @@ def _format_title(plan: Mapping[str, Any]) -> str:
 
 
 def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
-    """Describe the change of the vocabulary in a sentence or two."""
     plan, version = record["plan"], record["vocadapt"]
     replaced = examples = ""
     if plan["replaced"]:
@@ -267,7 +262,6 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
 
 
 def _list_limits(record: Mapping[str, Any]) -> list[str]:
-    """List the limits that apply to this plan."""
     plan, limits = record["plan"], list[str]()
     if plan["added"]:
         limits.append(
@@ -294,7 +288,6 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_trim(trim: Mapping[str, Any], lines: Mapping[str, Any]) -> list[str]:
-    """Describe how much of its text a trim keeps, and its effect on other texts."""
     kept = f"The kept tokens are {trim['coverage']:.4%} of the tokens of the text."
     if "lines" in lines:
         kept += f" {lines['changed_lines']:,} of its {lines['lines']:,} lines are tokenized differently."
@@ -375,7 +368,6 @@ def _describe_data(data: Mapping[str, Any] | None) -> str:
 
 
 def _describe_quality(quality: Mapping[str, Any] | None) -> str:
-    """Describe the quality of the alignment on held-out words."""
     if not quality:
         return ""
     found = quality["verdict"]
@@ -386,7 +378,6 @@ def _describe_quality(quality: Mapping[str, Any] | None) -> str:
 
 
 def _format_settings(recipe: Mapping[str, Any] | None) -> str:
-    """Return the recipe as TOML."""
     if recipe is None:
         return ""
     import tomli_w
@@ -395,7 +386,6 @@ def _format_settings(recipe: Mapping[str, Any] | None) -> str:
 
 
 def _describe_departures(record: Mapping[str, Any]) -> str:
-    """Describe when the tokenizer departs from the rule of its mode."""
     found = record.get("departures")
     if record["tokenizer_mode"] != "exact-word":
         return (

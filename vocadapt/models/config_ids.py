@@ -192,7 +192,6 @@ def make_renaming(plan: VocabularyPlan, rows: MatrixRows) -> Rename:
 
 
 def _holds_ids(key: str) -> bool:
-    """Return whether a key holds ids of the model's own vocabulary."""
     if OTHER_VOCABULARIES.fullmatch(key):
         return False
     return key in PAIRS or IDS.fullmatch(key) is not None
@@ -229,7 +228,6 @@ def _read_ids(key: str, value: Any) -> list[int]:
 
 
 def _check_pairs(key: str, value: Any) -> Any:
-    """Return a list of pairs; raise InputError if it is something else."""
     pairs = value if isinstance(value, list) else [None]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         expected = ("[[ids], bias]", "[position, id]")[PAIRS[key]]
@@ -241,7 +239,6 @@ def _check_pairs(key: str, value: Any) -> Any:
 
 
 def _flatten(value: Any) -> Iterator[Any]:
-    """Yield the values in nested lists and objects."""
     if isinstance(value, dict):
         value = list(value.values())
     if not isinstance(value, list):

@@ -96,7 +96,6 @@ def compute_entries(
 def _compute_output_entries(
     value: "torch.Tensor", plan: VocabularyPlan, new: NewEmbeddings
 ) -> Matrix:
-    """Compute the entries of the new tokens in the weights or the biases of an output layer."""
     old = value[: len(plan.base)].float().numpy().reshape(len(plan.base), -1)
     output = EmbeddingSpace(plan.base.tokens, old, name="output layer")
     make = new.make_output_rows
@@ -224,7 +223,6 @@ def _rename_padding(network: "transformers.PreTrainedModel", rename: Rename) -> 
 
 
 def _rename_config(config: Any, rename: Rename) -> None:
-    """Rename the ids in a config of transformers, and in the configs within it."""
     content = config.to_dict()
     renamed = rename_ids(content, rename).content
     for key, value in renamed.items():

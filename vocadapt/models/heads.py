@@ -108,7 +108,6 @@ def initialize_biases(network: "transformers.PreTrainedModel", shares: NDArray[n
 
 
 def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
-    """Raise InputError if weights of the body are missing or have another shape."""
     wrong = {*report["missing_keys"]}
     for found in report["mismatched_keys"]:
         # transformers reports a name, or a name with both shapes.

@@ -96,7 +96,6 @@ def align_memory(network: "transformers.PreTrainedModel") -> None:
 def _load_with_report(
     model: ModelFolder, **options: Any
 ) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
-    """Load the network with the report of transformers on missing and unexpected tensors."""
     kind = get_network_class(model)
     model.check_rows()
     # Use the dtype of the stored weights, which may differ from that in config.json.

@@ -114,7 +114,6 @@ def read_headers(folder: Path) -> dict[str, StoredTensor]:
 
 
 def _read_shard_names(index: Path) -> list[str]:
-    """Return the distinct file names in the index of a sharded model."""
     content = read_json_object(index)
     shards = content.get("weight_map")
     if not isinstance(shards, dict) or not shards:

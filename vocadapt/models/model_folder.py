@@ -174,7 +174,6 @@ class ModelFolder(Summarized):
         return replace(self.space, words=names, kinds=self._find_kinds(names))
 
     def _find_kinds(self, names: Sequence[str]) -> TokenKinds:
-        """Return the kinds of all tokens, which a space contains under these names."""
         return self.vocabulary.find_kinds(names, self.vocabulary.tokens, self.splitter)
 
     @property

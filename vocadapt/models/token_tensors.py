@@ -119,5 +119,4 @@ def _list_copies(network: "transformers.PreTrainedModel") -> list[tuple[str, str
 
 
 def _contains(values: Any, wanted: Any) -> bool:
-    """Return whether a tensor is among others, by identity."""
     return any(value is wanted for value in values)

@@ -88,7 +88,6 @@ def load_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
 
 
 def _wrap_tokenizer(model: ModelFolder) -> "PreTrainedTokenizerFast":
-    """Build the transformers tokenizer of a folder without a tokenizer.json."""
     from transformers import PreTrainedTokenizerFast
 
     settings = read_settings(model.path, TOKENIZER_CONFIG)
@@ -188,7 +187,6 @@ def keep_tokens(value: Any, before: Container[str], after: Container[str]) -> An
 
 
 def _list_added_tokens(tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
-    """Return the added tokens of a tokenizer by id, as in `added_tokens_decoder`."""
     return {
         str(i): {"content": token.content, **read_flags(token)}
         for i, token in tokenizer.get_added_tokens_decoder().items()
@@ -196,7 +194,6 @@ def _list_added_tokens(tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
 
 
 def _loads_exactly(folder: Path, tokenizer: Tokenizer) -> bool:
-    """Return whether AutoTokenizer loads a tokenizer as it is stored."""
     from transformers import AutoTokenizer
 
     loaded = run_quietly(lambda: AutoTokenizer.from_pretrained(folder, **SAFE))

@@ -435,7 +435,6 @@ def _token_ends(tokens: Sequence[str], vocabulary: Vocabulary, pretoken: str) ->
 
 
 def _read_lines(sentences: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the byte offset and the pre-tokens of each line."""
     offset = 0
     with sentences.open("rb") as file:
         for line in file:

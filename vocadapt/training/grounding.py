@@ -116,7 +116,6 @@ def _read_descriptions(
     plan: VocabularyPlan,
     settings: GroundingSettings,
 ) -> Iterator[Description]:
-    """Yield the descriptions of new tokens, as long as they fit into the length of the settings."""
     vocabulary, size = model.vocabulary, len(model.vocabulary)
     number_of = {
         vocabulary.fold_word(vocabulary.body(token)): number
@@ -146,8 +145,6 @@ def _read_descriptions(
 
 
 class _DescriptionPredictor:
-    """A network that predicts descriptions, and the fitter of the new embeddings."""
-
     def __init__(self, model: LanguageModel, start: Matrix, settings: GroundingSettings) -> None:
         from vocadapt.models.loading import load_network
 

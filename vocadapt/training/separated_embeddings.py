@@ -223,6 +223,5 @@ def _build_unknown_layer_error(what: str, layer: object) -> InputError:
 
 
 def _write_rows(matrix: Tensor, rows: Tensor, ids: Tensor) -> None:
-    """Write rows into a matrix at the given ids, in its dtype."""
     with torch.no_grad():
         matrix[ids.to(matrix.device)] = rows.detach().to(matrix.dtype)

@@ -125,12 +125,10 @@ class ReportingTrainer(transformers.Trainer):
         check_finite(float(loss.detach()), step, self.args.learning_rate)
 
     def _trainable_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """Return the parameters that require a gradient, by name; shared parameters once."""
         named = self.network.named_parameters()
         return {name: value for name, value in named if value.requires_grad}
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """Write the trainable parameters into a checkpoint folder."""
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         parameters = self._trainable_parameters()

@@ -114,7 +114,6 @@ def _read_passages(corpus: Corpus, separated: bool, out: IO[str]) -> Iterator[Pa
 
 
 def _limit_held_out(lines: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Return a random sample of at most MAX_HELD_OUT lines in order, and the other lines."""
     if len(lines) <= MAX_HELD_OUT:
         return lines, []
     chosen = set(rng.choice(len(lines), MAX_HELD_OUT, replace=False).tolist())

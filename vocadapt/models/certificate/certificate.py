@@ -326,7 +326,6 @@ def check_added_tokens(edit: Edit) -> tuple[bool, str]:
 
 
 def _find_unreachable(edit: Edit, activated: frozenset[str]) -> set[str]:
-    """Return the added and the activated tokens that the tokenizer does not produce."""
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
     # 1. The tokenizer must return the token of each added word, alone and before another word.
     words = {

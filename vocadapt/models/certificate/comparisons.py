@@ -73,7 +73,6 @@ def _name_kept(edit: Edit, i: int) -> str | None:
 
 
 def _get_value(content: Any, path: tuple[str, ...]) -> Any:
-    """Return the value under these keys of a config; None if there is none."""
     for key in path:
         content = content.get(key) if isinstance(content, dict) else None
     return content
@@ -184,7 +183,6 @@ def is_equal_to_rounding(one: "torch.Tensor", other: "torch.Tensor") -> bool:
 def _have_equal_states(
     edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
 ) -> bool:
-    """Return whether the hidden states of all layers are bit-equal."""
     import torch
 
     states: list[list[torch.Tensor]] = []

@@ -77,7 +77,6 @@ def _list_flags(model: LanguageModel) -> dict[str, dict[str, bool]]:
 
 
 def _name_padding(model: LanguageModel, value: Any) -> Any:
-    """Return a part of tokenizer.json with the token instead of the padding id."""
     i, tokens = value.get("pad_id"), model.vocabulary.tokens
     if isinstance(i, int) and 0 <= i < len(tokens):
         return {**value, "pad_id": tokens[i]}

@@ -72,7 +72,6 @@ def check_network(
 def _check_sizes(
     folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]
 ) -> None:
-    """Raise InputError if a size in config.json differs from that of its tensor."""
     for keys, ending, axis in STORED_SIZES:
         (key, size), pattern = find_size(config, keys), re.compile(ending + "$")
         names = filter(pattern.search, tensors)
@@ -131,7 +130,6 @@ def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
 
 
 def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
-    """Raise InputError if the hidden size is not a multiple of the number of heads."""
     width = find_size(config, WIDTHS)[1]
     heads = find_size(config, HEADS)[1]
     if config.get("head_dim") is None and width and heads and width % heads:

@@ -220,7 +220,6 @@ def _build_no_head_error(network: "transformers.PreTrainedModel") -> InputError:
 
 
 def _find_bert_head(network: "transformers.PreTrainedModel") -> Any:
-    """Return the masked-language-model head of a BERT or exBERT; None for other architectures."""
     return getattr(getattr(network, "cls", None), "predictions", None)
 
 
@@ -285,7 +284,6 @@ def _build_window(
 def _compute_losses(
     network: "transformers.PreTrainedModel", batch: list[MaskedWindow], mask: int, pad: int
 ) -> list[float]:
-    """Return the summed masked-word loss of each window, in nats."""
     import torch
 
     # 1. Pad the windows to equal length.
@@ -312,7 +310,6 @@ def _compute_losses(
 
 
 def _sum_losses(nats: list[float], fitting: list[MaskedWindow], too_long: int) -> MaskedLoss:
-    """Sum the losses of the windows with masked words."""
     words = sum(window.words for window in fitting)
     characters = sum(window.characters for window in fitting)
     if not words and too_long:

@@ -269,7 +269,6 @@ class _Reader:
         return [self.vocabulary.ids[piece] for piece in pieces], known
 
     def _is_drawn(self, target: int) -> bool:
-        """Return whether the next occurrence of a target is drawn."""
         number, chosen = self.seen[target], self.drawn[target]
         self.seen[target] = number + 1
         return chosen is None or number in chosen
@@ -349,5 +348,4 @@ def _count_units(
 def _can_be_read(
     pieces: Sequence[str], vocabulary: Vocabulary, settings: ContextualSettings
 ) -> bool:
-    """Return whether a pre-token with these pieces can be spelled and fits into a window."""
     return vocabulary.unknown not in pieces and 0 < len(pieces) <= settings.length - 2

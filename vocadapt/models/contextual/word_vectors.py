@@ -223,7 +223,6 @@ def iterate_batches(
 def _add_vectors(
     sums: "torch.Tensor", hidden: "torch.Tensor", batch: list[OccurrenceWindow]
 ) -> None:
-    """Add the vectors of a batch to the sums of their targets."""
     import torch
 
     rows = np.repeat(np.arange(len(batch)), [len(window.places) for window in batch])

@@ -139,7 +139,6 @@ class ExBertEncoder(BertEncoder):
 
 
 def _set_intermediate_size(config: ExBertConfig, units: int) -> ExBertConfig:
-    """Return a copy of a config with another intermediate size, for BERT's feed-forward classes."""
     changed = copy.deepcopy(config)
     changed.intermediate_size = units
     return changed

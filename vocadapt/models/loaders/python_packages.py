@@ -100,7 +100,6 @@ def try_sentence_transformers(edit: Edit) -> Finding:
 
 
 def _run_on_both(script: str, edit: Edit, texts: Sequence[str]) -> Any:
-    """Run a script on the edited model; return its answer, or a Finding if it failed."""
     if is_extended(edit.after.config):
         return NOT_APPLICABLE, "extension modules need vocadapt"
     found = run_python(START + script, [str(edit.after.path.resolve()), list(texts)])

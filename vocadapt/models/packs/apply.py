@@ -233,7 +233,6 @@ def _read_token_tensors(model: LanguageModel, loaded: Loaded) -> "dict[str, torc
 
 
 def _write_free_rows(tensors: "Mapping[str, torch.Tensor]", rows: MatrixRows, file: Path) -> None:
-    """Write the rows without a token that new tokens took, by tensor."""
     from safetensors.torch import save_file
 
     end = rows.tokens + rows.filled
@@ -241,7 +240,6 @@ def _write_free_rows(tensors: "Mapping[str, torch.Tensor]", rows: MatrixRows, fi
 
 
 def _read_free_rows(file: Path, problem: InputError) -> "dict[str, torch.Tensor]":
-    """Read the output of `_write_free_rows`; {} if there are none."""
     from safetensors.torch import load_file
 
     if not file.is_file():
@@ -265,7 +263,6 @@ def _restore(
 
 
 def _copy_description(source: Path, target: Path) -> None:
-    """Copy the record, the card and the original tokenizer of an adapted model, if it is one."""
     for name in (RECORD, CARD):
         if (source / name).is_file():
             shutil.copyfile(source / name, target / name)

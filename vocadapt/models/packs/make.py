@@ -129,7 +129,6 @@ def normalize_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _drop_unset(value: Any) -> Any:
-    """Return a JSON value without entries of objects that are null or false."""
     if isinstance(value, dict):
         return {
             key: _drop_unset(one)
@@ -153,7 +152,6 @@ def _read_record(adapted: LanguageModel) -> dict[str, Any]:
 
 
 def _get_object(record: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return an object in a record; {} if there is none."""
     stored = record.get(key)
     return stored if isinstance(stored, dict) else {}
 
@@ -269,7 +267,6 @@ def _find_difference(
 def _list_words(
     base: LanguageModel, tokens: tuple[str, ...], plan: Mapping[str, Any]
 ) -> list[AddedWord]:
-    """List the new tokens, with the facts of the recorded plan if it has them."""
     recorded = {
         str(entry[0]): entry
         for entry in plan.get("added_tokens", ())
@@ -296,7 +293,6 @@ def _list_provenance(tokens: tuple[str, ...], recorded: Mapping[str, Any]) -> li
 
 
 def _read_origin(recorded: Any, ways: list[str]) -> Provenance:
-    """Read the provenance of a token: the index of its description, and its donors."""
     if not isinstance(recorded, list) or [type(one) for one in recorded] != [int, list]:
         return NOT_RECORDED
     place, donors = recorded

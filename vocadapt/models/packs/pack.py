@@ -234,7 +234,6 @@ def load_pack(path: str | Path) -> VocabularyPack:
 def _read_pack(
     content: dict[str, Any], tensors: "dict[str, torch.Tensor]", place: str
 ) -> VocabularyPack:
-    """Build a pack from its metadata and its tensors; raises InputError if they are invalid."""
     _check_content(content, place)
     entries = content["tokens"]
     base = BaseIdentity.from_dict(content["base"], place)
@@ -259,7 +258,6 @@ def _read_pack(
 
 
 def _check_content(content: dict[str, Any], place: str) -> None:
-    """Raise InputError unless the metadata are those of a pack."""
     # 1. Types.
     check(has_types(content, CONTENT_TYPES), place, "its metadata")
     try:

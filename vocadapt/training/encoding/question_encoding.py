@@ -150,12 +150,10 @@ def find_answer_words(question: Question) -> tuple[int, int] | None:
 
 
 def _get_key(question: Question) -> tuple[str, str]:
-    """Return the key of a tokenized context: its text and word rule."""
     return question.context, question.word_rule
 
 
 def _count_words(questions: Sequence[Question]) -> tuple[int, ...]:
-    """Return the number of words of each question's context."""
     counts = {key: len(find_word_bounds(*key)) for key in map(_get_key, questions)}
     return tuple(counts[_get_key(question)] for question in questions)
 
@@ -163,7 +161,6 @@ def _count_words(questions: Sequence[Question]) -> tuple[int, ...]:
 def _tokenize_contexts(
     questions: Sequence[Question], tokenizer: ModelTokenizer
 ) -> dict[tuple[str, str], ContextWords]:
-    """Tokenize every distinct context once per word rule."""
     found: dict[tuple[str, str], ContextWords] = {}
     for text, rule in dict.fromkeys(map(_get_key, questions)):
         encoding = encode(tokenizer.tokenizer, text, add_special_tokens=False)
@@ -181,7 +178,6 @@ def _tokenize_contexts(
 def _build_windows(
     questions: Sequence[Question], tokenizer: ModelTokenizer, length: int
 ) -> Iterator[View]:
-    """Yield the windows of each question's context under a tokenizer."""
     question_ids = tokenizer.ids(question.question for question in questions)
     contexts = _tokenize_contexts(questions, tokenizer)
     room = _count_room(tokenizer, length)

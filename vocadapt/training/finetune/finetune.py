@@ -228,7 +228,6 @@ def _find_trained_ids(
 
 
 def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Example]:
-    """List the examples to train on; raises InputError if they have no labels."""
     splits = [task.split("train")]
     if settings.with_dev and "dev" in task.splits:
         splits.append(task.splits["dev"])
@@ -245,7 +244,6 @@ def _list_training_examples(task: Task, settings: FinetuneSettings) -> list[Exam
 def _report_encoded(
     held_out: Mapping[str, Split], seen: frozenset[str], encoded: Mapping[str, EncodedExamples]
 ) -> Iterator[str]:
-    """Report how many held-out examples occur in training, or were divided or truncated."""
     for name, split in held_out.items():
         if described := describe_seen(split.examples, seen):
             yield f"{name}: {described}"
@@ -326,7 +324,6 @@ def finetune(
 
 
 def _load_network(prepared: PreparedTask, seed: int) -> "transformers.PreTrainedModel":
-    """Load the network with a new head drawn by the seed."""
     kind = prepared.task.kind
     names = prepared.outputs.names
     network = load_with_new_head(prepared.model, kind.head, names, seed, kind.is_multilabel)
@@ -422,7 +419,6 @@ def _score_dev(
     dev: EncodedExamples,
     pad: int,
 ) -> DevScore:
-    """Score the dev split under the main tokenization."""
     split = prepared.task.split("dev")
     found = pool_logits(compute_logits(network, dev, pad))
     scores = compute_scores(prepared.task, split, prepared.outputs, found)
@@ -432,7 +428,6 @@ def _score_dev(
 
 
 def _list_views(*encoded: EncodedExamples | None) -> list[View]:
-    """List the views of encoded splits under all tokenizers; None is a missing split."""
     by_tokenizer = chain.from_iterable(one.views.values() for one in encoded if one)
     return list(chain.from_iterable(by_tokenizer))
 

@@ -79,7 +79,6 @@ def _group_into_batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
 def _compute_batch(
     network: "transformers.PreTrainedModel", views: Sequence[View], pad: int
 ) -> list[Logits]:
-    """Return the logits of a batch at the scored positions, (positions, outputs) for each view."""
     import torch
 
     batch = {name: values.to(network.device) for name, values in build_batch(views, pad).items()}

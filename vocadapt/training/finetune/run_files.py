@@ -64,7 +64,6 @@ def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = Tru
 
 
 def _build_record(run: Run, prepared: PreparedTask) -> dict[str, Any]:
-    """Return what is known of a run except its predictions, as JSON values."""
     task = prepared.task
     return {
         "task": task.name,
@@ -96,7 +95,6 @@ def _build_record(run: Run, prepared: PreparedTask) -> dict[str, Any]:
 
 
 def _write_predictions(run: Run, test: Split, folder: Path) -> None:
-    """Write the predictions for the test split, one line per example, and their logits."""
     examples = test.examples
     predictions = {name: run.predict(test, name) for name in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
@@ -339,7 +337,6 @@ def name_run(folder: Path) -> str:
 
 
 def _parse_numbers(folder: Path) -> list[int]:
-    """Parse seed and fold from the name of a run's folder."""
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 

@@ -146,7 +146,6 @@ def has_learned_nothing(
 
 
 def _read_numbers(path: Path) -> list[float]:
-    """Read the numbers of earlier epochs; empty if there are none."""
     if not path.is_file():
         return []
     found: list[float] = json.loads(path.read_text(encoding="utf-8"))

@@ -52,7 +52,6 @@ class Architecture:
 
 
 def _describe_size(size: NetworkSize, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the values that all configs have."""
     return {
         "vocab_size": len(vocabulary),
         "hidden_size": size.hidden,

@@ -189,7 +189,6 @@ def build_network(
 
 
 def _read_vocabulary(tokenizer: Tokenizer) -> Vocabulary:
-    """Return the vocabulary of a new tokenizer, with the special token of each role."""
     vocabulary = vocabulary_of(tokenizer)
     if vocabulary.list_missing("cls", "sep", "mask", "pad"):
         vocabulary = replace(vocabulary, declared_roles=find_roles(tokenizer, {}, {}))
@@ -200,7 +199,6 @@ def _read_vocabulary(tokenizer: Tokenizer) -> Vocabulary:
 def _load_or_train_vocabulary(
     text: TrainingText, settings: ScratchSettings, folder: Path, progress: Progress
 ) -> tuple[str, ...]:
-    """Load the vocabulary in `folder`; train it first if there is none."""
     file = folder / "vocab.txt"
     if not file.is_file():
         counts = Counter(chain.from_iterable(read_pretoken_lines(text.sentences)))

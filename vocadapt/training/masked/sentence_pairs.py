@@ -175,8 +175,6 @@ def _split_into_pairs(sentences: list[Ids], max_length: int) -> Iterator[tuple[I
 def _read_documents(
     documents: Path, vocabulary: Vocabulary, progress: Progress
 ) -> Iterator[list[Ids]]:
-    """Yield the documents of a file of pre-tokens, each as a list of sentences in marked ids."""
-
     @lru_cache(maxsize=200_000)  # pre-tokens
     def read(pretoken: str) -> tuple[tuple[int, ...], bool]:
         """Return the marked ids of a pre-token, and whether it ends a sentence."""

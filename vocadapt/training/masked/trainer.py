@@ -216,7 +216,6 @@ def measure_step_seconds(
 def _accumulate_gradient(
     network: "transformers.PreTrainedModel", dataset: MaskedBlockDataset, items: range
 ) -> None:
-    """Run a forward and a backward pass on some items."""
     import torch
 
     examples = [dataset[item] for item in items]

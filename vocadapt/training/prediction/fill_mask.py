@@ -68,9 +68,6 @@ def fill_mask(
 
 
 def _encode(model: LanguageModel, tokenizer: ModelTokenizer, text: str) -> Ids:
-    """Return the network ids of a text with special tokens; raise InputError unless it has one
-    mask.
-    """
     mask = model.vocabulary.roles.get("mask", "mask")
     if "mask" not in tokenizer.specials:
         raise InputError(
@@ -110,7 +107,6 @@ def check_lengths(model: LanguageModel, encoded: Mapping[str, Ids]) -> None:
 
 
 def _compute_logits_at(model: LanguageModel, ids: Ids, mask: int) -> Logits:
-    """Return the logits of all tokens at the only mask of a text, (tokens,) float32."""
     import torch
 
     with torch.inference_mode():
@@ -124,7 +120,6 @@ def _compute_logits_at(model: LanguageModel, ids: Ids, mask: int) -> Logits:
 
 
 def _select_best(model: LanguageModel, logits: Logits, candidates: Ids, k: int) -> Filling:
-    """Return the k candidates with the highest probability; it is 0 for all other tokens."""
     from scipy.special import softmax
 
     probabilities = softmax(logits[candidates].astype(np.float64))

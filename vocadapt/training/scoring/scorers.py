@@ -145,9 +145,6 @@ def _count_pieces(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
 
 
 def _count_by_sentence(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) -> Tally:
-    """Count the items of every sentence; raises InputError if gold and predicted tags differ in
-    number.
-    """
     for number, (ours, theirs) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(ours) != len(theirs):
             raise InputError(
@@ -201,8 +198,6 @@ def _average_examples(sums: Array, labels: Sequence[str], rules: Rules) -> dict[
 
 
 def _without_negative_classes(average: Compute) -> Compute:
-    """Leave the negative classes out of an average."""
-
     def compute(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
         kept = [place for place, label in enumerate(labels) if label not in rules.negative]
         return average(sums[..., kept, :], [labels[place] for place in kept], rules)

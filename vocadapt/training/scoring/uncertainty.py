@@ -219,7 +219,6 @@ def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
 
 
 def _blocks(units: int, draws: Draws) -> Iterator[int]:
-    """Yield the numbers of resamples to draw at a time."""
     size = max(1, BLOCK // units)
     for start in range(0, draws.rounds, size):
         yield min(size, draws.rounds - start)

@@ -192,7 +192,6 @@ def download_benchmark(
 
 
 def _own_place(card: Card) -> str:
-    """Return the address of a free card's files; raises InputError if the card is not free."""
     if card.free:
         return card.base
     names = ", ".join(file.path for file in card.files.values())
@@ -252,7 +251,6 @@ def _base(place: str) -> str:
 
 
 def _fetch(base: str, file: CardFile, target: Path, draft: Path, expected: str) -> str:
-    """Fetch the file of one split; returns its SHA-256."""
     # A user's folder may hold the files without the subfolders of their address.
     local = Path(url2pathname(urlparse(base).path)) if base.startswith("file:") else None
     if local and not (local / file.path).exists() and (local / Path(file.path).name).exists():
@@ -271,7 +269,6 @@ def _fetch(base: str, file: CardFile, target: Path, draft: Path, expected: str) 
 
 
 def _retrieve(url: str, target: Path, sha256: str) -> None:
-    """Download one file; raises InputError if the place does not answer or the checksum differs."""
     import pooch
     import requests
 
@@ -302,7 +299,6 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
 
 
 def _download(url: str, output: Any, pooch: Any) -> None:
-    """Downloader of pooch for http(s) addresses; raises InputError above MAX_FILE_BYTES."""
     import requests
 
     with requests.get(url, stream=True, timeout=TIMEOUT) as response, open(output, "wb") as target:
@@ -327,12 +323,10 @@ def _too_large(what: str) -> InputError:
 
 
 def _copy(url: str, output: Any, pooch: Any) -> None:
-    """Downloader of pooch for file:// addresses."""
     shutil.copyfile(check_file(url2pathname(urlparse(url).path)), output)
 
 
 def _unpack(archive: Path, member: str, target: Path) -> None:
-    """Extract one file from a zip archive."""
     remedy = f"Expected a zip file that holds {member}."
     with open_zip(archive, archive.name, remedy) as packed:
         found = packed.NameToInfo.get(member)

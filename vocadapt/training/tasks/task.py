@@ -112,7 +112,6 @@ ROLES = ("text", "pair", "label", "id")
 
 
 def _list_some(labels: Iterable[str]) -> str:
-    """List the first labels, and the number of the others."""
     names = sorted(label or "an entity" for label in labels)
     listed = ", ".join(names[:MAX_LISTED])
     if len(names) > MAX_LISTED:
@@ -243,7 +242,6 @@ def read_task_file(path: Path) -> TaskFile:
 
 
 def _parse_task_file(path: Path) -> TaskFile:
-    """Parse a task's TOML; raises InputError for unknown keys or column roles, and wrong types."""
     content = read_toml(path, "A task has kind = …, and its files under [splits].")
     name = path.parent.name if path.name == TASK else path.stem
     try:

@@ -69,7 +69,6 @@ def read_questions(path: Path) -> Split:
 
 
 def _check_all(questions: Collection[Question], path: Path) -> None:
-    """Raise InputError unless all questions have answers, or none, and their ids are unique."""
     if len({question.answers is None for question in questions}) > 1:
         bare = next(question.id for question in questions if question.answers is None)
         raise InputError(
@@ -198,7 +197,6 @@ def _read_answers(entry: Any, place: str) -> list[tuple[str, int]] | None:
 
 
 def _locate(text: str, start: int, shifts: Shifts, notes: Counter[str]) -> Answer:
-    """Return an answer with its place in the context, and count what was found."""
     found, is_ambiguous = shifts.find(text, start) if text else (None, False)
     notes["answers"] += 1
     if found is None:
@@ -211,7 +209,6 @@ def _locate(text: str, start: int, shifts: Shifts, notes: Counter[str]) -> Answe
 
 
 def _part(value: Any, name: str, kind: type[T], place: str) -> T:
-    """Return a value of a JSON object; raises InputError if it is missing or has another type."""
     part = value.get(name) if isinstance(value, dict) else None
     if not isinstance(part, kind) or isinstance(part, bool):
         raise InputError(

@@ -212,7 +212,6 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
 
 
 def _refuse_equal_names(names: Sequence[str], place: str) -> None:
-    """Raise InputError if two columns have one name; case does not distinguish names."""
     if len({name.lower() for name in names}) < len(names):
         raise InputError(
             f"{place}: two columns are called alike ({', '.join(names)}).",
@@ -222,7 +221,6 @@ def _refuse_equal_names(names: Sequence[str], place: str) -> None:
 
 
 def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> Row:
-    """Map the values of a row to their roles."""
     found: Row = {}
     for role, name in chosen.items():
         if name not in row:

@@ -162,8 +162,6 @@ def merge_labels(labels: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | 
 
 
 def _choose_label(name: str, place: int) -> Choice:
-    """Return the choice between a label, if its logit is above 0, and its absence."""
-
     def score(logits: Logits, chosen: bool) -> float:
         return float(logits[0, place]) if chosen else 0.0
 

@@ -298,7 +298,6 @@ class QuestionAnswering(TaskKind):
 
 
 def _read_answers(path: Path) -> dict[str, str]:
-    """Read answers by question id, from either form."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         rows = read_json_rows(path, '{"id": "…", "answer": "…"}')
         pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in rows]
@@ -364,7 +363,6 @@ def _classify_answer(example: Question, gold: Sequence[str], predicted: str) -> 
 
 
 def _is_at_gold_position(example: Question, predicted: str) -> bool:
-    """Whether the answer overlaps an accepted answer in the context."""
     for answer in example.answers or ():
         if answer.start is None:
             continue
@@ -375,7 +373,6 @@ def _is_at_gold_position(example: Question, predicted: str) -> bool:
 
 
 def _best_span(logits: Logits, question: Question) -> tuple[int, int] | None:
-    """Return the first and last word of the best answer; None if no word fits into an answer."""
     bounds = find_word_bounds(question.context, question.word_rule)
     scores = logits.astype(np.float64)
     spans = find_best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)

@@ -124,5 +124,4 @@ def mark_pair(line: Line, text: str) -> Line:
 
 
 def _label_words(label: str) -> list[str]:
-    """Return the words of a label, sorted."""
     return sorted(re.findall(r"[^\W_]+", label.lower()))
