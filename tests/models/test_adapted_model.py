@@ -4,6 +4,7 @@ and every head works."""
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -186,8 +187,9 @@ def test_a_second_head_in_the_file_is_carried_over(
     assert torch.equal(out["cls.seq_relationship.weight"], stored)
 
 
-def test_the_saved_folder_is_complete(tiny_bert: Path, tmp_path: Path) -> None:
-    out = adapted_folder(tiny_bert, tmp_path / "out")
+def test_the_saved_folder_is_complete(
+    tiny_bert: Path, appended: Path, record: dict[str, Any]
+) -> None:
     expected = {
         "config.json",
         "model.safetensors",
@@ -196,16 +198,17 @@ def test_the_saved_folder_is_complete(tiny_bert: Path, tmp_path: Path) -> None:
         "vocadapt.json",
         "README.md",
     }
-    assert {path.name for path in out.iterdir()} >= expected
-    assert not list(out.rglob("*.bin"))
-    record = json.loads((out / "vocadapt.json").read_text(encoding="utf-8"))
+    assert {path.name for path in appended.iterdir()} >= expected
+    assert not list(appended.rglob("*.bin"))
     assert record["plan"]["added"] == 3
     assert record["provenance"]["tokens"]["tachycardia"] == [0, [["tachycardia", 1.0]]]
-    assert open_model(out / "base").vocabulary.tokens == open_model(tiny_bert).vocabulary.tokens
+    assert (
+        open_model(appended / "base").vocabulary.tokens == open_model(tiny_bert).vocabulary.tokens
+    )
 
 
-def test_an_adapted_model_can_be_adapted_again(tiny_bert: Path, tmp_path: Path) -> None:
-    first = open_model(adapted_folder(tiny_bert, tmp_path / "first"))
+def test_an_adapted_model_can_be_adapted_again(appended: Path, tmp_path: Path) -> None:
+    first = open_model(appended)
     domain = EmbeddingSpace(("bradycardia", "heart"), np.ones((2, first.dim), np.float32))
     plan = plan_from_words(first.vocabulary, first.splitter, domain)
     rows = initialize(Materials(plan, first.space, domain), InitializerSettings("identity"))

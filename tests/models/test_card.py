@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,20 +29,18 @@ def card(folder: Path) -> str:
 
 
 def test_the_snippet_of_a_saved_card_runs_without_vocadapt(
-    tiny_bert: Path, tmp_path: Path, warm_process: WarmProcess
+    appended: Path, warm_process: WarmProcess
 ) -> None:
-    folder = adapted_folder(tiny_bert, tmp_path / "out")
-    found = re.search(r"```python\n(.*?)```", card(folder), re.DOTALL)
+    found = re.search(r"```python\n(.*?)```", card(appended), re.DOTALL)
     assert found and len(found[1].splitlines()) == 5
-    done = warm_process.run_script(WITHOUT + found[1], folder=folder)
+    done = warm_process.run_script(WITHOUT + found[1], folder=appended)
     assert done.returncode == 0, done.stderr
     tokens = ["tachycardia", "euthymia", "hypertension"]
     assert done.stdout.splitlines() == [str(tokens), str(torch.Size([1, 5, 16]))]
 
 
-def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Path) -> None:
-    folder = adapted_folder(tiny_bert, tmp_path / "out")
-    before = card(folder)
+def test_a_card_says_what_is_known_and_what_is_not(out: Path) -> None:
+    before = card(out)
     assert "3 more words" in before
     assert "no certificate" in before
     assert "not recorded" in before
@@ -50,7 +49,7 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
     assert "The license" in before
     assert "base_model:" not in before
     add_to_record(
-        folder,
+        out,
         data={"role": "text", "name": "trials", "words": 12000},
         certificate={
             "passed": False,
@@ -59,23 +58,20 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
         quality={"verdict": "chance", "p@5": 0.01, "chance@5": 0.011},
         departures={"departures": 2, "added_occurrences": 900},
     )
-    after = card(folder)
+    after = card(out)
     failed = find_line(after, "FAILED")
     assert find_numbers(failed)[:2] == [1, 2] and "outputs" in failed and "size" not in failed
     assert "`trials` (12,000" in after
     assert "at chance" in after and "2 times in 900" in after
-    assert "certificate" in json.loads((folder / "vocadapt.json").read_text(encoding="utf-8"))
+    assert "certificate" in json.loads((out / "vocadapt.json").read_text(encoding="utf-8"))
 
 
 def find_table(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("|")]
 
 
-def test_a_card_has_a_table_of_the_programs_that_load_the_model(
-    tiny_bert: Path, tmp_path: Path
-) -> None:
-    folder = adapted_folder(tiny_bert, tmp_path / "out")
-    assert not find_table(card(folder))
+def test_a_card_has_a_table_of_the_programs_that_load_the_model(out: Path) -> None:
+    assert not find_table(card(out))
     loads = [
         ("tokenizers", "1.2", "loads", "equal"),
         ("SentencePiece", "", "differs", "a|b"),
@@ -87,9 +83,9 @@ def test_a_card_has_a_table_of_the_programs_that_load_the_model(
         "checks": [{"name": "outputs", "passed": True}],
         "loads": [dict(zip(keys, load, strict=True)) for load in loads],
     }
-    add_to_record(folder, certificate=certificate)
-    table = find_table(card(folder))
-    assert "\n\n" + "\n".join(table) + "\n\n" in card(folder)
+    add_to_record(out, certificate=certificate)
+    table = find_table(card(out))
+    assert "\n\n" + "\n".join(table) + "\n\n" in card(out)
     assert table[1] == "|---|---|"
     assert [tuple(row.strip("| ").split(" | ")) for row in table[2:]] == [
         ("tokenizers 1.2", "loads: equal"),
@@ -112,10 +108,7 @@ def test_words_are_shown_as_they_are(text: str, shown: str) -> None:
     assert format_code(text) == shown
 
 
-def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path) -> None:
-    record = json.loads(
-        (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
-    )
+def test_hostile_words_stay_inside_their_quotes(record: dict[str, Any]) -> None:
     record["plan"]["added_tokens"] = [["'''", [], 1], ["`", [], 1], ["\\\n```", [], 1]]
     snippet = re.search(r"```python\n(.*?)\n```\n", render_model_card(record), re.DOTALL)
     assert snippet and len(snippet[1].splitlines()) == 5
@@ -134,13 +127,10 @@ HOSTILE_NAMES = [
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 def test_hostile_names_of_model_and_text_are_shown_as_they_are(
-    name: str, tiny_bert: Path, tmp_path: Path
+    name: str, record: dict[str, Any]
 ) -> None:
     from markdown_it import MarkdownIt
 
-    record = json.loads(
-        (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
-    )
     record |= {"base_model": name, "on_hub": True, "data": {"role": "corpus", "name": name}}
     record["plan"]["added_tokens"] = [[name, [], 1]]
     front, body = render_model_card(record).removeprefix("---\n").split("\n---\n", 1)
@@ -160,11 +150,8 @@ def find_line(text: str, begin: str) -> str:
 
 
 def test_of_many_ways_the_most_frequent_are_reported_with_how_many_rows(
-    tiny_bert: Path, tmp_path: Path
+    record: dict[str, Any],
 ) -> None:
-    record = json.loads(
-        (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
-    )
     made = [0, 1, 1, 1, 2, 2, 3, 4]
     record["provenance"] = {
         "how": [*"abcde"],
@@ -245,15 +232,12 @@ def test_new_words_are_shown_without_marks_and_in_their_main_form_only():
     assert list_new_words(record, 9) == ["naïve", "fever"]
 
 
-def test_a_card_sums_what_the_steps_that_made_the_model_cost(
-    tiny_bert: Path, tmp_path: Path
-) -> None:
-    folder = adapted_folder(tiny_bert, tmp_path / "out")
-    assert "kWh" not in card(folder)
+def test_a_card_sums_what_the_steps_that_made_the_model_cost(out: Path) -> None:
+    assert "kWh" not in card(out)
     rates = Rates("here", 12.0, 1.5, 0.4, (0.0, 0.0))
     footprint = estimate_footprint(3600, 2, rates)  # 24 Wh × 1.5
-    add_footprint(folder, "model", footprint)
-    line = find_line(card(folder), "kWh")
+    add_footprint(out, "model", footprint)
+    line = find_line(card(out), "kWh")
     assert "0.036 kWh" in line and "0.014 kg" in line and format_basis(footprint) in line
-    add_footprint(folder, "continued", estimate_footprint(3600, 1, rates))
-    assert "0.054 kWh" in find_line(card(folder), "together")
+    add_footprint(out, "continued", estimate_footprint(3600, 1, rates))
+    assert "0.054 kWh" in find_line(card(out), "together")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.material.adapted import ROWS, adapted_folder, change
+from tests.material.adapted import ROWS, change
 from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
 from tests.material.stated_numbers import find_numbers
@@ -42,18 +42,16 @@ FAULTS = {  # those of every check, in figures, are in test_certificate_details
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_planted_faults_are_found(tiny_bert: Path, tmp_path: Path, name: str) -> None:
+def test_planted_faults_are_found(tiny_bert: Path, out: Path, name: str) -> None:
     damage, expected = FAULTS[name]
-    out = adapted_folder(tiny_bert, tmp_path / "out")
     damage(out)
     assert not run_check(expected, Edit(open_model(tiny_bert), open_model(out))).passed
 
 
 def test_a_fault_fails_the_whole_certificate(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_bert: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CHECKS, "reload", lambda edit: (True, ""))  # starts a process
-    out = adapted_folder(tiny_bert, tmp_path / "out")
     change(out, swap_rows)
     reports: list[tuple[float | None, str]] = []
 
@@ -75,9 +73,8 @@ def test_a_model_equals_itself(tiny_bert: Path) -> None:
     assert all(check(edit)[0] for name, check in CHECKS.items() if name != "reload")
 
 
-def test_own_lines_are_used(tiny_bert: Path, tmp_path: Path) -> None:
-    after = open_model(adapted_folder(tiny_bert, tmp_path / "out"))
-    edit = Edit(open_model(tiny_bert), after, ("the heart", "tachycardia is pain"))
+def test_own_lines_are_used(tiny_bert: Path, appended: Path) -> None:
+    edit = Edit(open_model(tiny_bert), open_model(appended), ("the heart", "tachycardia is pain"))
     passed, detail = CHECKS["outputs"](edit)
     assert passed and find_numbers(detail)[-2:] == [1, 2]  # lines of the same tokenization
 
@@ -89,12 +86,12 @@ def test_a_vocabulary_cannot_be_certified(tiny_bert: Path, tmp_path: Path) -> No
 
 
 def test_weights_start_where_two_models_take_the_same_kernels(
-    tiny_bert: Path, tmp_path: Path
+    tiny_bert: Path, appended: Path
 ) -> None:
     """Mapped from a file they start where its header ends, and the last bit of a product then
     depends on that.
     """
-    for folder in (tiny_bert, adapted_folder(tiny_bert, tmp_path / "out")):
+    for folder in (tiny_bert, appended):
         assert {
             parameter.data_ptr() % 64 for parameter in open_model(folder).network.parameters()
         } == {0}

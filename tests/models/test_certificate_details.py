@@ -83,12 +83,6 @@ ENCODER = {"output bias": [], "other tensors": [38, 38]}
 ROWS = "bert.embeddings.word_embeddings.weight"
 
 
-@pytest.fixture(scope="module")
-def appended(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the model with three more words; read only."""
-    return adapted_folder(tiny_bert, tmp_path_factory.mktemp("appended") / "out")
-
-
 @pytest.fixture
 def edit(tiny_bert: Path, appended: Path) -> Edit:
     """Both models, loaded anew: a test may change the weights in memory."""
@@ -251,15 +245,13 @@ def test_a_swapped_id_is_counted(tiny_bert: Path, appended: Path) -> None:
     assert not passed and find_numbers(detail) == [2, 151] and detail.endswith(": none")
 
 
-def test_another_special_token_of_the_tokenizer(tiny_bert: Path, tmp_path: Path) -> None:
-    out = adapted_folder(tiny_bert, tmp_path / "out")
+def test_another_special_token_of_the_tokenizer(tiny_bert: Path, out: Path) -> None:
     edit_json(out / "tokenizer_config.json", cls_token="[SEP]")
     passed, detail = CHECKS["token ids"](Edit(open_model(tiny_bert), open_model(out)))
     assert not passed and find_numbers(detail) == [0, 151] and detail.endswith(": cls_token")
 
 
-def test_tokens_known_to_be_unreachable_are_accepted(tiny_bert: Path, tmp_path: Path) -> None:
-    out = adapted_folder(tiny_bert, tmp_path / "out")
+def test_tokens_known_to_be_unreachable_are_accepted(tiny_bert: Path, out: Path) -> None:
     text = (out / "tokenizer.json").read_text(encoding="utf-8")
     (out / "tokenizer.json").write_text(
         text.replace('"euthymia"', '"Euthymia"').replace('"tachycardia"', '"Tachycardia"'),
