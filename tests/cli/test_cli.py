@@ -73,25 +73,17 @@ def test_words_count_says_what_was_left_out(ask, tmp_path, tiny_bert):
 
 def test_context(ask, text, tiny_bert, tmp_path):
     answer = ask(f"context Aspirin --corpus {text} --model {tiny_bert} -n 3 --width 8")
-    assert set(answer) == {"word", "total", "hits"}
     assert (answer["word"], len(answer["hits"])) == ("aspirin", 3) and answer["total"] > 50
-    assert {tuple(line) for line in answer["hits"]} == {("left", "match", "right", "file", "line")}
-    assert all(
-        line["match"] == "aspirin" and line["file"] == str(text) and line["line"] >= 1
-        for line in answer["hits"]
-    )
-    assert answer == ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8)
-    assert answer != ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8, "--seed", 2)
-    assert [
-        line["line"] for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")["hits"]
-    ] != []
-    assert ask("context", "nosuchword", "--corpus", text) == {
-        "word": "nosuchword",
-        "total": 0,
-        "hits": [],
-    }
-    assert ask("context", "##piri", "--corpus", text, "--model", tiny_bert, code=2)
-    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)["total"] > answer["total"]
+    for hit in answer["hits"]:
+        assert (hit["match"], hit["file"]) == ("aspirin", str(text)) and hit["line"] >= 1
+    again = f"context aspirin --corpus {text} -n 3 --width 8"
+    assert ask(again) == answer != ask(again, "--seed", 2)
+    assert len(ask(f"context the --corpus {text} -n 2 --first")["hits"]) == 2
+    nothing = {"word": "nosuchword", "total": 0, "hits": []}
+    assert ask(f"context nosuchword --corpus {text}") == nothing
+    assert ask(f"context ##piri --corpus {text} --model {tiny_bert}", code=2)
+    pieces = ask(f"context ##s --corpus {text} --model {tiny_bert}")
+    assert pieces["total"] > answer["total"]
 
 
 def test_context_for_people_is_aligned_and_harmless(ask, show, tmp_path):
@@ -111,11 +103,8 @@ def test_vectors_train(ask, text, tiny_bert, tmp_path):
         f"vectors train {text} --model {tiny_bert} --out {tmp_path}/v --dim 8 --skip-gram {TRAIN}"
     )
     assert answer["out"] == str(tmp_path / "v") and answer["seconds"] > 0
-    manifest = json.loads(Path(answer["manifest"]).read_text())
-    assert (
-        manifest["settings"]["word2vec"] | {"dim": 8, "skip_gram": True, "epochs": 1}
-        == manifest["settings"]["word2vec"]
-    )
+    word2vec = json.loads(Path(answer["manifest"]).read_text())["settings"]["word2vec"]
+    assert (word2vec["dim"], word2vec["skip_gram"], word2vec["epochs"]) == (8, True, 1)
     assert answer["numbers"]["words"] == 39
 
 
@@ -132,8 +121,7 @@ def test_an_artifact_may_be_put_into_a_workspace_by_name(
 def test_overwriting_needs_a_flag(ask, text, tiny_bert, tmp_path):
     command = f"vectors train {text} --model {tiny_bert} --out {tmp_path}/v {TRAIN}"
     assert ask(command)
-    err = ask(command, code=2)
-    assert "already exists" in err
+    assert "already exists" in ask(command, code=2)
     assert ask(command, "--overwrite")
 
 
@@ -212,14 +200,6 @@ def test_align_without_a_method_chooses_one_by_other_words(
     assert "chosen" in show(given)
 
 
-def test_align_filters_anchors(ask, vectors, tiny_bert):
-    arguments = f"align --vectors {vectors} --model {tiny_bert} --folds 2 --method ridge"
-    more = "--anchors-without single-characters --normalize --center --weights reliability"
-    answer = ask(f"{arguments} {more}")
-    assert answer["anchors"] == 32  # "a" and "." are out
-    assert ask(arguments, "--min-count", 10_000, code=2)
-
-
 def test_align_saves_the_alignment_and_shows_all_methods(ask, show, vectors, tiny_bert, tmp_path):
     arguments = f"align --vectors {vectors} --model {tiny_bert} --folds 2 --all --save {tmp_path}/a"
     answer = ask(arguments)
@@ -233,11 +213,13 @@ def test_align_saves_the_alignment_and_shows_all_methods(ask, show, vectors, tin
     assert answer["findings"][-1]["code"] == "at_chance"
 
 
-def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, tiny_bert):
-    arguments = f"align --vectors {vectors} --model {tiny_bert} --all --method ridge"
-    answer = ask(arguments, "--folds", 2, "--anchors-without", "single-characters")
-    assert {row["anchors"] for row in answer["alignments"]} == {32}
+def test_align_fits_and_compares_on_the_chosen_anchors(ask, vectors, tiny_bert):
+    arguments = f"align --vectors {vectors} --model {tiny_bert} --folds 2 --method ridge"
+    more = "--all --anchors-without single-characters --normalize --center --weights reliability"
+    answer = ask(f"{arguments} {more}")
+    assert {row["anchors"] for row in answer["alignments"]} == {32}  # "a" and "." are out
     assert all("--iterative" in reason for reason in answer["left_out"].values())
+    assert ask(arguments, "--min-count", 10_000, code=2)
 
 
 def test_align_all_evaluates_feasible_methods_and_reports_the_others(
@@ -348,12 +330,9 @@ def test_neighbors_by_euclid(ask, show, vectors, tiny_bert):
 
 
 def test_adapt_and_certify(ask, show, adapted, tiny_bert, vectors, text, tmp_path):
-    assert set(NEW) <= set(
-        json.loads((adapted / "tokenizer.json").read_text())["model"]["vocab"]
-    ) | {
-        token["content"]
-        for token in json.loads((adapted / "tokenizer.json").read_text())["added_tokens"]
-    }
+    tokenizer = json.loads((adapted / "tokenizer.json").read_text())
+    added = {token["content"] for token in tokenizer["added_tokens"]}
+    assert set(NEW) <= added | set(tokenizer["model"]["vocab"])
     answer = ask(f"certify --before {tiny_bert} --after {adapted} --text {text} --lines 5")
     assert answer["passed"] is True
     assert all(set(check) == {"name", "passed", "detail"} for check in answer["checks"])
@@ -398,12 +377,8 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, show, text, tiny_bert, vectors
     assert named["preset"].startswith("green-bert") and "verdict" in named
     answer = ask(arguments, "--corpus", text, "--out", tmp_path / "m")
     assert answer["numbers"]["added"] == 5
-    assert (
-        json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["initializer"][
-            "method"
-        ]
-        == "random-normal"
-    )
+    record = json.loads((tmp_path / "m" / "vocadapt.json").read_text())
+    assert record["recipe"]["initializer"]["method"] == "random-normal"
 
 
 def test_tokenize(ask, adapted, tiny_bert):
@@ -422,33 +397,13 @@ def place_among_added(folder, token):
 
 def test_tokenize_with_a_bare_vocabulary(ask, show, shared):
     vocab = shared / "data" / "vocab" / "bert-base-cased.txt"
-    assert ask("tokenize", "tachycardia", "--model", vocab)[str(vocab)]["tokens"] == [
-        "ta",
-        "##chy",
-        "##card",
-        "##ia",
-    ]
-    assert ask("tokenize", "euthymia", "--model", vocab)[str(vocab)]["tokens"] == [
-        "e",
-        "##uth",
-        "##ym",
-        "##ia",
-    ]
-    assert "cased" in show("tokenize", "x", "--model", vocab)
-
-
-def test_presets(ask, show):
-    answer = ask("presets")
-    assert {
-        "green-bert",
-        "green-bert-identity",
-        "green-bert-random",
-        "green-bert-replace",
-    } <= set(answer)
-    assert "Poerner" in show("presets")
+    tokens = ask("tokenize euthymia --model", vocab)[str(vocab)]["tokens"]
+    assert tokens == ["e", "##uth", "##ym", "##ia"]
+    assert "cased" in show("tokenize x --model", vocab)
 
 
 def test_a_preset_printed_as_toml_is_a_recipe(ask, show, text, tiny_bert, tmp_path):
+    assert set(PRESETS) == set(ask("presets")) and "Poerner" in show("presets")
     printed = show("presets", "--toml", "green-bert-random")
     assert ask("presets", "--toml", "green-bert-random")["initializer"]["method"] == "random-normal"
     (tmp_path / "mine.toml").write_text(printed)
@@ -472,14 +427,10 @@ def test_convert(ask, tiny_bert, tmp_path):
 
 def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
     started = []
-    monkeypatch.setattr(
-        os,
-        "execve",
-        lambda path, command, environment: started.append((command, environment)) or 1 / 0,
-    )
+    monkeypatch.setattr(os, "execve", lambda *given: started.extend(given) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["app", "--workspace", str(tmp_path / "w"), "--port", "8600", "--no-browser"])
-    [(command, environment)] = started
+    _, command, environment = started
     assert command[1:] == [
         *f"-P -m vocadapt.ui.shell.server --workspace {tmp_path}/w --port 8600 --sharing".split(),
         json.dumps(asdict(Sharing())),
