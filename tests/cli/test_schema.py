@@ -19,6 +19,7 @@ from vocadapt.cli.schema import (
     build_type_schema,
     format_command_line,
 )
+from vocadapt.errors import InputError
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.system.json_values import plain
 from vocadapt.text.formats.readers import ReaderNotes
@@ -115,6 +116,43 @@ def test_arguments_of_the_schema_are_accepted_by_the_parser(name):
         assert len(changed) <= 1, (line, changed)
         if not changed:  # the example is the default
             assert key in needed or declared.get("default") is not None or not arguments[key]
+
+
+def list_refused(declared: dict[str, Any]) -> list[tuple[object, str]]:
+    """Return values that a schema does not accept, each with the code of its refusal."""
+    if "items" in declared:
+        count = declared.get("minItems", 1)
+        return [([value] * count, code) for value, code in list_refused(declared["items"])]
+    declared = declared.get("anyOf", [declared])[0]
+    if "enum" in declared:
+        return [("no-such-choice", "unknown-choice")]
+    if declared["type"] not in ("integer", "number"):
+        return []
+    lowest = [declared["minimum"] - 1] if "minimum" in declared else []
+    highest = [2 * declared["maximum"] + 1] if "maximum" in declared else []
+    bounds = [declared[key] for key in declared if key.startswith("exclusive")]
+    return [(value, "out-of-range") for value in ("many", "nan", *lowest, *highest, *bounds)]
+
+
+@check_each("name", COMMANDS)
+def test_other_arguments_are_refused_with_their_code(name):
+    parser = build_parser(name, load_command(name))
+    schema = build_arguments_schema(parser)
+    needed = {key: make_example(schema["properties"][key]) for key in schema["required"]}
+    wrong = [(["--no-such-option"], "unknown-option")]
+    for key in needed:
+        if schema["properties"][key].get("type") != "array":
+            others = {other: value for other, value in needed.items() if other != key}
+            wrong.append((format_command_line(schema, others), "invalid-arguments"))
+    for key, declared in schema["properties"].items():
+        wrong += [
+            (format_command_line(schema, {**needed, key: value}), code)
+            for value, code in list_refused(declared)
+        ]
+    for arguments, code in wrong:
+        with pytest.raises(InputError) as error:
+            parser.parse(arguments)
+        assert error.value.code == code, arguments
 
 
 def test_a_default_of_the_schema_is_the_one_of_the_settings():

@@ -4,7 +4,6 @@ traceback, and no files left behind."""
 import importlib
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,26 +16,19 @@ from vocadapt.cli.run import COMMANDS, find_command
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.workspace.manifest import Manifest
 
-# A missing file is refused where a pipe is, by one function: see test_special_files.py.
+# A missing file is refused where a pipe is, by one function: see test_special_files.py. What the
+# parser refuses: see test_schema.py.
 BAD = """
 words count empty.txt --model {model}
-words count {text}
 words count binary.txt --model {model}
 words count latin.txt --model {model}
 words count {text} --model bpe
-words count {text} --model {model} --sample 2
-words count {text} --model {model} --field x --sample x
 context two,words --corpus {text}
-context drug --corpus {text} -n 0
-context drug --corpus {text} --width -1
 context ##chy --corpus {text}
 context ##chy --corpus {text} --model {model}
-context drug --model {model}
-advise {text}
 advise empty.txt --model {model}
 advise {text} --model bpe
 advise {text} --model {model} --task {text}
-advise {text} --model {model} --sample 0
 pretrain --corpus {text} --out out
 pretrain --from-scratch --model {model} --corpus {text} --out out
 pretrain --from-scratch --stage whole --corpus {text} --out out
@@ -47,14 +39,9 @@ pretrain --model {model} --stage whole --corpus {text} --length 16 --gradient-ac
 pretrain --model no/pe --offline --stage whole --corpus {text} --out out
 pretrain --from-scratch --corpus {text} --out out --hidden 200
 gates --model {model} --corpus {text}
-gates --model {model}
 gates --model no/pe --offline --corpus {text}
-gates --model {model} --corpus {text} --lines -1
-vocabulary extension --corpus {text}
 vocabulary extension --model {model} --corpus missing.txt
-vocabulary extension --model {model} --corpus {text} --sizes 0
 vectors train {text} --model {model}
-vectors train {text} --model {model} --out out --epochs=-1
 vectors train {text} --model {model} --out out --trainer counts --epochs 3
 vectors train {text} --model {model} --name ../../x
 vectors train {text} --model {model} --name x --out y
@@ -65,11 +52,8 @@ vectors train {text} --model {model} --out empty.txt/out
 vectors train {text} --model vocab.txt --out out
 vectors train {text} --model {model} --casing cased --out out
 vectors import good.vec --casing cased --out out
-vectors train {text} --model {model} --resample -1 --out out
 vectors contextual --model {model} --corpus {text}
 vectors contextual --model {model} --corpus {text} --layer 3 --length 64 --out out
-vectors contextual --model {model} --corpus {text} --layer top --length 64 --out out
-vectors contextual --model {model} --corpus {text} --layer -2 --length 64 --out out
 vectors contextual --model {model} --corpus {text} --length 65 --out out
 vectors contextual --model {model} --corpus {text} --length 64 --words empty.txt --out out
 vectors contextual --model {model} --corpus {text} --length 64 --words good.vec --out out
@@ -83,40 +67,24 @@ vectors import nan.vec --out out
 vectors import evil.bin --out out
 vectors import lying.vec --out out
 vectors import good.vec --fold-case --out out
-vectors import good.vec --limit -1 --out out
 vectors evaluate nothing
 vectors evaluate {vectors} --pairs empty.txt
 vectors evaluate {vectors} --analogies ragged.vec
-align --vectors {vectors} --model {model} --method magic
 align --vectors nothing --model {model}
-align --vectors {vectors} --model {model} --folds 1
 align --vectors {vectors} --model vocab.txt --save out
 align --vectors {narrow} --model {model} --method identity --save out
-align --vectors {vectors} --model {model} --ridge nan
 neighbors unicorn --vectors {vectors} --model {model}
-neighbors drug --vectors {vectors} --model {model} -k 0
 neighbors drug --vectors {vectors} --model vocab.txt
-neighbors drug --vectors {vectors} --model {model} --metric x
 neighbors drug --vectors {vectors} --model {model} --metric euclidean --csls
 neighbors two,words --vectors {vectors} --model {model}
-change --before {model}
 change --before {model} --after nothing/at/all
 change --before {model} --after vocab.txt
-change --before {model} --after {vectors} -k 0
 change --before {model} --after {vectors} -k 500
-change --before {model} --after {vectors} -n -1
-change --before {model} --after {vectors} --without verbs
 change --before {model} --after {vectors} --word nosuchword
 change --before {model} --after {model} --noise-baseline-seed
 change --before {narrow} --after {narrow} --noise-baseline-bootstrap
-change --before {model} --after {model} --noise-baseline {model}
 change --before {model} --after {model} --noise-baseline {model} nothing/at/all
 change --before {model} --after {vectors} --noise-baseline {model} {model} --among all
-change --before {model} --after {model} --noise-baseline {model} {model} --noise-baseline-seed
-tasks list now
-tasks list --kind parsing
-tasks list --knid ner
-tasks card
 tasks card zzzz
 tasks card NCBI-disease
 tasks download mednli --out out
@@ -132,21 +100,15 @@ results --workspace empty.txt
 results {vectors} --baseline x
 results --rounds 0
 results --baseline-tokenization pooled
-results --format word
 score --gold empty.txt --predicted empty.txt --kind ner
 score --gold missing.txt --predicted missing.txt --kind qa
 score --gold binary.txt --predicted binary.txt --kind relations
 score --gold good.vec --predicted good.vec --kind ner
 score --gold vocab.txt --predicted vocab.txt --kind ner
-score --gold vocab.txt --predicted vocab.txt --kind parsing
 score --gold good.vec --predicted good.vec --kind ner --scorer squad
-score --gold good.vec --predicted good.vec --kind ner --rounds -1
-score --gold good.vec --predicted good.vec --kind ner --confidence-level 95
-score --gold good.vec --predicted good.vec --kind ner --seed -1
 score --gold good.vec --predicted good.vec --kind ner --against good.vec --rounds 0
 study plan vocab.txt
 study plan empty.txt
-study plan vocab.txt --workers x
 study run vocab.txt --out out
 study run binary.txt --out out
 study run empty.txt --on mars --out out
@@ -158,33 +120,21 @@ study table vocab.txt
 study table binary.txt
 study report missing.toml --to out.html
 study report vocab.txt --to out.html
-study report empty.txt --format word
 study cell missing.toml 0 --of 1 --out out
 study cell vocab.txt 0 --of 1 --out out
-study cell empty.txt x --of 1 --out out
 search --model {model} --task nothing --out out
 search --model missing --task ner --out out
-search --model {model} --task ner --trials -1 --out out
 search seeds --model {model} --task missing.toml --out out
 search seeds --model {model} --task nothing --out out
-search seeds --model {model} --task ner --seeds x --out out
 reproduce nothing --out out
-reproduce fast-2.1 --scale huge --out out
 reproduce fast-2.1 --model missing --out out
-demo now
 demo --out vocab.txt
-demo --steps 3
-vocabulary compare
 vocabulary compare vocab.txt bpe
 vocabulary compare vocab.txt empty.txt
 vocabulary compare vocab.txt binary.txt
-vocabulary study --model {model}
 vocabulary study --model {model} --corpus empty.txt
 vocabulary study --model bpe --corpus {text}
 vocabulary study --model faulty.txt --corpus {text}
-vocabulary study --model {model} --corpus {text} --keep 0
-vocabulary study --model {model} --corpus {text} --keep 1.5
-vocabulary study --model {model} --corpus {text} --keep 0.9 nan
 vocabulary study --model {model} --corpus {text} --keep 0.01
 project --out m.html
 project --model {model} --vectors {vectors} --out m.html
@@ -194,38 +144,24 @@ project --model {model} --out missing/m.html
 project --model {model} --out empty.txt
 project --model {model} --out m.html --name n
 project --model {model} --around missing --out m.html
-project --model {model} --around --out m.html
 project --model {model} --first 1 --out m.csv
 project --model {model} --first 2 --out out
 project --model {model} --first 60 --method tsne --out m.html
 project --model {model} --first 10 --method umap --out out
-project --model {model} --method tnse --out m.html
-project --model {model} --perplexity 1 --out m.html
 project --model {model} --search nothing --out m.csv
 project --model {model} --band count --low 3 --out m.csv
 project --model {model} --other {narrow} --search thing --out m.csv
 project --model vocab.txt --out m.html
 project --model no/pe --offline --out m.html
-vocabulary study --model {model} --corpus {text} --heuristics shortest
-vocabulary study --model {model} --corpus {text} --seeds -1
 vocabulary trim --model {model} --corpus {text} --out out
-vocabulary trim --model {model} --corpus {text} --cover 2 --out out
-vocabulary trim --model {model} --cover 1 --out out
 pack make --model {model} --adapted {model} --out out
 pack make --model {model} --adapted none --out out
-pack make --model {model} --out out
 pack apply --model {model} --pack none --out out
 pack apply --model {model} --pack {text} --out out
-pack apply --model {model} --out out
 pack remove --model {model} --out out
 pack remove --model none --out out
-pack remove --out out
 pack show none
 pack show {text}
-pack show
-vocabulary reduce --model {model} --out out
-vocabulary reduce --model {model} --keep 0 --out out
-vocabulary reduce --model {model} --keep 1.5 --out out
 vocabulary reduce --model {model} --keep 0.01 --out out
 vocabulary reduce --model {model} --keep 0.9 --heuristic freq --out out
 vocabulary reduce --model {model} --keep 0.9 --heuristic last --corpus {text} --out out
@@ -238,18 +174,15 @@ adapt --model {model} --preset transfer-syntactic --target faulty.txt --out out
 adapt --model {model} --preset transfer-syntactic --target {model} --vectors {vectors} --out out
 adapt --model {model} --preset combined-freq-10 --target {model} --out out
 adapt --model {model} --removed 0.5 --out out
-adapt --model {model} --remove-by magic --out out
 adapt --model {model} --add-by target --target {model} --removed 0.2 --out out
 adapt --model {model} --preset combined-last-10 --target {model} --max-added 5 --out out
 adapt --model {model} --preset reinit-normal --count-marks --out out
 adapt --model {model} --preset reduced-last-5 --initializer syntactic --out out
 adapt --model {model} --add-by words --out out
 adapt --model {model} --preset green-bert --vectors {vectors} --remove-by last --out out
-diagnose
 diagnose nothing/at/all
 diagnose {model} vocab.txt
 diagnose {model} {model}
-diagnose {model} --tokens some
 diagnose weightless
 diagnose {vectors} bpe
 relations
@@ -259,8 +192,6 @@ relations --model {model} --pairs binary.txt
 relations --vectors {vectors} --pairs latin.txt
 relations --vectors {vectors} --pairs ragged.vec
 relations --model vocab.txt
-relations --model {model} --draws 0
-relations --model {model} --seed -1
 relations --vectors {vectors} {vectors}
 initializers --model {model}
 initializers --model {model} --target {model} --vectors {vectors}
@@ -272,15 +203,11 @@ initializers --model {model} --target bpe
 initializers --model {model} --vectors nothing
 initializers --model {model} --vectors {narrow}
 initializers --model {model} --vectors {vectors} --corpus {text}
-initializers --model {model} --vectors {vectors} --held-out -1
 initializers --model {model} --vectors {vectors} --held-out 10000
-initializers --model {model} --vectors {vectors} --methods magic
 initializers --model vocab.txt --vectors {vectors}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
 adapt --model {model} --vectors {vectors} --normalize --out out
-adapt --model {model} --vectors {vectors} --method magic --out out
-adapt --model {model} --vectors {vectors} --max-added -1 --out out
 adapt --preset green-bert-random --model {model} --vectors {vectors} --method ridge --out out
 adapt --model {model} --vectors {vectors} --corpus {text} --out out
 adapt --model vocab.txt --vectors {vectors} --out out
@@ -290,14 +217,9 @@ adapt --model weightless --vectors {vectors} --out out
 adapt --model alien --vectors {vectors} --out out
 adapt --preset green-bert --recipe bad.toml --model {model} --vectors {vectors} --out out
 certify --before {model} --after nothing/at/all
-certify --before {model}
 certify --before vocab.txt --after {model}
-tokenize text
 tokenize text --model nothing/at/all
-tokenize --model {model}
 tokenize text --model bpe
-lens
-lens --terms
 lens --model {model}
 lens text --terms --model {model}
 lens text --model nothing/at/all
@@ -305,20 +227,14 @@ lens text --model bpe
 lens empty.txt --model {model}
 lens latin.txt --model {model}
 lens binary.txt --model {model}
-lens text --model {model} --top -1
 lens text --model {model} --casing cased
-presets extra
-presets --jsn
-presets --offline
 convert {model} --out out
 convert nothing/at/all --out out
 convert evil --out out
 finetune --model {model} --task ner --out out
 finetune --model {model} --task ner --train tagged.tsv
 finetune --model {model} --task ner --train tagged.tsv --out out --tokenization adapted
-finetune --model {model} --task ner --train tagged.tsv --out out --settings slow
 finetune --model {model} --task ner --train tagged.tsv --out out --freeze top-7
-finetune --model {model} --task ner --train tagged.tsv --out out --learning-rate 0
 finetune --model {model} --task nothing --out out
 finetune --model {model} --task bad.toml --out out
 finetune --model weightless --task ner --train tagged.tsv --out out
@@ -327,64 +243,38 @@ finetune --model vocab.txt --task ner --train tagged.tsv --out out
 finetune --model evil --task ner --train tagged.tsv --out out
 evaluate --run nothing
 evaluate --run {model}
-evaluate --run {model} --tokenization odd
 predict --model nothing tagged.tsv --out out
 predict --model {model} tagged.tsv --out out
-predict --model {model} tagged.tsv
 zero-shot --model {model} --train missing.json --test missing.json --out out
 zero-shot --model {model} --train tagged.tsv --test tagged.tsv --out out
-zero-shot --model {model} --train tagged.tsv --out out
 answer --model nothing --context {text} --question who
 answer --model {model} --context {text} --question who
-answer --model {model} --context {text}
 compare {model}
 compare {model} {model}
-compare nothing nothing --rounds x
-jobs list extra
-jobs list --workspce w
 jobs list --workspace empty.txt
-jobs show
 jobs show nothing
 jobs show ../x
-jobs show nothing --lines x
-jobs cancel
 jobs cancel nothing
 jobs cancel ../../x
-jobs resume
 jobs resume nothing --workspace w
-jobs resume nothing --wait now
 workspace list --workspace empty.txt
-workspace list extra
-workspace list --workspace
 workspace rename models/none new --workspace w
 workspace rename models none --workspace w
 workspace rename ../x/y new --workspace w
 workspace note models/none text --workspace w
 workspace note jobs/none text --workspace w
-workspace note models --workspace w
 workspace delete models/none --workspace w
 workspace delete jobs/../x --workspace w
-workspace delete --yes --workspace w
 workspace trash --workspace empty.txt
-workspace trash extra
-workspace trash --workspace
 workspace restore none --workspace w
 workspace restore ../x --workspace w
-workspace restore --workspace w
 workspace empty-trash --workspace empty.txt
-workspace empty-trash now
-workspace empty-trash --workspace
-workspace copy --workspace w
 workspace copy --out {text} --workspace w
 workspace copy --out copy --workspace empty.txt
-workspace export --workspace w
 workspace export --out export.zip --workspace w
 workspace export --out none/export.zip --workspace w
 workspace open missing.zip --out opened
 workspace open empty.txt --out opened
-workspace open empty.txt
-app --port x
-app --prot 1
 app --workspace empty.txt
 tokenize heart --model pipe
 tokenize heart --model runaway
@@ -521,10 +411,9 @@ def test_a_text_without_words_has_no_figures(refused, tiny_bert, text):
     assert "no words" in refused("lens", text, "--model", tiny_bert)
 
 
-def test_every_command_has_three_bad_inputs():
-    found = Counter(find_command(line.split())[0] for line in BAD)
-    assert set(found) == set(COMMANDS)
-    assert min(found.values()) >= 3
+def test_every_command_has_bad_inputs():
+    found = {find_command(line.split())[0] for line in BAD}
+    assert set(COMMANDS) - found == {"presets", "tasks list"}  # these take nothing else
 
 
 @pytest.mark.parametrize(
