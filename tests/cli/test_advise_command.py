@@ -184,6 +184,7 @@ def test_news_has_too_few_words_that_occur_often(ask, minilm):
     assert answer["added"][0]["words"] == 83
 
 
+@pytest.mark.slow
 def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     start = time.perf_counter()
     task = shared / "data/ner/NCBI-disease/train.tsv"

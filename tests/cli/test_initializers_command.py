@@ -105,7 +105,7 @@ def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors,
 
 def test_the_text_output_reports_n_candidates_and_chance(show, tiny_bert, vectors):
     line = f"initializers --model {tiny_bert} --vectors {vectors} --held-out 10 --norm-matched"
-    out = show(line)
+    out = show(f"{line} --methods semantic target")
     assert "global-mean (baseline)" in out and "semantic, norm-matched" in out
     assert "10 of " in out and "chance P@1" in out and ": target (" in out
     assert "10 held-out" in out.splitlines()[-1]

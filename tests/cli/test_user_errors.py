@@ -3,6 +3,9 @@ traceback, and no files left behind."""
 
 import importlib
 import json
+import os
+import pickle
+import shutil
 import sys
 from pathlib import Path
 
@@ -314,83 +317,69 @@ def narrow(tmp_path_factory):
 
 
 @pytest.fixture
-def bad_things(tmp_path, tiny_bert, hostile_models):
-    """Files and folders that no command should take."""
-    import pickle
-    import shutil
-
-    (tmp_path / "empty.txt").write_text("")
-    (tmp_path / "binary.txt").write_bytes(bytes(range(256)) * 100)
-    (tmp_path / "latin.txt").write_bytes("Krankheitsfälle der Ärzte\n".encode("latin-1") * 10)
-    (tmp_path / "ragged.vec").write_text("a 1 2\nb 1\n")
-    (tmp_path / "nan.vec").write_text("a 1 2\nb nan 1\n")
-    (tmp_path / "lying.vec").write_text("5 2\na 1 2\nb 3 4\n")
-    (tmp_path / "good.vec").write_text("a 1 2\nb 3 4\n")
-    (tmp_path / "evil.bin").write_bytes(pickle.dumps({"a": [1.0]}))
-    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
-    (tmp_path / "faulty.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]))
-    (tmp_path / "tagged.tsv").write_text("heart\tB\nof\tO\n")
-    (tmp_path / "bad.toml").write_text("[vectors]\nepoch = 1\n")
-    for name in ("weightless", "alien", "bpe", "evil"):
-        shutil.copytree(tiny_bert, tmp_path / name)
-    (tmp_path / "weightless" / "model.safetensors").unlink()
-    config = json.loads((tmp_path / "alien" / "config.json").read_text())
-    (tmp_path / "alien" / "config.json").write_text(
-        json.dumps({**config, "architectures": ["MartianModel"]})
-    )
-    from tokenizers import Tokenizer, models
-
-    Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "bpe" / "tokenizer.json"))
-    for one in hostile_models.iterdir():
+def bad_things(tmp_path, bad_folder):
+    """Files and folders that no command should take, in the folder where it runs."""
+    for one in bad_folder.iterdir():
         (tmp_path / one.name).symlink_to(one)
-    (tmp_path / "evil" / "model.safetensors").unlink()
-    (tmp_path / "evil" / "pytorch_model.bin").write_bytes(pickle.dumps(print))
 
 
 @pytest.fixture(scope="module")
-def hostile_models(tmp_path_factory, tiny_bert):
-    """Model folders, each with one thing wrong that a library would take badly; all of them:
+def bad_folder(tmp_path_factory, tiny_bert):
+    """Files and models, each with one thing wrong that a library would take badly; all models:
     tests/models/test_model_door.py.
     """
-    import os
-    import shutil
-
-    import torch
-    from safetensors.torch import load_file, save_file
-
-    root, model = tmp_path_factory.mktemp("hostile"), tiny_bert
+    root = tmp_path_factory.mktemp("bad")
+    vocabulary = "\n".join(TINY_TOKENS) + "\n"
+    for name, content in {
+        "empty.txt": b"",
+        "binary.txt": bytes(range(256)) * 100,
+        "latin.txt": "Krankheitsfälle der Ärzte\n".encode("latin-1") * 10,
+        "ragged.vec": b"a 1 2\nb 1\n",
+        "nan.vec": b"a 1 2\nb nan 1\n",
+        "lying.vec": b"5 2\na 1 2\nb 3 4\n",
+        "good.vec": b"a 1 2\nb 3 4\n",
+        "evil.bin": pickle.dumps({"a": [1.0]}),
+        "vocab.txt": vocabulary.encode(),
+        "faulty.txt": f"{vocabulary}\nheart".encode(),
+        "tagged.tsv": b"heart\tB\nof\tO\n",
+        "bad.toml": b"[vectors]\nepoch = 1\n",
+    }.items():
+        (root / name).write_bytes(content)
     os.mkfifo(root / "pipe")
-    for name in (
-        "runaway",
-        "shared-id",
-        "far-id",
-        "layers",
-        "layers-list",
-        "settings",
-        "index",
-        "float8",
-    ):
+    _spoil_models(root, tiny_bert)
+    return root
+
+
+def _spoil_models(root, model):
+    from safetensors.torch import load_file, save
+    from tokenizers import Tokenizer, models
+    from torch import float8_e4m3fn
+
+    def copy(name, file, content):
         shutil.copytree(model, root / name)
+        bare = content if isinstance(content, bytes) else json.dumps(content).encode()
+        (root / name / file).write_bytes(bare)
+
     spec = json.loads((model / "tokenizer.json").read_text())
+    config = json.loads((model / "config.json").read_text())
     pattern = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": "x"}
-    (root / "runaway" / "tokenizer.json").write_text(json.dumps(spec | {"normalizer": pattern}))
+    copy("runaway", "tokenizer.json", spec | {"normalizer": pattern})
     for name, token_id in (("shared-id", 7), ("far-id", 2**31)):
         vocabulary = spec["model"]["vocab"] | {"zzz": token_id}
-        (root / name / "tokenizer.json").write_text(
-            json.dumps(spec | {"model": spec["model"] | {"vocab": vocabulary}})
-        )
-    config = json.loads((model / "config.json").read_text())
-    (root / "layers" / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**9}))
-    (root / "layers-list" / "config.json").write_text(json.dumps(config | {"architectures": 5}))
-    (root / "settings" / "tokenizer_config.json").write_text('{"cls_token": {"content": 5}}')
-    (root / "index" / "model.safetensors.index.json").write_text("[1]")
+        copy(name, "tokenizer.json", spec | {"model": spec["model"] | {"vocab": vocabulary}})
+    copy("bpe", "tokenizer.json", json.loads(Tokenizer(models.BPE({"a": 0, "b": 1}, [])).to_str()))
+    copy("alien", "config.json", config | {"architectures": ["MartianModel"]})
+    copy("layers", "config.json", config | {"num_hidden_layers": 10**9})
+    copy("layers-list", "config.json", config | {"architectures": 5})
+    copy("settings", "tokenizer_config.json", {"cls_token": {"content": 5}})
+    copy("index", "model.safetensors.index.json", [1])
     tensors = load_file(model / "model.safetensors")
     rows = "bert.embeddings.word_embeddings.weight"
-    save_file(
-        tensors | {rows: tensors[rows].to(torch.float8_e4m3fn)},
-        root / "float8" / "model.safetensors",
-    )
-    return root
+    copy("float8", "model.safetensors", save(tensors | {rows: tensors[rows].to(float8_e4m3fn)}))
+    copy("evil", "pytorch_model.bin", pickle.dumps(print))
+    shutil.copytree(model, root / "weightless")
+    for name in ("evil", "weightless"):
+        (root / name / "model.safetensors").unlink()
 
 
 @pytest.mark.parametrize("line", BAD)
