@@ -100,8 +100,9 @@ def has_type(value: Any, kind: Any) -> bool:
             has_type(one, arguments[1]) for one in value.values()
         )
     if is_dataclass(kind):
-        hints = _list_fields(kind).items()  # type: ignore[arg-type]
-        return isinstance(value, kind) and all(  # type: ignore[arg-type]
+        assert isinstance(kind, type)
+        hints = _list_fields(kind).items()
+        return isinstance(value, kind) and all(
             has_type(getattr(value, name), hint) for name, (_, hint) in hints
         )
     if isinstance(value, bool):

@@ -177,11 +177,11 @@ class RunSet:
         }
         # The examples, too, must be the same.
         settings |= {role: one.stamp for role, one in self.inputs.items() if role != "model"}
-        model = self.inputs.get("model")
+        stamp = self.inputs["model"].stamp if "model" in self.inputs else ""
         return RunDescription(
             self.name,
             self.task,
-            (model and model.stamp) or self.model,
+            stamp or self.model,
             self.tokenization,
             self.tokenizations,
             settings,
