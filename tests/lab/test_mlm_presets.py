@@ -124,7 +124,7 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("transfer-semantic+mlm --target {target}", "needs a text"),
+        ("transfer-semantic+mlm --target {target}", "text"),
         ("green-bert+mlm --corpus {text} --length 100", "64 wordpieces at most"),
         ("green-bert --corpus {text} --tokens 100", "was not requested"),
         ("green-bert --corpus {text} --stage extension", "no extension"),

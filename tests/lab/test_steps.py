@@ -319,7 +319,7 @@ def test_what_others_put_into_an_artifact_is_never_overwritten(vectors, text, ti
 
 def test_adapting_needs_exactly_one_source(vectors, text, tiny_bert, tmp_path):
     both = {"vectors": vectors.folder, "text": text}
-    for code, inputs in (("no-source", {}), ("two-sources", both)):
+    for code, inputs in (("missing-source", {}), ("two-sources", both)):
         with raises_input_error(code):
             run_step(Spec(AdaptStep(), {"model": tiny_bert, **inputs}), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []

@@ -228,9 +228,31 @@ def _find_tokenizer(run: SavedRun | None) -> LanguageModel | None:
 
 def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKind, Split]:
     """Return the kind of task and the gold examples; raises InputError if those of two runs differ."""
-    # 1. The kind of task: all runs have the same one.
     named_runs = zip(runs, (spec.first, spec.second), strict=True)
     given = [(run, name) for run, name in named_runs if run is not None]
+    kind = _find_kind(spec, given)
+    # The examples of the gold file come first, and those of every run must equal them.
+    splits = [(run.test_predictions.split, name) for run, name in given]
+    if spec.gold:
+        unit, *_ = *(run.unit for run, _ in given), UNITS[0]
+        splits.insert(0, (kind.read_split(Path(spec.gold), unit=unit), spec.gold))
+    if not splits:
+        raise InputError(
+            "Two prediction files need gold labels.", "Give the gold file.", code="no-gold"
+        )
+    for split, name in splits[1:]:
+        _check_same_examples(splits[0], (split, name))
+    if not splits[0][0].labeled:
+        raise InputError(
+            f"{splits[0][1]}: holds no labels, so nothing can be compared.",
+            "Give examples with their labels.",
+            code="no-labels",
+        )
+    return kind, splits[0][0]
+
+
+def _find_kind(spec: PairSpec, given: Sequence[tuple[SavedRun, str]]) -> TaskKind:
+    """Return the kind of task, which all runs share; given: the runs with their names."""
     kinds = {run.kind for run, _ in given}
     if spec.kind:
         kinds.add(find_kind(spec.kind))
@@ -249,26 +271,7 @@ def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKin
             "Give it, such as ner.",
             code="no-kind",
         )
-    kind = kinds.pop()
-
-    # 2. The examples: those of the gold file come first, and those of every run must equal them.
-    splits = [(run.test_predictions.split, name) for run, name in given]
-    if spec.gold:
-        unit, *_ = *(run.unit for run, _ in given), UNITS[0]
-        splits.insert(0, (kind.read_split(Path(spec.gold), unit=unit), spec.gold))
-    if not splits:
-        raise InputError(
-            "Two prediction files need gold labels.", "Give the gold file.", code="no-gold"
-        )
-    for split, name in splits[1:]:
-        _check_same_examples(splits[0], (split, name))
-    if not splits[0][0].labeled:
-        raise InputError(
-            f"{splits[0][1]}: holds no labels, so nothing can be compared.",
-            "Give examples with their labels.",
-            code="no-labels",
-        )
-    return kind, splits[0][0]
+    return kinds.pop()
 
 
 def _check_same_examples(first: tuple[Split, str], second: tuple[Split, str]) -> None:

@@ -218,32 +218,24 @@ def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
     """Raise InputError, before any long work, for missing or unused sources and wrong models."""
     recipe, needs = settings.recipe, settings.recipe.needs
     given = set(NAMES) & set(inputs.paths)
-    both = {"vectors", "text"}
 
     # 1. Sources that are missing, or given twice: word vectors are trained on a text, or given.
-    if "vectors" in needs:
-        if not given & both:
-            raise InputError(
-                f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
-                "Give one of them.",
-                code="no-source",
-            )
-        if both <= given and not needs & {"counts", "text"}:
-            raise InputError(
-                "Adapting needs word vectors or a text, and got both.",
-                "Give one of them.",
-                code="two-sources",
-            )
-    for need in ("target", "counts", "text", "glossary"):
-        [role] = USABLE[need]
-        if need in needs and role not in given:
+    for need in sorted(needs):
+        if not given & USABLE[need]:
+            names = " or ".join(NAMES[role] for role in sorted(USABLE[need]))
             remedy = "Give one."
             if need == "counts" and recipe.vocabulary.kind == "reduce":
                 text_free = ", ".join(list_text_free())
                 remedy = f"Give one, or choose a heuristic that needs none: {text_free}."
             raise InputError(
-                f"The recipe {recipe.name} needs a {NAMES[role]}.", remedy, code="missing-source"
+                f"The recipe {recipe.name} needs a source: {names}.", remedy, code="missing-source"
             )
+    if "vectors" in needs and USABLE["vectors"] <= given and not needs & {"counts", "text"}:
+        raise InputError(
+            "Adapting needs word vectors or a text, and got both.",
+            "Give one of them.",
+            code="two-sources",
+        )
 
     # 2. Sources that the recipe does not use.
     for role in sorted(given - _find_usable_roles(inputs, needs)):

@@ -81,7 +81,6 @@ def open_growing(folder: Path, size: int = 0, spare: int = 0) -> Iterator[Path]:
         raise InputError(
             f"{folder} was not written by vocadapt, so nothing is added to it.",
             "Choose another place.",
-            code="foreign-folder",
         )
     with convert_write_errors(folder, "cannot be written", "Choose another place."):
         folder.mkdir(parents=True, exist_ok=True)
