@@ -201,9 +201,7 @@ def is_demo_artifact(artifact: Artifact, place: Place) -> bool:
 def _find_folder(workspace: Workspace, place: Place) -> Path:
     """Return the folder of an artifact of the demo, or the folder that it will have."""
     found = find_demo_artifact(workspace, place)
-    if found is None:
-        return workspace.folder(*place)
-    return found.folder
+    return found.folder if found else workspace.folder(*place)
 
 
 def find_news_text() -> Path:

@@ -232,9 +232,7 @@ def _find_new_names(workspace: Workspace) -> dict[str, str]:
 def _find_by_creation_time(workspace: Workspace, kind: str, created: str) -> str:
     """Return the name of the artifact with a creation time; "" unless there is exactly one."""
     found = [one.name for one in workspace.artifacts(kind) if one.manifest.created == created]
-    if len(found) != 1:
-        return ""
-    return found[0]
+    return found[0] if len(found) == 1 else ""
 
 
 def _update_jobs(workspace: Workspace, artifact: Artifact, target: Path) -> None:

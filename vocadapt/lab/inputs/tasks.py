@@ -122,9 +122,7 @@ def import_task(
 
 def get_file_extension(path: Path) -> str:
     """Return the extension that decides how a file is read, with .gz if it is compressed."""
-    if path.suffix == ".gz":
-        return "".join(path.suffixes[-2:])
-    return path.suffix
+    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
 def find_task(given: str, workspace: Workspace | None = None) -> Path:
@@ -193,9 +191,7 @@ def _read_checksums(folder: Path, card: str) -> dict[str, str]:
         recorded = read_task_file(folder / TASK)
     except InputError:
         return {}
-    if recorded.card != card:
-        return {}
-    return dict(recorded.sha256)
+    return dict(recorded.sha256) if recorded.card == card else {}
 
 
 def import_prediction_files(

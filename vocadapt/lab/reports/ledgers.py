@@ -103,9 +103,7 @@ class RunPair:
         None if they are not available any more.
         """
         run = self.runs[1] or self.runs[0]
-        if run is None:
-            return None
-        return load_training_examples(run)
+        return load_training_examples(run) if run else None
 
     @cached_property
     def words(self) -> WordIndex:
@@ -190,9 +188,7 @@ def open_pair(spec: PairSpec) -> RunPair:
 
 def _load_run(name: str) -> SavedRun | None:
     """Load a run; None for a file of predictions."""
-    if not os.path.isdir(name):
-        return None
-    return load_run(Path(name))
+    return load_run(Path(name)) if os.path.isdir(name) else None
 
 
 def _choose_rules(spec: PairSpec, rules: Rules, split: Split) -> Rules:
@@ -221,9 +217,7 @@ def _find_tokenizer(run: SavedRun | None) -> LanguageModel | None:
     if (run.folder / "tokenizer.json").is_file():
         return run.model
     trained = find_trained_model(run.folder)
-    if trained is None:
-        return None
-    return open_model(trained)
+    return open_model(trained) if trained else None
 
 
 def _load_gold(spec: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[TaskKind, Split]:

@@ -95,9 +95,7 @@ class RunSet:
     @property
     def inputs(self) -> Mapping[str, Input]:
         """Inputs of the runs by role; empty without a manifest."""
-        if self.artifact is None:
-            return {}
-        return self.artifact.manifest.inputs
+        return self.artifact.manifest.inputs if self.artifact else {}
 
     @property
     def tokenization(self) -> str:

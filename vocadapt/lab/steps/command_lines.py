@@ -119,6 +119,5 @@ def _arguments_of(declared: Setting, value: Any, default: Any, prefix: str = "")
         return [flag, *texts]
     words = [word for word, number in declared.words.items() if number == value]
     text = words[0] if words else str(value)
-    if text.startswith("-"):  # a value that looks like a flag stays a value
-        return [f"{flag}={text}"]
-    return [flag, text]
+    # A value that looks like a flag stays a value.
+    return [f"{flag}={text}"] if text.startswith("-") else [flag, text]

@@ -32,9 +32,7 @@ def forecast_step(planned: PlannedStep) -> Forecast | None:
     Raises InputError if an input cannot be read.
     """
     work = planned.measure_work()
-    if work is None:
-        return None
-    return learn_rate(planned).forecast(work)
+    return learn_rate(planned).forecast(work) if work else None
 
 
 def find_minutes_guards(planned: PlannedStep) -> Iterator[Guard]:

@@ -164,9 +164,7 @@ def open_vectors_artifact(folder: str | Path) -> Artifact | None:
         found = open_artifact(expand_path(folder))
     except (InputError, OSError):
         return None
-    if found.kind != "vectors":
-        return None
-    return found
+    return found if found.kind == "vectors" else None
 
 
 def _read_settings(artifact: Artifact) -> VectorsStep | ContextualStep | None:

@@ -224,9 +224,7 @@ class Spec:
     @property
     def lowercase(self) -> bool | None:
         """The casing as `open_model` takes it; None if inferred."""
-        if not self.casing:
-            return None
-        return self.casing == "uncased"
+        return self.casing == "uncased" if self.casing else None
 
     def estimate_bytes(self) -> int:
         """Estimate the bytes that the step writes, from below, so that no step is refused that

@@ -62,9 +62,7 @@ def list_kinds() -> tuple[str, ...]:
 def find_root(folder: Path) -> Path | None:
     """Return the root of the workspace that the folder of an artifact lies in; None if in none."""
     parent = folder.absolute().parent
-    if parent.name not in list_kinds():
-        return None
-    return parent.parent
+    return parent.parent if parent.name in list_kinds() else None
 
 
 def find_artifact_root(folder: Path, kind: str) -> Path | None:
