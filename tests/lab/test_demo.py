@@ -158,13 +158,6 @@ def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(tmp_pat
     assert len(open_demo(workspace)) == len(demo.SHIPPED)
 
 
-def test_a_disk_without_room_is_reported_before_anything_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(9, 8, 1))
-    with raises_input_error("no-space"):
-        open_demo(Workspace(tmp_path / "w"))
-    assert not (tmp_path / "w").exists()
-
-
 def test_a_demo_that_is_not_there_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "DEMO", tmp_path / "nowhere")
     assert not demo.is_demo_installed()
@@ -390,9 +383,8 @@ def test_what_is_shipped_is_small_and_speaks_of_no_other_machine():
     for manifest in demo.DEMO.rglob("manifest.json"):
         content = json.loads(manifest.read_text(encoding="utf-8"))
         paths = [path for given in content["inputs"].values() for path in given["paths"]]
-        assert (
-            not [path for path in paths if path.startswith("/")] and " /" not in content["command"]
-        ), manifest
+        assert not any(path.startswith("/") for path in paths), manifest
+        assert " /" not in content["command"], manifest
 
 
 def test_the_shipped_models_were_worth_shipping():
@@ -479,6 +471,5 @@ def test_the_shipped_demo_runs_to_the_end(tmp_path, capsys):
     workspace = Workspace(tmp_path / "w")
     for job in demo.list_demo_jobs(workspace):
         assert workspace.artifact(*job.place).explain_staleness(workspace) == []
-    assert (
-        answer["seconds"] < 180
-    )  # under a minute on a quiet machine of two cores; here others may run beside it
+    # Under a minute on a quiet machine of two cores; here others may run beside it.
+    assert answer["seconds"] < 180

@@ -69,7 +69,7 @@ def forecast(workspace, seconds, **planned):
 def test_without_runs_the_rate_and_the_start_up_are_the_defaults(tmp_path):
     found = learn_rate(plan(Workspace(tmp_path)))
     assert found == Rate(1.0, STEPS["projection"].start_up, 0) and found.start_up > 0
-    assert found.forecast(Work(1, "x", 3.0)).basis == "from a default rate"
+    assert "default" in found.forecast(Work(1, "x", 3.0)).basis
 
 
 def test_a_step_without_declared_work_has_no_forecast(tmp_path):
@@ -93,7 +93,7 @@ def test_the_rate_is_the_median_of_the_runs_of_this_machine(tmp_path):
     record(workspace, 24.0, 8.0)
     record(workspace, 40.0, 8.0)
     found = forecast(workspace, 10.0)
-    assert found.seconds == pytest.approx(2 + 40) and found.basis == "from 2 earlier runs"
+    assert found.seconds == pytest.approx(2 + 40) and "2 earlier" in found.basis
 
 
 def test_runs_of_an_idle_machine_count_more_than_corrected_ones(tmp_path):
@@ -187,9 +187,9 @@ def test_the_load_factor(load, cores, times):
 
 def test_the_basis_of_several_forecasts():
     default, known = Rate().forecast(Work(1, "x", 1)), Rate(n_runs=2).forecast(Work(1, "x", 1))
-    assert describe_basis([default, default]) == "from default rates"
-    assert describe_basis([known]) == "from earlier runs"
-    assert describe_basis([known, default]) == "from earlier runs and default rates"
+    assert "default" in describe_basis([default, default])
+    assert "earlier" in describe_basis([known]) and "default" not in describe_basis([known])
+    assert {"earlier", "default"} <= set(describe_basis([known, default]).split())
 
 
 @pytest.mark.parametrize("step", ["corpus", "counts"])
@@ -204,15 +204,13 @@ def test_a_run_records_what_the_next_forecast_needs(step, tmp_path, tiny_bert, m
     made = run_step(spec, workspace.folder(spec.kind, "text"))
     assert made.manifest.timing["work"] == 4 and made.manifest.timing["load"] == 1
     found = forecast_step(spec.plan(workspace.root))
-    assert found is not None and found.basis == "from 1 earlier run"
+    assert found is not None and "1 earlier" in found.basis
     assert found.total_idle_seconds == pytest.approx(made.manifest.seconds, rel=0.01)
     # Without word counts a text is only imported: that does not show the rate.
     if step == "corpus":
         only = Spec(settings, {"text": inputs["text"]})
-        assert run_step(only, workspace.folder(spec.kind, "b")).manifest.timing.keys() == {
-            "start_up",
-            "load",
-        }
+        timing = run_step(only, workspace.folder(spec.kind, "b")).manifest.timing
+        assert timing.keys() == {"start_up", "load"}
 
 
 def test_the_work_of_an_evaluation_knows_which_methods_take_long():

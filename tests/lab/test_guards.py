@@ -67,7 +67,6 @@ def test_a_fine_tuning_tells_what_is_known_before_it_starts(files):
 def test_chunks_and_test_examples_that_are_in_train_are_counted(files):
     found = find(build_spec(files))
     assert found["chunks"].numbers == {"examples": 400, "chunks": 402, "words": 30}
-    assert "400 training sentences are divided into 402 chunks" in found["chunks"].sentence
     seen = found["seen"]
     assert seen.numbers == {"split": "test", "seen": 3, "of": 4} and seen.serious
 
@@ -165,7 +164,7 @@ def test_a_collapsed_run_offers_settings_to_try(files, tmp_path, capsys):
         arguments += [f"--{split}", str(files / f"{split}.tsv")]
     given = ["--limit", "60", "--learning-rate", "1e-9", "--out", str(tmp_path / "run")]
     assert main([*arguments, *given]) == 0
-    assert "Train again with: --limit 240" in capsys.readouterr().out
+    assert "--limit 240" in capsys.readouterr().out
     numbers = json.loads((tmp_path / "run" / "manifest.json").read_text())["numbers"]
     assert numbers["again"] == {"limit": 240} and judge_outcome(numbers) == "collapsed"
 
@@ -196,19 +195,8 @@ def test_classes_have_a_bound_and_one_that_the_sample_lacks_is_named(files, tmp_
     assert "few-labels" not in find(many)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        None,
-        {},
-        [],
-        "epochs",
-        {"nope": 1},
-        {"a.b": 1},
-        {"limit": -1},
-        {"finetune": 3},
-    ],
-)
-def test_a_damaged_record_is_no_change(files, change):
-    assert not is_change(build_spec(files).settings, change)
-    assert is_change(build_spec(files).settings, {"finetune.epochs": 3})
+def test_a_damaged_record_is_no_change(files):
+    settings = build_spec(files).settings
+    assert is_change(settings, {"finetune.epochs": 3})
+    for change in (None, {}, [], "epochs", {"nope": 1}, {"a.b": 1}, {"limit": -1}, {"finetune": 3}):
+        assert not is_change(settings, change), change
