@@ -342,7 +342,7 @@ def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
         lambda: copy_workspace(workspace, tmp_path / "mine"),
         lambda: open_export(tmp_path / "w.zip", tmp_path / "mine"),
     ):
-        with raises_input_error("name-taken"):
+        with raises_input_error("already-exists"):
             act()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 

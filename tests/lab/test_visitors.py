@@ -16,6 +16,7 @@ from tests.material.hostile import BIDI, DEEP, LOUSY_NAME
 from tests.material.input_errors import raises_input_error
 from tests.material.lab import LONG
 from vocadapt.lab.jobs import shared_queue
+from vocadapt.lab.jobs.living import mark_living
 from vocadapt.lab.jobs.shared_queue import check_number_of_jobs, count_jobs_before, hold_turn
 from vocadapt.lab.workspace import limits, visitors
 from vocadapt.lab.workspace.disk_space import OWN, reserve_space
@@ -284,6 +285,7 @@ def test_a_visitor_may_have_so_many_jobs(lab):
     jobs = [workspace.root / "jobs" / name for name in "12"]
     for job in jobs:
         job.mkdir(parents=True)
+        mark_living(job)
     with hold_lock(jobs[0]):
         check_number_of_jobs(workspace.root)
         with hold_lock(jobs[1]):

@@ -8,6 +8,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.living import mark_living
 from vocadapt.lab.jobs.queue import list_jobs, list_living_jobs, list_promised_names
 from vocadapt.lab.jobs.status import Status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
@@ -140,6 +141,7 @@ def test_a_list_that_is_asked_for_again_looks_at_each_manifest_once(full, monkey
 
 def test_living_jobs_are_found_without_reading_the_others(full, monkeypatch):
     alive, read = list_jobs(full)[5], []
+    mark_living(alive.folder)
     write_status(alive.folder, Status("running", queued=1.0, started=1.0, updated=2.0))
     readable = Job.readable.fget
     monkeypatch.setattr(Job, "readable", property(lambda job: (read.append(job), readable(job))[1]))

@@ -18,12 +18,7 @@ FOLDER = "living"
 def mark_living(job: Path) -> None:
     """Record that the job of a folder waits or runs; the caller holds the lock of the folder."""
     marks = job.parent / FOLDER
-    if not marks.is_dir():
-        # Jobs that an earlier version started have no marks.
-        living = [folder.name for folder in job.parent.glob("*/") if is_locked(folder)]
-        marks.mkdir(exist_ok=True)  # several cells of a study may begin at once
-        for name in living:
-            (marks / name).touch()
+    marks.mkdir(exist_ok=True)
     (marks / job.name).touch()
 
 
@@ -34,9 +29,7 @@ def unmark_living(job: Path) -> None:
 
 def list_living_folders(jobs: Path) -> list[Path]:
     """List the folders of the living jobs in a folder of jobs, newest first."""
-    marks = jobs / FOLDER
-    names = marks.iterdir() if marks.is_dir() else jobs.glob("*/")
-    folders = (jobs / path.name for path in names)
+    folders = (jobs / mark.name for mark in (jobs / FOLDER).glob("*"))
     return [folder for folder in sorted(folders, reverse=True) if is_locked(folder)]
 
 

@@ -21,9 +21,8 @@ from vocadapt.system.json_values import build_value, has_type
 
 T = TypeVar("T")
 MANIFEST = "manifest.json"
-# Number of the format of artifacts and their workspace, in every manifest. Manifests of versions
-# before the first number have none; nothing else differs, so they are read as they are. Raise it
-# with a change that this version could not read, and convert older manifests in `Manifest.load`.
+# Number of the format of artifacts and their workspace, in every manifest; others are not read.
+# Raise it with a change that this version could not read.
 FORMAT = 2
 ARTIFACTS = {  # kind: name of one artifact of this kind
     "corpora": "corpus",
