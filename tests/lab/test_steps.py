@@ -59,10 +59,12 @@ def vectors(vectors):
     return open_artifact(vectors)
 
 
-def test_a_step_is_registered_once_under_its_own_name():
+def test_a_step_is_registered_once_under_its_own_name_with_its_own_settings():
     assert all(step.name == name for name, step in STEPS.items())
     with raises_input_error("taken-name", "corpus"):
         register_step(STEPS["corpus"])
+    with raises_input_error("taken-settings", "corpus"):
+        register_step(replace(STEPS["corpus"], name="another"))
 
 
 def test_a_step_its_settings_and_its_module_have_one_name():
@@ -73,16 +75,8 @@ def test_a_step_its_settings_and_its_module_have_one_name():
         assert module in ("_".join(words), "step", "packs"), name
 
 
-def test_settings_belong_to_one_step():
-    with raises_input_error("taken-settings", "corpus"):
-        register_step(replace(STEPS["corpus"], name="another"))
-
-
-def test_a_step_names_a_command_that_exists():
+def test_a_step_names_a_command_and_a_part_that_exist():
     assert all(" ".join(step.command) in COMMANDS for step in STEPS.values())
-
-
-def test_what_a_step_makes_is_shown_on_a_part_that_exists():
     assert set(PLACES) <= set(STEPS)
     assert {place.part for place in PLACES.values()} <= set(PARTS)
     assert {step for part in PARTS.values() for step in part.steps} <= set(STEPS)
@@ -233,14 +227,12 @@ def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_
     inputs = {"text": text, "model": tiny_bert}
     vectors = run_step(Spec(VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
     step = AdaptStep(PRESETS["green-bert-random"], certify=False)
-    made = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m")
-    assert (
-        made.manifest.numbers["departures"] == 1
-    )  # sepsis does not fire beside the underscore; sepsis® is a word
+    spec = Spec(step, {"vectors": vectors.folder, "model": tiny_bert})
+    made = run_step(spec, tmp_path / "m")
+    # sepsis does not fire beside the underscore; sepsis® is a word.
+    assert made.manifest.numbers["departures"] == 1
     text.write_text("sepsis_x again, and this was not trained on\n", encoding="utf-8")
-    edited = run_step(
-        Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "edited"
-    )
+    edited = run_step(spec, tmp_path / "edited")
     assert "departures" not in edited.manifest.numbers
     why = edited.manifest.numbers["departures_not_counted"]
     assert why in (edited.folder / "README.md").read_text(encoding="utf-8")
@@ -248,8 +240,7 @@ def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_
     assert list(record["departures"]) == ["departures_not_counted"]
     assert "departures_not_counted" not in made.manifest.numbers
     text.unlink()
-    gone = run_step(Spec(step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "gone")
-    assert "departures" not in gone.manifest.numbers
+    assert "departures" not in run_step(spec, tmp_path / "gone").manifest.numbers
 
 
 def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
@@ -272,17 +263,11 @@ def test_the_words_file_lies_in_the_draft_and_is_gone_in_the_end(
     inputs = {"text": text, "model": tiny_bert}
     recipe = replace(PRESETS["green-bert-random"], vectors=replace(QUICK, workers=0))
     made = run_step(Spec(VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
-    assert {path.name for path in made.folder.iterdir()} == {
-        "manifest.json",
-        "vectors.safetensors",
-        "words.txt",
-    }
+    names = {"manifest.json", "vectors.safetensors", "words.txt"}
+    assert {path.name for path in made.folder.iterdir()} == names
     adapted = run_step(Spec(AdaptStep(recipe, certify=False), inputs), tmp_path / "m")
-    assert not [
-        path
-        for path in adapted.folder.rglob("*")
-        if path.name.startswith("vocadapt-") or path.name == "sentences.txt"
-    ]
+    left = {path.name for path in adapted.folder.rglob("*")}
+    assert not [name for name in left if name.startswith("vocadapt-") or name == "sentences.txt"]
     assert adapted.manifest.numbers["workers"] == count_cores()
 
 
@@ -380,14 +365,10 @@ def test_a_name_that_is_too_long_and_a_negative_seed_are_reported(text, tiny_ber
         read_corpus(["x" * 5000])
     with raises_input_error("out-of-range", "seed"):
         CorpusSettings(seed=-1)
-    for long in ("x" * 300, "x/" * 3000, "nothing"):
-        with pytest.raises(InputError):
-            run_step(Spec(VectorsStep(), {"text": long, "model": tiny_bert}), tmp_path / "v")
-        with pytest.raises(InputError):
-            run_step(
-                Spec(AlignmentStep(), {"vectors": long, "model": tiny_bert}),
-                tmp_path / "a",
-            )
+    for step, role in ((VectorsStep(), "text"), (AlignmentStep(), "vectors")):
+        for long in ("x" * 300, "x/" * 3000, "nothing"):
+            with pytest.raises(InputError):
+                run_step(Spec(step, {role: long, "model": tiny_bert}), tmp_path / "v")
     assert list(tmp_path.iterdir()) == []
 
 
