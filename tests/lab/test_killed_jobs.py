@@ -96,8 +96,7 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
     run_step(
-        Spec(CountingStep(numbers=3, pause=0), spec.inputs),
-        workspace.folder("corpora", "mine"),
+        Spec(CountingStep(numbers=3, pause=0), spec.inputs), workspace.folder("corpora", "mine")
     )
     with monkeypatch.context() as patch:
         patch.setenv(counting_step.DIE, moment)

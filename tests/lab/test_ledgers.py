@@ -77,11 +77,7 @@ def test_the_tokenizations_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
     assert found.tokenizations == ("base", "pooled")
-    assert list(found.slicing().by_tokenization()) == [
-        "base",
-        "adapted",
-        "pooled",
-    ]
+    assert list(found.slicing().by_tokenization()) == ["base", "adapted", "pooled"]
     assert found.words.tokenize("tachycardia").new == ("tachycardia",)
     assert found.words.tokenize("tachycardia").seen > 0
     words = [
@@ -96,11 +92,7 @@ def test_the_tokenizations_of_one_run(trained):
     assert ending.inside > 0
     assert found.ending("ia") is ending  # counted once
     assert len(found.train) == 15
-    assert set(found.slicing().available) >= {
-        "new-token",
-        "unseen",
-        "unseen-entity",
-    }
+    assert set(found.slicing().available) >= {"new-token", "unseen", "unseen-entity"}
     counts = open_pair(PairSpec(run, run, ("base", "adapted"))).ledger.counts
     gold = sum(tag != "O" for example in found.split.examples for tag in example.tags)
     assert sum(counts[name] for name in ("fixed", "broken", "both wrong", "both right")) == gold

@@ -157,8 +157,7 @@ def test_families_of_presets() -> None:
         with pytest.raises(InputError):
             get_preset(wrong)
     spec = Spec(
-        AdaptStep(get_preset("combined-freq-50")),
-        {"model": "a", "target": "b", "text": "t.txt"},
+        AdaptStep(get_preset("combined-freq-50")), {"model": "a", "target": "b", "text": "t.txt"}
     )
     assert (
         build_command(spec, Path("m"))

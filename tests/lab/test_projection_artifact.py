@@ -66,8 +66,7 @@ def test_a_projection_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, 
     workspace = Workspace(tmp_path / "ws")
     step = ProjectionStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
     made = run_step(
-        Spec(step, {"space": tiny_bert, "other": vectors}),
-        workspace.folder("projections", "m"),
+        Spec(step, {"space": tiny_bert, "other": vectors}), workspace.folder("projections", "m")
     )
     assert [found.name for found in workspace.artifacts("projections")] == ["m"]
     assert made.explain_staleness(workspace) == []

@@ -115,8 +115,7 @@ def test_the_manifest_is_complete(vectors, text, tiny_bert):
 def test_one_worker_gives_the_same_vectors_again(vectors, text, tiny_bert, tmp_path):
     np.random.seed(77)  # noqa: NPY002 - disturbed on purpose
     again = run_step(
-        Spec(VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert}),
-        tmp_path / "again",
+        Spec(VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert}), tmp_path / "again"
     )
     assert (again.folder / "vectors.safetensors").read_bytes() == (
         vectors.folder / "vectors.safetensors"
@@ -316,8 +315,7 @@ def test_vectors_are_imported_limited_folded_and_filtered(text, tiny_bert, tmp_p
     plain = run_step(Spec(ImportVectorsStep(limit=2), {"file": file}), tmp_path / "plain")
     assert load_space(plain.folder).words == ("Aspirin", "aspirin")
     folded = run_step(
-        Spec(ImportVectorsStep(fold=True), {"file": file, "model": tiny_bert}),
-        tmp_path / "folded",
+        Spec(ImportVectorsStep(fold=True), {"file": file, "model": tiny_bert}), tmp_path / "folded"
     )
     assert load_space(folded.folder).words == ("aspirin", "paris", "drug")
     assert folded.manifest.numbers["notes"]
@@ -333,8 +331,7 @@ def test_vectors_are_imported_limited_folded_and_filtered(text, tiny_bert, tmp_p
 def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, tmp_path):
     workspace = Workspace(tmp_path / "w")
     by_name = run_step(
-        Spec(CorpusStep(), {"text": text, "model": tiny_bert}),
-        workspace.folder("corpora", "a"),
+        Spec(CorpusStep(), {"text": text, "model": tiny_bert}), workspace.folder("corpora", "a")
     )
     copied = run_step(Spec(CorpusStep(copy=True), {"text": text}), workspace.folder("corpora", "b"))
     assert read_corpus([by_name.folder]).files == (text,)

@@ -98,9 +98,7 @@ def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(
 ):
     monkeypatch.setattr(queue, "WORKER", (stuck_tokenizer.__file__,))
     job = queue.start(
-        Workspace(tmp_path / "w"),
-        Spec(VectorsStep(), {"text": text, "model": tiny_bert}),
-        "v",
+        Workspace(tmp_path / "w"), Spec(VectorsStep(), {"text": text, "model": tiny_bert}), "v"
     )
     status = wait_for(job, "failed", LONG)
     assert str(text) in status.error and "lines 1 to" in status.error and "0.3 s" in status.error

@@ -32,13 +32,7 @@ from vocadapt.lab.workspace.drafts import DRAFT, convert_write_errors
 from vocadapt.lab.workspace.locks import hold_lock, wait_for_lock
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.notes import Note, load_notes, replace_note
-from vocadapt.lab.workspace.workspace import (
-    TRASH,
-    Artifact,
-    Workspace,
-    list_kinds,
-    open_artifact,
-)
+from vocadapt.lab.workspace.workspace import TRASH, Artifact, Workspace, list_kinds, open_artifact
 from vocadapt.report.table import Column
 
 NOTE = "note.json"
@@ -219,8 +213,4 @@ def _remove(entry: Path) -> None:
 
 
 # Record of a move that is not finished -> what is left to do when the folder was moved.
-MOVES = {
-    RENAMING: finish_renaming,
-    DELETING: _finish_deleting,
-    RESTORING: _finish_restoring,
-}
+MOVES = {RENAMING: finish_renaming, DELETING: _finish_deleting, RESTORING: _finish_restoring}

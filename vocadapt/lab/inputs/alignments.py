@@ -8,12 +8,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.file_cache import CachedReader
 from vocadapt.lab.workspace.manifest import read_saved_settings
-from vocadapt.lab.workspace.workspace import (
-    Artifact,
-    Workspace,
-    find_artifact_root,
-    open_artifact,
-)
+from vocadapt.lab.workspace.workspace import Artifact, Workspace, find_artifact_root, open_artifact
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.evaluation import (
     EvaluatedAlignment,

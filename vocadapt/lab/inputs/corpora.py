@@ -60,8 +60,7 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
         splitter = read_saved_settings(Splitter, record["splitter"], str(artifact))
         return Corpus(tuple(files), counted_by=splitter)
     return open_corpus(
-        files,
-        read_saved_settings(CorpusSettings, record["settings"], str(artifact)),
+        files, read_saved_settings(CorpusSettings, record["settings"], str(artifact))
     )
 
 

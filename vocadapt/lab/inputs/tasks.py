@@ -28,14 +28,7 @@ from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.tasks.benchmarks import download_benchmark, find_card, format_task_file
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.training.tasks.predictions import build_tally
-from vocadapt.training.tasks.task import (
-    TASK,
-    Task,
-    TaskFile,
-    build_task,
-    read_task,
-    read_task_file,
-)
+from vocadapt.training.tasks.task import TASK, Task, TaskFile, build_task, read_task, read_task_file
 
 DOWNLOAD = ("python", "-m", "vocadapt", "tasks", "download")
 GOLD, PREDICTED = "gold", "predicted"  # names of the copies, without extension

@@ -48,11 +48,7 @@ WORKER = ("-P", "-m", "vocadapt", "job")
 
 
 def start(
-    workspace: Workspace,
-    spec: Spec,
-    name: str,
-    overwrite: bool = False,
-    once: bool = False,
+    workspace: Workspace, spec: Spec, name: str, overwrite: bool = False, once: bool = False
 ) -> Job:
     """Start a job that runs `spec` and saves its artifact as `name`; return without waiting.
 

@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from vocadapt.errors import InputError
-from vocadapt.lab.inputs.corpora import (
-    build_counts_path,
-    estimate_text_bytes,
-    load_or_count_words,
-)
+from vocadapt.lab.inputs.corpora import build_counts_path, estimate_text_bytes, load_or_count_words
 from vocadapt.lab.steps.command_lines import PROGRAM, build_command
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
@@ -138,10 +134,7 @@ def advise_on(
         counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
     )
     return AdviceReport(
-        **vars(advice),
-        task_file=task_file,
-        counts=origin,
-        seconds=time.perf_counter() - start,
+        **vars(advice), task_file=task_file, counts=origin, seconds=time.perf_counter() - start
     )
 
 

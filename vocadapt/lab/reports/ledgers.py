@@ -28,12 +28,7 @@ from vocadapt.training.examples.examples import UNITS, Example, Split
 from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.finetune.tokenizations import select_tokenization
 from vocadapt.training.scoring.counts import DEFAULT_RULES, Rules, Scorer
-from vocadapt.training.scoring.uncertainty import (
-    DEFAULT_DRAWS,
-    Comparison,
-    Draws,
-    compare_tallies,
-)
+from vocadapt.training.scoring.uncertainty import DEFAULT_DRAWS, Comparison, Draws, compare_tallies
 from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.training.tasks.predictions import build_tally
 from vocadapt.training.tasks.word_endings import SuffixSlice, count_suffix

@@ -11,12 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.analysis.results.fair_pairs import (
-    FairPair,
-    RunDescription,
-    Side,
-    choose_fair_pair,
-)
+from vocadapt.analysis.results.fair_pairs import FairPair, RunDescription, Side, choose_fair_pair
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import find_training_text, read_corpus
 from vocadapt.lab.steps.finetune import (

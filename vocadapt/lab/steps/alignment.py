@@ -11,14 +11,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.alignments import TABLE, load_table
-from vocadapt.lab.steps.step import (
-    MODEL,
-    VECTORS,
-    PlannedStep,
-    Spec,
-    Step,
-    StepContext,
-)
+from vocadapt.lab.steps.step import MODEL, VECTORS, PlannedStep, Spec, Step, StepContext
 from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent

@@ -3,11 +3,7 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vocadapt.lab.inputs.corpora import (
-    estimate_text_bytes,
-    load_or_count_words,
-    write_corpus,
-)
+from vocadapt.lab.inputs.corpora import estimate_text_bytes, load_or_count_words, write_corpus
 from vocadapt.lab.steps.step import MODEL, TEXT, Numbers, PlannedStep, Spec, Step, StepContext
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.settings import setting

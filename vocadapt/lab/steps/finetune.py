@@ -12,15 +12,7 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.lab.steps.forecasts import learn_rate
 from vocadapt.lab.steps.guards import Guard, build_minutes_guard
-from vocadapt.lab.steps.step import (
-    MODEL,
-    PlannedStep,
-    Role,
-    Spec,
-    Step,
-    StepContext,
-    measure_model,
-)
+from vocadapt.lab.steps.step import MODEL, PlannedStep, Role, Spec, Step, StepContext, measure_model
 from vocadapt.lab.steps.task_guards import find_repair, list_task_guards
 from vocadapt.progress import part
 from vocadapt.report.formats import format_metric_name
@@ -30,13 +22,7 @@ from vocadapt.system.forecasts import Work
 from vocadapt.text.display import format_number
 from vocadapt.training.callbacks import Live, read_live
 from vocadapt.training.estimates import measure_finetuning
-from vocadapt.training.examples.examples import (
-    UNITS,
-    Split,
-    name_fold,
-    sample_split,
-    without_fold,
-)
+from vocadapt.training.examples.examples import UNITS, Split, name_fold, sample_split, without_fold
 from vocadapt.training.finetune.finetune import PreparedTask, finetune, prepare
 from vocadapt.training.finetune.run_files import (
     SavedRun,
@@ -46,20 +32,11 @@ from vocadapt.training.finetune.run_files import (
     save_run,
 )
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.training.finetune.tokenizations import (
-    TOKENIZATIONS,
-    choose_main_tokenization,
-)
+from vocadapt.training.finetune.tokenizations import TOKENIZATIONS, choose_main_tokenization
 from vocadapt.training.scoring.summary import summarize_seeds
 from vocadapt.training.tasks.kinds import find_kind
 from vocadapt.training.tasks.splits import SPLITS
-from vocadapt.training.tasks.task import (
-    TASK,
-    Task,
-    build_task,
-    read_task,
-    read_task_file,
-)
+from vocadapt.training.tasks.task import TASK, Task, build_task, read_task, read_task_file
 from vocadapt.training.tasks.training_sample import sample_training_split
 from vocadapt.training.trained_parameters import describe_old_embeddings
 

@@ -52,10 +52,7 @@ def import_layout(context: StepContext, settings: ImportLayoutStep) -> Projectio
 
 
 def build_imported_projection(
-    opened: OpenedSpace,
-    path: Path,
-    settings: ImportLayoutStep,
-    progress: Progress = silent,
+    opened: OpenedSpace, path: Path, settings: ImportLayoutStep, progress: Progress = silent
 ) -> ProjectionArtifact:
     """Build a projection from a layout file; raises InputError as `match_layout` does."""
     begin = time.perf_counter()

@@ -218,8 +218,7 @@ def load_materials(
     if ("target" in given) == ("vectors" in given):
         got = "both" if "target" in given else "neither"
         raise InputError(
-            f"Initializers need a target model or word vectors, and got {got}.",
-            "Give one of them.",
+            f"Initializers need a target model or word vectors, and got {got}.", "Give one of them."
         )
     if inputs.target is None:
         _check_text_unused(inputs, settings, "there are word vectors")

@@ -18,10 +18,7 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.lab.workspace.manifest import ARTIFACTS
 from vocadapt.lab.workspace.workspace import Artifact, check_name
-from vocadapt.models.language_model import (
-    begins_with_folder,
-    is_cached,
-)
+from vocadapt.models.language_model import begins_with_folder, is_cached
 from vocadapt.progress import Progress
 from vocadapt.settings import CheckedSettings, build_settings
 from vocadapt.spaces.space import EmbeddingSpace
@@ -115,9 +112,7 @@ class Step:
     work: Callable[[Any], Work | None] = lambda planned: None
     writes: Callable[[Any], int] = lambda spec: 0  # bytes, or somewhat fewer
     keeps_inputs: Callable[[Any], bool] = lambda settings: False  # does its result hold a copy?
-    grows: bool = (
-        False  # its folder is filled over several runs, in place, by one process at a time
-    )
+    grows: bool = False  # its folder is filled in place over several runs, by one process at a time
     # PlannedStep → what to know before it starts, found without long work; None: it has no guards
     guards: Callable[[Any], Iterable[Guard]] | None = None
     # its headline figures → what it came to, shown in place of "done"; "": done

@@ -29,11 +29,7 @@ MORE_EPOCHS = 3  # times as many epochs repair a training with too few entities 
 
 
 def list_task_guards(
-    model: LanguageModel,
-    whole: Task,
-    task: Task,
-    settings: FinetuneSettings,
-    limit: int,
+    model: LanguageModel, whole: Task, task: Task, settings: FinetuneSettings, limit: int
 ) -> Iterator[Guard]:
     """Yield the guards of a fine-tuning that depend on its task and its model.
 

@@ -22,12 +22,7 @@ from vocadapt.lab.steps.step import (
 from vocadapt.lab.workspace.disk_space import measure_files
 from vocadapt.settings import MAX_SEED, setting
 from vocadapt.spaces.io.storage import save_space
-from vocadapt.spaces.word2vec.trainer import (
-    AUTO,
-    COUNTED,
-    Word2VecSettings,
-    measure_word2vec,
-)
+from vocadapt.spaces.word2vec.trainer import AUTO, COUNTED, Word2VecSettings, measure_word2vec
 from vocadapt.system.forecasts import Work
 from vocadapt.training.word_vectors import train_domain_vectors
 from vocadapt.vocabulary.plan.planning import split_addable_words
