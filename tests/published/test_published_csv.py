@@ -93,9 +93,9 @@ def test_values_of_another_table_are_refused(tmp_path: Path) -> None:
         (
             "row,column,value\nGreenBioBERT,CO2\n",
             "wrong-columns",
-            "line 2: expected 3 cells, got 2",
+            "line 2",
         ),
-        ("row,column,value\nGreenBioBERT,CO2,1,2\n", "wrong-columns", "got 4"),
+        ("row,column,value\nGreenBioBERT,CO2,1,2\n", "wrong-columns", "3 cells"),
         ("row,column,value\nGrenBioBERT,CO2,1\n", "unknown-name", "GreenBioBERT"),
         ("row,column,value\nGreenBioBERT,C02,1\n", "unknown-name", "CO2"),
         ("row,column,value\nGreenBioBERT,CO2,\n", "wrong-type", "''"),

@@ -69,18 +69,12 @@ def read_csv(
     nearest name), a value that is not a finite number (for a cell of text: empty), a
     cell that the file has twice, and a cell that is at hand with another value.
     """
-    # 1. Read the file and its header.
     text = read_document(path, MAX_BYTES)
     place = show_path(Path(path).name)
-    lines = _parse(text, place)
-    header = _read_header(next(lines, (1, []))[1], place)
-
-    # 2. Read one value from each line.
     values: dict[tuple[str, str], ImportedValue] = {}
     known = 0
-    for number, cells in lines:
-        line = f"{place}, line {number:,}"
-        one, cell = _read_line(cells, header, table, line)
+    for line, cells in _parse(text, place):
+        one, cell = _read_line(cells, table, line)
         if (one.row, one.column) in values:
             place_of_cell = f"row {one.row!r}, column {one.column!r}"
             raise InputError(
@@ -122,47 +116,39 @@ def fill_table(table: PublishedTable, imported: ImportedValues) -> PublishedTabl
     return table.replace_cells(filled)
 
 
-def _parse(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a CSV text that are not blank, with their numbers."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    while True:
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(
-                f"{place}, line {reader.line_num:,}: not valid CSV ({error}).",
-                REMEDY,
-                code="invalid-csv",
-            ) from None
-        if any(cell.strip() for cell in cells):
-            yield reader.line_num, cells
+def _parse(text: str, place: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the cells of each line by column, with the place of the line for messages."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = [name.strip().lower() for name in reader.fieldnames or ()]
+        _check_header(names, place)
+        reader.fieldnames = names
+        for cells in reader:
+            line = f"{place}, line {reader.line_num:,}"
+            if None in cells or None in cells.values():
+                problem = f"{line}: expected {len(names)} cells."
+                raise InputError(problem, REMEDY, code="wrong-columns")
+            yield line, {name: unescape_cell(cell.strip()) for name, cell in cells.items()}
+    except csv.Error as error:
+        problem = f"{place}, line {reader.line_num:,}: not valid CSV ({error})."
+        raise InputError(problem, REMEDY, code="invalid-csv") from None
 
 
-def _read_header(cells: Sequence[str], place: str) -> Mapping[str, int]:
-    names = [cell.strip().lower() for cell in cells]
+def _check_header(names: Sequence[str], place: str) -> None:
     for name in names:
         check_known(name, (*NEEDED, *OPTIONAL), f"column in the header of {place}")
     missing = [name for name in NEEDED if name not in names]
     if missing:
-        raise InputError(
-            f"{place}: the column {missing[0]!r} is missing.", REMEDY, code="missing-column"
-        )
+        problem = f"{place}: the column {missing[0]!r} is missing."
+        raise InputError(problem, REMEDY, code="missing-column")
     if len(set(names)) < len(names):
         raise InputError(f"{place}: a column is given twice.", REMEDY, code="repeated")
-    return {name: names.index(name) for name in names}
 
 
 def _read_line(
-    cells: Sequence[str], header: Mapping[str, int], table: PublishedTable, line: str
+    cells: Mapping[str, str], table: PublishedTable, line: str
 ) -> tuple[ImportedValue, PublishedCell]:
-    if len(cells) != len(header):
-        raise InputError(
-            f"{line}: expected {len(header)} cells, got {len(cells)}.", REMEDY, code="wrong-columns"
-        )
-    row, column, text = (unescape_cell(cells[header[name]].strip()) for name in NEEDED)
-    note = cells[header["note"]].strip() if "note" in header else ""
+    row, column, text = (cells[name] for name in NEEDED)
     try:
         cell = table.find_cell(row, column)
     except InputError as error:
@@ -172,7 +158,7 @@ def _read_line(
         value = _read_number(text, line)
     if not text:
         raise InputError(f"{line}: the value is empty.", "Leave the line out.", code="no-values")
-    return ImportedValue(row, column, value, unescape_cell(note)), cell
+    return ImportedValue(row, column, value, cells.get("note", "")), cell
 
 
 def _read_number(text: str, line: str) -> float:

@@ -80,10 +80,6 @@ def reproduce(
 
     root: folder of the study that all tables share; finished trainings are not repeated. place:
     where trainings run. A table that takes longer than the scale allows is not begun.
-
-    1. Plan. Nothing runs if no cell can be computed, or if it would take too long.
-    2. Compute the cells.
-    3. Compute the means that the table prints, and compare.
     """
     # 1. The plan.
     start = time.perf_counter()
@@ -102,7 +98,7 @@ def reproduce(
     elif not plan.refusal:
         found = measure_cells(table, materials, progress)
 
-    # 3. The comparison.
+    # 3. The comparison, also of the means that the table prints.
     comparisons = compare_cells(table, found, collapsed)
     if plan.refusal:
         why = plan.refusal.removeprefix(NOT_AVAILABLE)

@@ -72,12 +72,7 @@ class SeedsStep(CheckedSettings):
 
 
 def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers:
-    """Search hyperparameters of fine-tuning by their dev score, averaged over seeds.
-
-    1. Read the space, and check model and task.
-    2. Run the unfinished trials.
-    3. Summarize: all trials, the best, the importance of each setting; figures beside them.
-    """
+    """Search hyperparameters of fine-tuning by their dev score, averaged over seeds."""
     from vocadapt.analysis.figures.search import plot_importance, plot_trials
     from vocadapt.lab.experiments.search.search import import_optuna, run_search
     from vocadapt.lab.experiments.search.tables import build_marks
@@ -103,7 +98,7 @@ def search_settings(context: StepContext, settings: SearchStep) -> SearchNumbers
         context.progress,
     )
 
-    # 3. The summary.
+    # 3. The figures, and the summary.
     marks = build_marks([asdict(one) for one in result.trials])
     figures = [("Score by trial", plot_trials(marks, maker.metric))]
     if result.importance:

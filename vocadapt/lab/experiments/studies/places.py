@@ -3,10 +3,7 @@
 from pathlib import Path
 
 from vocadapt.lab.cluster.ray_cluster import CLIENT
-from vocadapt.lab.experiments.studies.estimates import estimate_grid
-from vocadapt.lab.experiments.studies.grid import Grid
 from vocadapt.lab.experiments.studies.pools import LocalPool, Pool
-from vocadapt.lab.experiments.studies.slurm import Allocation, write_script
 from vocadapt.lab.experiments.studies.study_file import Study
 from vocadapt.lab.workspace.disk_space import measure_weights
 from vocadapt.settings import check_known
@@ -60,13 +57,3 @@ def measure_cell_memory(study: Study) -> float:
     """Estimate the bytes of memory that a cell with the largest model needs."""
     largest = max(measure_weights(variant.model) for variant in study.variants)
     return CELL_MEMORY + WEIGHTS_COPIES * largest
-
-
-def write_array_script(
-    grid: Grid, root: Path, file: Path, at_once: int, gpus: float
-) -> Path | None:
-    """Write the script that runs a study under SLURM; None if all cells are finished."""
-    cost = estimate_grid(grid, root, 1)
-    seconds = cost.seconds_alone / max(1, cost.cells)
-    memory = measure_cell_memory(grid.study)
-    return write_script(grid, root, file, Allocation(at_once, seconds, memory, gpus))

@@ -90,20 +90,12 @@ def render_report(grid: Grid, root: Path, form: str) -> bytes:
 
 
 def build_report(grid: Grid, root: Path) -> StudyReport:
-    """Collect the report of a study from its folder.
-
-    1. Results: leaderboards under each tokenization, and the table.
-    2. The states of the cells.
-    3. How it was computed: settings, environment, footprint.
+    """Collect the report of a study from its folder: results, states of the cells, and how it was
+    computed.
     """
-    # 1. Results.
     boards = build_boards(grid, root)
     table = describe_rows(build_rows(grid, root, boards), grid, boards)
-
-    # 2. The states.
     states = find_states(grid, root)
-
-    # 3. Settings, environment and footprint.
     columns = _collect_settings(grid)
     settings = build_setting_table(columns)
     differing = _find_differences(settings)

@@ -69,13 +69,7 @@ class Schedule:
 
 
 def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) -> Outcome:
-    """Run all unfinished steps of a grid; `root` is the folder of the study. See `run_steps`.
-
-    1. List the steps that are missing.
-    2. Run them.
-    3. Count.
-    """
-    # 1. List the missing steps.
+    """Run all unfinished steps of a grid; `root` is the folder of the study. See `run_steps`."""
     remove_remains(Workspace(root))
     missing = grid.list_missing(root)
     for one in grid.steps:
@@ -83,12 +77,8 @@ def run_grid(grid: Grid, root: Path, pool: Pool, progress: Progress = silent) ->
             shutil.rmtree(root / "jobs" / one.name / CHECKPOINT, ignore_errors=True)
     before = summarize_grid(grid, root)
     schedule = Schedule(deque(missing))
-
-    # 2. Run them.
     report = partial(_report, schedule, len(missing), progress)
     run_steps(schedule, root, pool, grid.study.retries, report)
-
-    # 3. Count.
     after = summarize_grid(grid, root)
     return replace(
         before,

@@ -33,9 +33,11 @@ class StudyStep(CheckedSettings):
 def run_study(context: StepContext, settings: StudyStep) -> Numbers:
     """Run the unfinished cells of a study; the result is the table."""
     # Imported here: a study consists of other steps, so its modules import this package.
+    from vocadapt.lab.experiments.studies.estimates import estimate_grid
     from vocadapt.lab.experiments.studies.grid import expand
-    from vocadapt.lab.experiments.studies.places import check_place, open_pool, write_array_script
+    from vocadapt.lab.experiments.studies.places import check_place, measure_cell_memory, open_pool
     from vocadapt.lab.experiments.studies.runner import run_grid, summarize_grid
+    from vocadapt.lab.experiments.studies.slurm import Allocation, write_script
     from vocadapt.lab.experiments.studies.study_file import read_study
     from vocadapt.lab.experiments.studies.table import build_boards, build_rows
 
@@ -45,8 +47,12 @@ def run_study(context: StepContext, settings: StudyStep) -> Numbers:
     grid = expand(study, context.draft, settings.confirm, workspace)
     script = None
     if check_place(settings.on) == "slurm":
+        cost = estimate_grid(grid, context.draft, 1)
+        seconds = cost.seconds_alone / max(1, cost.cells)
+        memory = measure_cell_memory(study)
+        task = Allocation(settings.workers, seconds, memory, settings.gpus)
         file = Path(context.spec.inputs["file"][0])
-        script = write_array_script(grid, context.draft, file, settings.workers, settings.gpus)
+        script = write_script(grid, context.draft, file, task)
         outcome = summarize_grid(grid, context.draft)
     else:
         pool = open_pool(settings.on, settings.workers, settings.gpus, study, context.draft)

@@ -109,18 +109,14 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
 
     check: raises InputError for a path that may not be read; called before anything is read there.
     Raises InputError, with the file and the nearest known name, for an invalid file.
-
-    1. Read the file, and those that it extends.
-    2. Read its texts, variants and tasks, whose names must be unique.
-    3. Read the rules, which name them.
     """
-    # 1. One table.
+    # 1. The file, merged over those that it extends.
     table, files = read_extended(path, check)
     reader = TableReader(files[0], check)
     known = [one.name for one in fields(Study) if one.name != "files"]
     reader.check_keys(table, [*known, "extends"])
 
-    # 2. Its parts.
+    # 2. Its texts, variants and tasks.
     corpora = {
         one: reader.read_paths(entry, "files")
         for one, entry in reader.read_named(table, "corpora").items()
@@ -143,7 +139,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
         **numbers,
     )
 
-    # 3. Its rules.
+    # 3. Its rules, which name them.
     if study.baseline:
         reader.check_known(study.baseline, [one.name for one in study.variants], "variant")
     include, exclude = (_read_rules(reader, table, key, study) for key in ("include", "exclude"))
