@@ -239,7 +239,7 @@ def test_a_trial_far_below_the_others_ends_after_two_seeds(maker, tmp_path):
     assert whole.count("done") == 15
 
 
-@pytest.mark.parametrize("stops", [1, 2, 7, 20])
+@pytest.mark.parametrize("stops", [1, 7])
 def test_an_interrupted_search_continues_as_if_nothing_had_happened(maker, tmp_path, stops):
     whole = search(maker, tmp_path / "whole", space=RATES, trials=12)
     with pytest.raises(Canceled):
