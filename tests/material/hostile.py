@@ -30,6 +30,13 @@ NUMBERS = [
     "0x10",
     "٣",
 ]
+HOSTILE_TEXTS = [  # typed on a page
+    "<img src=x onerror=alert(1)>",
+    "$x$ :red[x] **b** `c`",
+    "\u202eab\u200b ضغط الدم 高血",
+    "[UNK] \x00 x",
+    "w" * 300,
+]
 BIDI = "\u202egnol\u202c"
 LOUSY_NAME = os.fsdecode(b"caf\xe9.txt")  # not UTF-8
 

@@ -10,6 +10,7 @@ from vocadapt.spaces.alignment.frequency_bands import FrequencyBand
 from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.parts.alignment import accuracy, methods
+from vocadapt.ui.text.number_formats import count
 
 ROW = build_evaluated(
     AlignmentSettings(),
@@ -29,8 +30,7 @@ ROW = build_evaluated(
 )
 def test_the_sentence_fits_the_ranking_of_the_lists(ranking, rate, level, column):
     said = accuracy.describe_accuracy(ROW, ranking)
-    assert f"**{rate} " in said
-    assert f"chance {level};" in said and "n = 5\u202f933" in said
+    assert f"**{rate} " in said and f"chance {level};" in said and count(5933) in said
     assert ranking.column == column and hasattr(AnchorScore("w", 0, 0.0, 0.0, 1), column)
     assert (" by CSLS" in said) is ranking.csls
 
@@ -50,7 +50,7 @@ def test_bands_need_counts_and_the_ranks_of_the_lists():
     uncounted = EmbeddingSpace(words.words, words.matrix)
     assert accuracy.compute_bands(anchors(30), uncounted, "rank") == ()
     assert accuracy.compute_bands(anchors(31), words, "rank") == ()  # w30 has no vector
-    assert accuracy.describe_counts(FrequencyBand("rare", 5, 5, 10, 1)) == "5 times in the text"
+    assert accuracy.describe_counts(FrequencyBand("rare", 5, 5, 10, 1)).startswith("5 times")
 
 
 def test_the_best_evaluated_method_that_can_be_shown_is_the_default():

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from tests.material.apps import list_button_keys, list_texts, markup, read_page
+from tests.material.apps import list_button_keys, markup, read_page
+from tests.material.hostile import HOSTILE_TEXTS
 from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL
@@ -19,13 +20,8 @@ from vocadapt.ui.parts.lens import view
 from vocadapt.vocabulary.lens import CHANGES, TERMS, Change
 
 LENS = "lens"
-HOSTILE = [
-    "<img src=x onerror=alert(1)>",
-    "$x$ :red[x] **b** `c`",
-    "\u202eab\u200b ضغط الدم 高血",
-    "[UNK] \x00",
-    "w" * 300,
-]
+CHIP = "va-token va-chip"
+BEFORE_AND_AFTER = ["trials-model · before", "trials-model"]
 
 
 @pytest.fixture
@@ -35,15 +31,20 @@ def vocab(tmp_path):
     return path
 
 
+def list_toggles(app):
+    """The switch of the ids, if the tokens of the text are drawn."""
+    return [one for one in app.toggle if one.key == "lens_ids"]
+
+
 def test_an_adapted_model_is_shown_before_and_after(open_page, seeded):
     app = open_page(LENS, seeded)
-    assert app.multiselect(key="lens_models").value == ["trials-model · before", "trials-model"]
-    app.text_area(key="lens_text").set_value("aspirin for the heart").run()
+    assert app.multiselect(key="lens_models").value == BEFORE_AND_AFTER
+    text = "aspirin for the heart"
+    app.text_area(key="lens_text").set_value(text).run()
     assert not app.exception
     body = markup(app)
-    assert 'title="aspirin · id ' in body and "characters 0–7" in body
-    assert body.count('"va-token va-chip va-new"') >= 1
-    assert app.query_params["lens_text"] == "aspirin for the heart"
+    assert 'title="aspirin ' in body and "characters 0–7" in body and "va-new" in body
+    assert app.query_params["lens_text"] == text
     assert [metric.value for metric in app.metric] == ["2.50", "75 %", "1.00", "100 %"]
 
 
@@ -62,7 +63,7 @@ def test_a_default_selection_follows_a_new_adapted_model(open_page, seeded, make
         shown[case] = app.run().multiselect(key="lens_models").value
         assert not app.exception
         shutil.rmtree(workspace.folder("models", "trials-model"))
-    assert shown == {"default": ["trials-model · before", "trials-model"], "selected": []}
+    assert shown == {"default": BEFORE_AND_AFTER, "selected": []}
 
 
 def test_examples_fill_the_text(open_page, seeded):
@@ -71,7 +72,7 @@ def test_examples_fill_the_text(open_page, seeded):
     assert not app.exception and app.text_area(key="lens_text").value == " ".join(TERMS)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_hostile_text_is_shown_and_never_read(open_page, seeded, text):
     app = open_page(LENS, seeded)
     app.text_area(key="lens_text").set_value(text).run()
@@ -85,22 +86,21 @@ def test_a_text_without_words_is_a_message_and_an_empty_one_an_invitation(open_p
     app.text_area(key="lens_text").set_value("\u200b").run()
     assert not app.exception and "no words" in read_page(app)
     app.text_area(key="lens_text").set_value("").run()
-    assert not app.exception and "Type a text above" in read_page(app)
-    assert "text" not in app.query_params
+    assert not app.exception and not app.error and not list_toggles(app)
+    assert "lens_text" not in app.query_params
 
 
 def test_a_long_text_has_figures_and_is_neither_drawn_nor_in_the_address(open_page, seeded):
     app = open_page(LENS, seeded)
     app.text_area(key="lens_text").set_value("heart " * 5000).run()
-    assert not app.exception and "text" not in app.query_params
-    assert "Tokens are not drawn" in read_page(app) and app.metric[0].value == "1.00"
+    assert not app.exception and "lens_text" not in app.query_params
+    assert not list_toggles(app) and app.metric[0].value == "1.00"
 
 
 def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, vocab):
     app = open_page(LENS, seeded)
     app.multiselect(key="lens_models").set_value(["trials-model", str(vocab)]).run()
     assert not app.exception and not app.error
-    assert "has no word counts" in read_page(app)
     assert "count" in list_button_keys(app)
     assert "<small>cased" in markup(app)
 
@@ -118,45 +118,41 @@ def test_a_model_that_does_not_state_its_casing_says_how_it_is_read(
     app = open_page(part, workspace)
     assert not app.exception
     [warning] = [one.value for one in app.warning if "casing" in one.value]
-    assert f"1 of its {len(TINY_TOKENS) + 1} tokens" in warning and "**plain**" in warning
+    assert f"{len(TINY_TOKENS) + 1} tokens" in warning and "**plain**" in warning
 
 
 def test_a_model_that_is_not_there_is_a_message_and_the_others_stay(open_page, seeded):
     app = open_page(LENS, seeded)
     app.multiselect(key="lens_models").set_value(["trials-model", "/no/such"]).run()
     assert not app.exception and "/no/such" in read_page(app)
-    assert "va-chip" in markup(app)
+    assert CHIP in markup(app)
 
 
 def test_a_vocabulary_alone_is_enough(open_page, vocab):
     app = open_page(LENS)
     app.multiselect(key="lens_models").set_value([str(vocab)]).run()
-    assert not app.exception and "va-chip" in markup(app)
-    assert "There is no text in this workspace yet." in read_page(app)
+    assert not app.exception and CHIP in markup(app)
+
+
+def keep(content, workspace):
+    file = io.BytesIO(content)
+    file.name = "mine.txt"
+    return intake.keep_upload(file, workspace, intake.VOCABULARIES, view.read_vocabulary)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\x1f binary", b"This is a contract.\n" * 9])
 def test_an_uploaded_file_without_a_vocabulary_is_not_kept(tmp_path, content):
-    workspace, file = Workspace(tmp_path / "w"), io.BytesIO(content)
-    file.name = "contracts.txt"
+    workspace = Workspace(tmp_path / "w")
     with pytest.raises(InputError):
-        view.save_vocabulary(file, workspace)
+        keep(content, workspace)
     assert not list((workspace.root / "uploads").rglob("*.txt"))
 
 
-def test_an_uploaded_vocabulary_is_kept(tmp_path, vocab):
-    file = io.BytesIO(vocab.read_bytes())
-    file.name = "vocab.txt"
-    assert view.save_vocabulary(file, Workspace(tmp_path / "w")) == "vocab.txt"
-
-
-def test_uploaded_vocabularies_are_offered(tmp_path):
-    folder = tmp_path / "w" / "uploads" / "vocabularies"
-    folder.mkdir(parents=True)
-    (folder / "mine.txt").write_text("[UNK]\n")
-    assert view.list_offered_models(Workspace(tmp_path / "w"))["mine.txt"] == str(
-        folder / "mine.txt"
-    )
+def test_an_uploaded_vocabulary_is_kept_and_offered(tmp_path, vocab):
+    workspace = Workspace(tmp_path / "w")
+    kept = keep(vocab.read_bytes(), workspace)
+    assert kept.name == "mine.txt" and kept.read_bytes() == vocab.read_bytes()
+    assert view.list_offered_models(workspace)["mine.txt"] == str(kept)
 
 
 def test_the_csv_keeps_every_word_whole():
@@ -215,7 +211,7 @@ def test_a_workspace_without_models_offers_what_other_pages_offer(open_page, par
     assert picker.value == [other.selectbox(key="text_model").value] == ["demo-bert"]
     # Without a selection, the page asks for one; it does not deny that there are models.
     picker.set_value([]).run()
-    assert "**Select a model to compare.**" in list_texts(app)
+    assert "**Select a" in read_page(app)
 
 
 def test_an_own_vocabulary_is_selected_before_the_model_of_the_demo(open_page, tmp_path, vocab):

@@ -15,10 +15,9 @@ def test_text_is_cut_in_the_middle(text, most):
 
 
 def test_a_message_that_quotes_six_thousand_characters_is_bounded_and_keeps_its_end():
-    shown = mistakes.format_message("\u202e" + "a" * 6_000 + ": no such file.")
+    shown = mistakes.format_message("\u202e" + "a" * 6_000 + ": not there.")
     assert len(shown) < mistakes.MAX_LINE_LENGTH + 20
-    assert shown.startswith("‹U+202E›")
-    assert shown.endswith("no such file.")
+    assert shown.startswith("‹U+202E›") and shown.endswith("not there.")
 
 
 def test_a_message_of_many_lines_is_bounded_and_keeps_its_lines():

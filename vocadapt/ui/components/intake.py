@@ -4,7 +4,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from itertools import count as count_from
@@ -222,3 +222,40 @@ def suggest_name(files: Sequence[Path]) -> str:
     if not files:
         return "text"
     return files[0].name.split(".")[0]
+
+
+def draw_kept_upload(
+    workspace: Workspace,
+    label: str,
+    types: Sequence[str],
+    key: str,
+    place: str,
+    read: Callable[[Path], object],
+) -> Path | None:
+    """Draw the upload of a small file that a folder of the workspace keeps; return a new one.
+
+    read: raises InputError for an invalid file, which is not kept.
+    """
+    turn = st.session_state.setdefault(f"{key}_turn", 0)
+    uploaded = st.file_uploader(
+        label, type=list(types), key=f"{key}_{turn}", max_upload_size=MAX_TABLE_MB
+    )
+    if uploaded is None:
+        return None
+    # A new key empties the upload; otherwise each rerun would save the same file again.
+    st.session_state[f"{key}_turn"] = turn + 1
+    return keep_upload(uploaded, workspace, place, read)
+
+
+def keep_upload(
+    uploaded: UploadedFile, workspace: Workspace, place: str, read: Callable[[Path], object]
+) -> Path:
+    """Save an upload in a folder of the workspace, unless `read` raises InputError."""
+    check_uploads([uploaded], MAX_TABLE_MB)
+    (file,) = save_uploads([uploaded], workspace, place)
+    try:
+        read(file)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+    return file

@@ -266,7 +266,8 @@ def pick_space(workspace: Workspace, label: str, key: str, first: str) -> str:
     """Show a picker of word vectors and models; return the folder or hub name, "" if none is
     selected.
 
-    The address contains the display name, which stays valid in a copy of the workspace.
+    first: display name of the initial selection. The address contains the display name, which stays
+    valid in a copy of the workspace.
     """
     return pick_or_type(
         workspace,

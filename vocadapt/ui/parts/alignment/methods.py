@@ -76,10 +76,8 @@ def list_evaluated_methods(alignments: list[Artifact]) -> dict[str, EvaluatedAli
 
 def find_detailed(alignments: list[Artifact], settings: AlignmentSettings) -> Artifact | None:
     """Return the newest saved alignment with these settings; None if there is none."""
-    for found in alignments:
-        if load_table(found.folder)[0].settings == settings:
-            return found
-    return None
+    same = (found for found in alignments if load_table(found.folder)[0].settings == settings)
+    return next(same, None)
 
 
 def is_slow(settings: AlignmentSettings) -> bool:
@@ -109,11 +107,10 @@ def choose_default(
         if digest in offered
         and (not is_slow(offered[digest]) or find_detailed(alignments, offered[digest]))
     ]
-    first = next(iter(offered))
     return max(
         ready,
         key=lambda digest: rank_method(offered[digest].method, evaluated[digest].held_out.csls.p5),
-        default=first,
+        default=next(iter(offered)),
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from statistics import fmean
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.analysis.figures import figures
 from vocadapt.lab.inputs.alignments import find_saved_stacked, list_alignments
@@ -73,7 +74,6 @@ def draw(workspace: Workspace) -> None:
         )
         return
 
-    # 1. Vectors, model and method; the best evaluated method is selected first.
     with st.container(horizontal=True):
         vectors = pickers.pick("Word vectors", found, "alignment_vectors")
         name = pickers.pick_model(
@@ -81,50 +81,52 @@ def draw(workspace: Workspace) -> None:
         )
         place = st.container()
     model = cache.model_of(name)
+    draw_alignment(workspace, vectors, model, place)
+
+
+def draw_alignment(
+    workspace: Workspace, vectors: Artifact, model: LanguageModel, place: DeltaGenerator
+) -> None:
+    """Draw the picker of the method in a column, the neighbors, and the held-out evaluation."""
+    # 1. The method; the best evaluated one is selected first.
     alignments = list_alignments(workspace, vectors, model)
     evaluated = methods.list_evaluated_methods(alignments)
     anchors = cache.anchors_of(vectors, model)
     offered = methods.list_methods(cache.space_of(vectors), model.word_space, anchors, evaluated)
     default = methods.choose_default(offered, evaluated, alignments)
+    labels = methods.label_methods(offered)
     with place:
         chosen = pickers.pick_name(
-            "Method",
-            list(offered),
-            "alignment_method",
-            default,
-            labels=methods.label_methods(offered),
+            "Method", list(offered), "alignment_method", default, labels=labels
         )
     settings, first = offered[chosen], next(iter(offered.values()))
     # 2. The alignment: a saved one, or one that is fitted now, unless fitting is slow.
     detail = methods.find_detailed(alignments, settings)
     waiting = methods.is_slow(settings) and not detail
-    spaces = cache.cross_space_of(
-        vectors, model, first if waiting else settings, detail
-    )  # first: for the number of anchors alone
-    if first != AlignmentSettings():
-        explain_missing_default(settings, anchors, spaces.words.dim)
+    fitted = first if waiting else settings  # first: for the number of anchors alone
+    spaces = cache.cross_space_of(vectors, model, fitted, detail)
     pickers.warn_if_stale(vectors, workspace)
     row = None if waiting else evaluated.get(chosen)
     warn_if_at_chance(row)
-
     draw_evaluation = partial(_draw_evaluation, vectors, model)
-
     # 3. Neighbors, or the offer to fit; then the held-out results.
     if waiting:
-        offer_fit(settings, draw_evaluation)
+        st.markdown(
+            f"**{describe_method(settings)}** is not fitted yet. Fitting takes"
+            " minutes in the background; then its scores and neighbor lists appear here."
+        )
+        draw_evaluation(settings, False)
     else:
         stacked = find_saved_stacked(vectors.folder, model)
         draw_neighbors(spaces, model, vectors, workspace, row, detail, stacked)
-    draw_headline({} if waiting else evaluated, chosen, anchors)
+    draw_headline(row, evaluated.get(DEFAULT.digest), anchors)
     draw_held_out(evaluated, spaces, settings, detail, draw_evaluation)
 
 
 def _draw_evaluation(
     vectors: Artifact, model: LanguageModel, which: AlignmentSettings, compare: bool
 ) -> None:
-    """Draw the button of the job that evaluates an alignment method in detail; `compare`: all
-    methods, too.
-    """
+    """Draw the button of the job that evaluates a method in detail; `compare`: all of them."""
     kind: panel.ButtonKind = "secondary"
     label = f"Evaluate {describe_method(which)} in detail"
     key = "judge_one"
@@ -136,17 +138,17 @@ def _draw_evaluation(
     forms.draw_start(address.workspace(), spec, wish, label, key, kind=kind)
 
 
-def draw_headline(evaluated: Mapping[str, EvaluatedAlignment], chosen: str, anchors: int) -> None:
+def draw_headline(
+    row: EvaluatedAlignment | None, default: EvaluatedAlignment | None, anchors: int
+) -> None:
     """Draw the number of anchors, held-out P@5 with cosine and with CSLS, and the chance level; a
     dash for a score that was not computed.
 
-    chosen: digest of the method. A method other than the default (Poerner et al. 2020) is compared
-    with it in both scores.
+    row: scores of the method. default: those of the default method (Poerner et al. 2020), with
+    which both are compared if they have the same anchors and folds.
     """
-    row = evaluated.get(chosen)
-    default = None
-    if chosen != DEFAULT.digest:
-        default = _find_comparable_default(row, evaluated)
+    if row is None or row is default or (default and default.basis != row.basis):
+        default = None
     p5 = read_value(row, "held_out.p5")
     csls = read_value(row, "held_out.csls.p5")
     base = read_value(default, "held_out.p5")
@@ -177,24 +179,6 @@ def warn_if_at_chance(row: EvaluatedAlignment | None) -> None:
         )
 
 
-def explain_missing_default(first: AlignmentSettings, anchors: int, dim: int) -> None:
-    """Explain why the default alignment is not available."""
-    st.markdown(
-        f":material/info: Showing **{describe_method(first)}**: the default,"
-        f" {DEFAULT_METHOD} (Poerner et al. 2020), needs an anchor for each dimension, and there"
-        f" are {count(anchors)} anchors for {count(dim)}. More text gives more anchors."
-    )
-
-
-def offer_fit(settings: AlignmentSettings, draw_evaluation: DrawEvaluation) -> None:
-    """Show that the alignment is not fitted yet, and offer to fit it."""
-    st.markdown(
-        f"**{describe_method(settings)}** is not fitted yet. Fitting takes"
-        " minutes in the background; then its scores and neighbor lists appear here."
-    )
-    draw_evaluation(settings, False)
-
-
 @st.fragment
 def draw_neighbors(
     spaces: CrossSpace,
@@ -207,9 +191,7 @@ def draw_neighbors(
 ) -> None:
     """Draw the search field, the neighbor lists, how often they are right, and the word in context.
 
-    row: held-out scores of the method, None if it was not evaluated. detail: its saved alignment.
-    stacked: scores of stacked embeddings, None if they were not evaluated. A
-    search reruns only this fragment.
+    row, detail, stacked: as in `accuracy.draw_accuracy`. A search reruns only this fragment.
     """
     # 1. The word and the settings of its lists.
     found = word_query.draw_word_search(
@@ -222,9 +204,7 @@ def draw_neighbors(
         notes=word_query.label_examples(vectors),
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options = {"least": 3, "most": 50, "width": 130}
-        k = draw_linked_setting(ListSettings(8), "k", "alignment_k", **options)
-        settings = _choose_list_settings(k)
+        settings = _choose_list_settings()
     if found is None:
         return
     # 2. The lists of a word or a formula, and how often they are right.
@@ -255,7 +235,6 @@ def _choose_examples(spaces: CrossSpace, model: LanguageModel, vectors: Artifact
 def _draw_four_lists(
     word: str, spaces: CrossSpace, model: LanguageModel, settings: ListSettings
 ) -> None:
-    """Draw the four neighbor lists of a word, and their download."""
     answer = word_query.query_across_spaces(spaces, model, word, settings)
     cards = word_query.build_four_cards(answer, spaces, settings)
     markup.draw_neighbor_cards(cards, word_links.build_links("alignment_word"))
@@ -275,8 +254,10 @@ def _draw_four_lists(
         )
 
 
-def _choose_list_settings(k: int) -> ListSettings:
+def _choose_list_settings() -> ListSettings:
     """Draw the controls of the neighbor ranking; CSLS requires cosine."""
+    options = {"least": 3, "most": 50, "width": 130}
+    k = draw_linked_setting(ListSettings(8), "k", "alignment_k", **options)
     metric = draw_linked_setting(ListSettings, "metric", "alignment_metric", buttons=True)
     among = draw_linked_setting(
         ListSettings, "among", "alignment_among", label="Wordpieces", buttons=True
@@ -295,37 +276,34 @@ def draw_held_out(
     detail: Artifact | None,
     draw_evaluation: DrawEvaluation,
 ) -> None:
-    """Draw the comparison of all methods, true against random pairs, and the anchors of the
-    selected method.
-    """
+    """Draw all methods compared, true against random pairs, and the anchors of the selected one."""
     # 1. All methods, and the held-out pairs of the selected one.
     draw_heading("Alignment methods compared")
     _draw_comparison(evaluated, spaces, settings.digest, draw_evaluation)
     draw_heading("Held-out pairs against random pairs")
-    if detail:
-        anchors = evaluation_of(detail).anchors
-        true = [anchor.cosine for anchor in anchors]
-        random = [anchor.random_cosine for anchor in anchors]
-        text = (
-            f"Mean cosine of a held-out word and its own wordpiece: {fraction(fmean(true))};"
-            f" and another word's: {fraction(fmean(random))}; n = {count(len(true))}."
-        )
-        draw_figure(figures.plot_pair_similarities(true, random), "pairs", text)
-        draw_note(text)
-    else:
+    if detail is None:
         st.markdown("Run the detailed evaluation of this method to see the cosine of each anchor.")
         if not methods.is_slow(settings):  # the button of a slow method is at the top of the page
             draw_evaluation(settings, False)
-    # 2. After a detailed evaluation: each anchor, and the files.
-    if detail:
-        _draw_anchors(evaluation_of(detail), describe_method(settings))
-        anchors = evaluation_of(detail).anchors
-        table = methods.build_table(methods.select_comparable(evaluated))
-        files = {
-            "held-out-maps.csv": lambda: write_csv([table]),
-            "anchors.tsv": lambda: tsv(ANCHOR_COLUMNS, [astuple(anchor) for anchor in anchors]),
-        }
-        draw_artifact_details(detail, files)
+        return
+    evaluation = evaluation_of(detail)
+    true = [anchor.cosine for anchor in evaluation.anchors]
+    random = [anchor.random_cosine for anchor in evaluation.anchors]
+    text = (
+        f"Mean cosine of a held-out word and its own wordpiece: {fraction(fmean(true))};"
+        f" and another word's: {fraction(fmean(random))}; n = {count(len(true))}."
+    )
+    draw_figure(figures.plot_pair_similarities(true, random), "pairs", text)
+    draw_note(text)
+    # 2. Each anchor, and the files.
+    _draw_anchors(evaluation, describe_method(settings))
+    table = methods.build_table(methods.select_comparable(evaluated))
+    anchors = [astuple(anchor) for anchor in evaluation.anchors]
+    files = {
+        "held-out-maps.csv": lambda: write_csv([table]),
+        "anchors.tsv": lambda: tsv(ANCHOR_COLUMNS, anchors),
+    }
+    draw_artifact_details(detail, files)
 
 
 def _draw_comparison(
@@ -365,10 +343,10 @@ def _draw_best(evaluated: Mapping[str, EvaluatedAlignment]) -> None:
     if scores.folds == 1:
         judged = count(scores.words or row.anchors)
         basis = f"{judged} of them, which took no part in choosing the method, give the scores"
-    held = f"n = {count(row.anchors)} anchors, {basis}, chance {chance(scores.chance5)}"
     pieces = scores.all_pieces
     draw_note(
-        f"{held}. The candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"
+        f"n = {count(row.anchors)} anchors, {basis}, chance {chance(scores.chance5)}. The"
+        " candidates of P@k are the anchors' wordpieces; those of *P@5 · all* are all"
         f" {count(pieces.candidates)} wordpieces, chance {chance(pieces.chance5)}."
     )
 
@@ -405,18 +383,6 @@ def _draw_anchors(evaluated: AlignmentEvaluation, chosen: str) -> None:
         height=300,
         key="anchors",
     )
-
-
-def _find_comparable_default(
-    row: EvaluatedAlignment | None, evaluated: Mapping[str, EvaluatedAlignment]
-) -> EvaluatedAlignment | None:
-    """Return the scores of Poerner et al. 2020, if evaluated on the same anchors and
-    folds as `row`.
-    """
-    default = evaluated.get(DEFAULT.digest)
-    if row is None or default is None or default.basis != row.basis:
-        return None
-    return default
 
 
 def _delta(value: float | None, base: float | None) -> str | None:

@@ -1,4 +1,4 @@
 """Part Neighborhood change, in reading order: `page` (its blocks: figures and details),
-`comparisons` (finished, computed now, or by a job), `noise_baseline` (its picker, meaning and
-buttons), `word_list` (histogram, ranked list, frequency), `neighbors` (of one word).
+`comparisons` (finished, computed now, or by a job; its noise baseline), `word_list` (histogram,
+ranked list, frequency), `neighbors` (of one word).
 """

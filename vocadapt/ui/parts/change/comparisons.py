@@ -1,22 +1,33 @@
 """The comparison that the page shows: a saved one, one that is fast enough to compute now, or the
-job that computes one.
+job that computes one; and its noise baseline.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
+from vocadapt.lab.jobs.queue import find_same_result
 from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,
     Comparison,
+    choose_retrainable,
     compare_spaces,
     load_comparison,
 )
+from vocadapt.lab.steps.noise_baselines import (
+    BOOTSTRAP,
+    SEED,
+    depends_on_seed,
+    list_noise_baselines,
+    open_vectors_artifact,
+    rebuild_spec,
+)
 from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.manifest import read_saved_settings
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.neighbors.change import (
@@ -25,16 +36,17 @@ from vocadapt.spaces.neighbors.change import (
     ChangeSettings,
     have_same_vectors,
 )
-from vocadapt.system import json_values
+from vocadapt.spaces.neighbors.noise_baseline import NONE, explain_missing_baseline
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_linked_setting
-from vocadapt.ui.jobs import forms, guards
-from vocadapt.ui.parts.change import noise_baseline
+from vocadapt.ui.jobs import forms, guards, panel
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import (
     display_model,
     display_name,
+    find_model_stem,
     label_of,
     list_display_names,
     model_behind,
@@ -46,8 +58,16 @@ KEY, NEW = "change_comparison", "New comparison"
 AT_ONCE = 2.0  # seconds under the current load: a slower comparison is a job
 ALWAYS_EXCLUDED = ("special", "unused")
 AUTO = "automatic"
+MEANING = (
+    "Noise baseline: even two training runs on the same text disagree. A word counts as"
+    " :violet[**changed**] if it keeps fewer neighbors than 95 % of words of similar frequency keep"
+    " between those two."
+)
 HELP = {
-    "saved": "Selects a finished comparison, or a new one.",
+    "baseline": (
+        "Selects the noise baseline: two spaces that differ only in the seed or in the sampled"
+        " lines. Only words that change more than between these two count as changed."
+    ),
     "among": (
         "Selects which words may be neighbors. Shared: the words in both spaces. All: all words of"
         " each space, so that a neighbor that only one space has counts as a change. Automatic: all"
@@ -62,14 +82,10 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class ShownComparison:
-    """A comparison, the spec that computes it, and its artifact if it was saved.
-
-    stamp: changes with the comparison.
-    """
+    """A comparison, the spec that computes it, and its artifact if it was saved."""
 
     found: Comparison
     spec: Spec
-    stamp: str
     artifact: Artifact | None = None
 
 
@@ -91,18 +107,14 @@ def pick_saved(workspace: Workspace) -> Artifact | None:
         address.write(KEY, [NEW])
         return None
     labels = list_display_names(workspace, "changes")
-    chosen = pickers.pick_name(
-        "Comparison", [*names, NEW], KEY, names[0], help=HELP["saved"], labels=labels
-    )
+    chosen = pickers.pick_name("Comparison", [*names, NEW], KEY, names[0], labels=labels)
     return saved[names.index(chosen)] if chosen in names else None
 
 
 def open_saved(workspace: Workspace, artifact: Artifact) -> ShownComparison:
     """Open a finished comparison; its spaces need not exist any more."""
     pickers.warn_if_stale(artifact, workspace)
-    return ShownComparison(
-        load_cached(artifact), read_spec(workspace, artifact), artifact.stamp, artifact
-    )
+    return ShownComparison(load_cached(artifact), read_spec(workspace, artifact), artifact)
 
 
 def choose_new(workspace: Workspace) -> Spec | None:
@@ -127,7 +139,7 @@ def choose_new(workspace: Workspace) -> Spec | None:
     counts = find_counts(workspace, before, after)
     if counts is not None:
         inputs["counts"] = (str(counts.folder),)
-    pair = noise_baseline.choose_baseline(workspace, before, after, settings)
+    pair = choose_baseline(workspace, before, after, settings)
     if pair is not None:
         inputs["noise"] = tuple(str(one.folder) for one in pair)
     return Spec(ChangeStep(settings), inputs, offline=True)
@@ -139,24 +151,18 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     Otherwise draws the button that starts a job, and returns None.
     """
     # 1. A finished one with the same inputs and settings.
-    for artifact in workspace.artifacts("changes"):
-        if is_result_of(workspace, artifact, spec):
-            draw_note(
-                f"Computed before: {plain(display_name(workspace, 'changes', artifact.name))}"
-            )
-            return open_saved(workspace, artifact)
+    made = find_same_result(workspace, spec)
+    if made is not None:
+        draw_note(f"Computed before: {plain(display_name(workspace, 'changes', made.name))}")
+        return open_saved(workspace, made)
     # 2. Computed now, if it takes no longer than a page may.
-    opened = {
-        role: [cache.open_named_space(name) for name in spec.inputs[role]] for role in spec.inputs
-    }
-    before, after = opened["before"][0], opened["after"][0]
     forecast = guards.forecast_job(workspace, spec)
     if forecast is not None and forecast.seconds_without_start_up <= AT_ONCE:
-        noise = tuple(opened.get("noise", ()))
-        counts = tuple(opened.get("counts", ()))
-        found = compare_cached(before, after, noise, counts, spec.settings)
-        stamps = [cache.stamp_space(one) for several in opened.values() for one in several]
-        return ShownComparison(found, spec, f"{stamps} {spec.settings}")
+        opened = {
+            role: [cache.open_named_space(name) for name in names]
+            for role, names in spec.inputs.items()
+        }
+        return ShownComparison(compare_cached(opened, spec.settings), spec)
     # 3. A job.
     with st.container(border=True):
         st.markdown(
@@ -169,10 +175,7 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
 
 def suggest_name(spec: Spec) -> str:
     """Return the suggested name of a comparison, made of those of the spaces: before-to-after."""
-    known = spaces_of(address.workspace())
-    labels = [label_of(spec.inputs[role][0], known) for role in ("before", "after")]
-    # The last part of a label: demo-bert for model · demo-bert.
-    return "-to-".join(label.split(" · ")[-1].split("/")[-1] for label in labels)
+    return "-to-".join(find_model_stem(spec.inputs[role][0]) for role in ("before", "after"))
 
 
 def suggest_pair(workspace: Workspace) -> tuple[str, str]:
@@ -187,22 +190,20 @@ def suggest_pair(workspace: Workspace) -> tuple[str, str]:
         if base is not None and Path(base) != artifact.folder:
             return label_of(base, known), label_of(str(artifact.folder), known)
     # 2. Two of the same kind, the older one before.
-    kinds = {
-        kind: [one.folder for one in workspace.artifacts(kind)] for kind in ("models", "vectors")
-    }
-    for folders in kinds.values():
-        if len(folders) > 1:
-            return label_of(str(folders[1]), known), label_of(str(folders[0]), known)
+    for kind in ("models", "vectors"):
+        newest = [label_of(str(one.folder), known) for one in workspace.artifacts(kind)]
+        if len(newest) > 1:
+            return newest[1], newest[0]
     # 3. Any two.
     labels = [*known, "", ""]
     return labels[0], labels[1]
 
 
 def suggest_candidates(before: str, after: str) -> str:
-    """Return which words may be neighbors: all words if only added words can change a neighborhood."""
+    """Return which words may be neighbors: all if only added words can change a neighborhood."""
     first, second = cache.open_named_space(before).space, cache.open_named_space(after).space
     shared = [word for word in first.words if word in second]
-    has_other_words = len(second) > len(shared) or len(first) > len(shared)
+    has_other_words = max(len(first), len(second)) > len(shared)
     if shared and has_other_words and have_same_vectors(first, second, shared):
         return "all"
     return "shared"
@@ -222,10 +223,9 @@ def find_counts(workspace: Workspace, before: str, after: str) -> Artifact | Non
         return None
     for model in workspace.artifacts("models"):
         made_with = model.manifest.inputs.get("vectors")
-        if model.folder in ours and made_with is not None:
-            behind = folders.get(workspace.root / made_with.paths[0])
-            if behind is not None:
-                return behind
+        folder = workspace.root / made_with.paths[0] if made_with else None
+        if model.folder in ours and folder in folders:
+            return folders[folder]
     return next(iter(counted), None)
 
 
@@ -240,21 +240,6 @@ def read_spec(workspace: Workspace, artifact: Artifact) -> Spec:
     return Spec(settings, inputs, offline=True)
 
 
-def is_result_of(workspace: Workspace, artifact: Artifact, spec: Spec) -> bool:
-    """Return whether an artifact is the current result of a spec."""
-    if json_values.plain(asdict(spec.settings)) != json_values.plain(artifact.manifest.settings):
-        return False
-    made_from = {
-        role: [(workspace.root / path).resolve() for path in given.paths]
-        for role, given in artifact.manifest.inputs.items()
-    }
-    wanted = {
-        role: [cache.open_named_space(path).folder.resolve() for path in paths]
-        for role, paths in spec.inputs.items()
-    }
-    return made_from == wanted and not artifact.explain_staleness(workspace)
-
-
 @st.cache_resource(max_entries=8, show_spinner="Reading the comparison …", hash_funcs=cache.STAMPS)
 def load_cached(artifact: Artifact) -> Comparison:
     """Return a saved comparison."""
@@ -264,23 +249,15 @@ def load_cached(artifact: Artifact) -> Comparison:
 @st.cache_resource(
     max_entries=8, show_spinner="Comparing the neighbors of every word …", hash_funcs=cache.STAMPS
 )
-def compare_cached(
-    before: OpenedSpace,
-    after: OpenedSpace,
-    noise: tuple[OpenedSpace, ...],
-    counts: tuple[OpenedSpace, ...],
-    settings: ChangeStep,
-) -> Comparison:
-    """Return the comparison of two spaces; counts: at most one space with word counts."""
-    counted = None
-    if counts:
-        counted = counts[0].space
-    spaces = Compared(before, after, tuple(one.space for one in noise), counted)
+def compare_cached(opened: dict[str, list[OpenedSpace]], settings: ChangeStep) -> Comparison:
+    """Return the comparison of two spaces. opened: the spaces of each input of the step."""
+    noise = tuple(one.space for one in opened.get("noise", ()))
+    counted = next((one.space for one in opened.get("counts", ())), None)
+    spaces = Compared(opened["before"][0], opened["after"][0], noise, counted)
     return compare_spaces(spaces, settings)
 
 
 def _choose_settings() -> tuple[ChangeSettings, str]:
-    """Draw the number of neighbors, the candidates and the switch of whole words."""
     initial = ChangeSettings()
     k = draw_linked_setting(initial, "k", "change_k", most=100)
     among = st.selectbox(
@@ -295,3 +272,74 @@ def _choose_settings() -> tuple[ChangeSettings, str]:
     )
     without = WHOLE_WORDS if whole else ALWAYS_EXCLUDED
     return ChangeSettings(k, without=without), str(among)
+
+
+def choose_baseline(
+    workspace: Workspace, before: str, after: str, settings: ChangeSettings
+) -> tuple[Artifact, Artifact] | None:
+    """Show the picker of the noise baselines of either side; return the selected pair."""
+    if settings.among != "shared":
+        return None
+    found: dict[str, tuple[Artifact, Artifact]] = {}
+    for artifact in filter(None, map(open_vectors_artifact, (before, after))):
+        found |= list_noise_baselines(artifact, workspace)
+    if not found:
+        return None
+    name = st.selectbox(
+        "Noise baseline",
+        [*found, "none"],
+        key="change_null",
+        bind="query-params",
+        help=explain("Noise baseline", HELP["baseline"]),
+    )
+    return found.get(str(name))
+
+
+def draw_baseline(workspace: Workspace, shown: ShownComparison) -> None:
+    """Explain the noise baseline of a comparison, or why it has none; offer to make one."""
+    change = shown.found.change
+    if shown.found.baseline is not None:
+        draw_note(MEANING)
+    elif change.same_vectors or change.settings.among != "shared":
+        draw_note(str(explain_missing_baseline(change)))
+    else:
+        _offer_baseline(workspace, shown.spec)
+
+
+def _offer_baseline(workspace: Workspace, spec: Spec) -> None:
+    """Draw the buttons that start a job with a noise baseline, or why none can be made."""
+    try:
+        artifact = choose_retrainable([spec.inputs[role][0] for role in ("before", "after")])
+        again = rebuild_spec(artifact)
+    except InputError as error:
+        draw_note(
+            f"{NONE}. {plain(error.problem)} Word vectors that you train in this"
+            " workspace can be trained a second time: compare those."
+        )
+        return
+    # 1. What is missing, and what a press does.
+    st.markdown(
+        f"**{NONE}.** Even two training runs on the same text disagree: train"
+        f" **{plain(artifact.name)}** a second time to see by how much."
+    )
+    guards.draw_forecast(workspace, again)
+    # 2. One press trains and compares.
+    with st.container(horizontal=True):
+        if depends_on_seed(again):
+            label, icon = "Make the noise baseline", ":material/casino:"
+            if st.button(label, key="null_seed", icon=icon):
+                _start_with_training(workspace, spec, SEED)
+        if isinstance(again.settings, VectorsStep):
+            label, icon = "From resampled lines", ":material/shuffle:"
+            help = (
+                "Trains twice, on two bootstrap resamples of the lines, instead of once with"
+                " another seed."
+            )
+            if st.button(label, key="null_lines", icon=icon, help=help):
+                _start_with_training(workspace, spec, BOOTSTRAP)
+
+
+def _start_with_training(workspace: Workspace, spec: Spec, how: str) -> None:
+    spec = replace(spec, settings=replace(spec.settings, train_noise=how))
+    name = pickers.find_default_name(workspace, spec.kind, suggest_name(spec))
+    panel.start(workspace, spec, name)

@@ -14,9 +14,7 @@ from vocadapt.spaces.neighbors.change import (
 )
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.ui.components import mistakes, word_links, word_query
-from vocadapt.ui.components.blocks import (
-    draw_note,
-)
+from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.parts.change.comparisons import ShownComparison, name_spaces
 from vocadapt.ui.parts.change.word_list import LISTED, WORD
 from vocadapt.ui.state import cache
@@ -25,9 +23,7 @@ from vocadapt.ui.text.number_formats import count, fraction
 
 
 def select_examples(change: NeighborhoodChange, rows: Sequence[int]) -> list[str]:
-    """Return example words: the one that changed most convincingly, and the first longer ones of
-    the list.
-    """
+    """Return the word that changed most convincingly, and the first longer ones of the list."""
     words = [change.words[row] for row in rows[:LISTED]]
     long = [word for word in words if len(word) >= SHOWCASE_LENGTH and word.isalpha()]
     first = [change.showcase] if change.showcase else []
@@ -48,7 +44,8 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
         names, before = name_spaces(shown), frozenset[str]()
         if change.settings.among == "all":
             before = frozenset(change.before.words)
-        cards = build_three_cards(found, names, before, _find_random_cosines(shown))
+        random = _find_random_cosine(shown, "before"), _find_random_cosine(shown, "after")
+        cards = build_three_cards(found, names, before, random)
         draw_neighbor_cards(cards, word_links.build_links(WORD))
         n_new = len(cards[-1].shared)
         row = change.index.get(word)
@@ -92,18 +89,11 @@ def _find_word(shown: ShownComparison, word: str) -> WordChange:
     return WordChange(word, 0.0, (), (), tuple(NeighborIn(*one) for one in gained))
 
 
-def _find_random_cosines(shown: ShownComparison) -> tuple[float | None, float | None]:
-    """Return the mean cosine of two random tokens before and after; None for a space that is gone."""
-    found = []
-    for role in ("before", "after"):
-        random = None
-        with suppress(InputError):
-            random = cache.random_cosine_of(
-                cache.open_named_space(shown.spec.inputs[role][0]).space
-            )
-        found.append(random)
-    before, after = found
-    return before, after
+def _find_random_cosine(shown: ShownComparison, role: str) -> float | None:
+    """Return the mean cosine of two random tokens of a space; None if it is gone."""
+    with suppress(InputError):
+        return cache.random_cosine_of(cache.open_named_space(shown.spec.inputs[role][0]).space)
+    return None
 
 
 def build_three_cards(
@@ -124,9 +114,7 @@ def build_three_cards(
     both = [(one.word, (one.before + one.after) / 2) for one in found.both]
     lost = [(one.word, one.cosine) for one in found.only_before]
     gained = [(one.word, one.cosine) for one in found.only_after]
-    new = frozenset[str]()
-    if before:
-        new = frozenset(word for word, _ in gained) - before
+    new = frozenset(word for word, _ in gained) - before if before else frozenset()
     return [
         Card("Only before", names[0], "source", lost, empty="none", random_cosine=before_cosine),
         Card("In both", "mean of both cosines", "neutral", both, empty="none", random_cosine=mean),

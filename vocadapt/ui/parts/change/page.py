@@ -11,10 +11,7 @@ import streamlit as st
 from vocadapt.lab.steps.command_lines import build_arguments
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.csv_files import write_csv
-from vocadapt.spaces.neighbors.change import (
-    AMONG,
-    NeighborhoodChange,
-)
+from vocadapt.spaces.neighbors.change import AMONG, NeighborhoodChange
 from vocadapt.spaces.neighbors.change_report import build_neighbor_table, describe_baseline
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline
 from vocadapt.ui.components import mistakes, pickers, word_links
@@ -27,8 +24,7 @@ from vocadapt.ui.components.blocks import (
     draw_note,
     open_details,
 )
-from vocadapt.ui.jobs import panel
-from vocadapt.ui.parts.change import comparisons, neighbors, noise_baseline, word_list
+from vocadapt.ui.parts.change import comparisons, neighbors, word_list
 from vocadapt.ui.parts.change.comparisons import ShownComparison
 from vocadapt.ui.parts.vectors import contextual
 from vocadapt.ui.text.markup import plain
@@ -96,27 +92,18 @@ def draw_comparison(workspace: Workspace, shown: ShownComparison) -> None:
     # 1. The words, that of the best card first, and the figures.
     _draw_words(workspace, shown)
     # 2. What the figures are compared with.
-    about = noise_baseline.explain_baseline(shown.found)
-    if about:
-        draw_note(about)
-    else:
-        spec = noise_baseline.offer_baseline(workspace, shown.spec)
-        if spec is not None:
-            wish = comparisons.suggest_name(spec)
-            panel.start(workspace, spec, pickers.find_default_name(workspace, spec.kind, wish))
+    comparisons.draw_baseline(workspace, shown)
     _draw_details(shown)
 
 
 def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -> None:
-    """Draw the figures of the comparison."""
     # 1. The figures, compared with the noise baseline if there is one.
     compared = f"of {count(change.shared)} in both"
     against = None
     unchanged = int(change.histogram[-1])
-    other = 1 - unchanged / len(change.words)
     last = (
         "Different neighbors",
-        percent(other),
+        percent(1 - unchanged / len(change.words)),
         f"{count(unchanged)} words keep all",
         HELP["other"],
     )
@@ -144,9 +131,7 @@ def _draw_headline(change: NeighborhoodChange, baseline: NoiseBaseline | None) -
 
 @st.fragment
 def _draw_words(workspace: Workspace, shown: ShownComparison) -> None:
-    """Draw the neighbors of one word, the figures, the histogram, the ranked list, and overlap by
-    frequency; a click reruns only this fragment.
-    """
+    """Draw the neighbors of one word, the figures, and the words by change and by frequency."""
     change, baseline = shown.found.change, shown.found.baseline
     names = comparisons.name_spaces(shown)
     word_links.listen(word_list.WORD)
@@ -183,7 +168,10 @@ def _draw_details(shown: ShownComparison) -> None:
         draw_artifact_details(shown.artifact, files)
         return
     with open_details():
-        draw_command(_build_command(shown), "The same in a terminal")
+        # The command prints the comparison, without writing it.
+        arguments = build_arguments(replace(shown.spec, offline=False), Path("."))
+        command = shlex.join(arguments[: arguments.index("--out")])
+        draw_command(command, "The same in a terminal")
         st.markdown(
             "Neighbors are ranked by cosine in the original spaces, without projection or"
             f" alignment, among {AMONG[change.settings.among]}. Words with a zero vector are"
@@ -197,9 +185,3 @@ def _draw_details(shown: ShownComparison) -> None:
                 f" {baseline.bands} frequency bands"
             )
         draw_downloads(files)
-
-
-def _build_command(shown: ShownComparison) -> str:
-    """Return the command that prints the comparison, without writing it."""
-    arguments = build_arguments(replace(shown.spec, offline=False), Path("."))
-    return shlex.join(arguments[: arguments.index("--out")])

@@ -1,9 +1,8 @@
-"""Words of a comparison: the histogram with its range, the ranked list, and all words by frequency."""
+"""Words of a comparison: histogram with its range, ranked list, and all words by frequency."""
 
 import re
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,7 @@ from vocadapt.spaces.neighbors.change_report import (
     list_changed_words,
 )
 from vocadapt.spaces.neighbors.noise_baseline import NoiseBaseline, average_by_frequency
-from vocadapt.ui.components.blocks import (
-    draw_heading,
-    draw_note,
-)
+from vocadapt.ui.components.blocks import draw_heading, draw_note
 from vocadapt.ui.components.slice_form import draw_slice_form
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.state import address
@@ -38,64 +34,40 @@ from vocadapt.ui.text.number_formats import count, percent
 WORD, KEPT = "change_word", "change_kept"
 RANGE = re.compile(r"\[([0-9]{1,4}),([0-9]{1,4})\]")  # in the address
 LISTED = 1_000  # words of the list
-_click_listener = st.components.v2.component(
-    "vocadapt_bar_clicks",
-    js=Path(__file__).with_name("bar_clicks.js").read_text(encoding="utf-8"),
-    isolate_styles=False,
+ORDER_HELP = (
+    "Selects the order of the list. Change × frequency: the fraction of lost neighbors times the"
+    " logarithm of the word's frequency, so that well-known words come first."
 )
-HELP = {
-    "kept": "Filters the list by the number of neighbors that a word keeps.",
-    "order": (
-        "Selects the order of the list. Change × frequency: the fraction of lost neighbors times"
-        " the logarithm of the word's frequency, so that well-known words come first."
-    ),
-}
 
 
 def choose_range(k: int) -> tuple[int, int]:
-    """Draw the range slider of the number of neighbors kept, which is reset if k changes; the range
-    is kept in the address.
-    """
-    # 1. The range of a link, or else the previous range. Streamlit raises an error if the held
-    #    value of a slider exceeds its new maximum.
+    """Draw the range slider of the number of neighbors kept; the range is in the address."""
+    key = f"{KEPT}_{k}"
     linked = parse_range(address.read_link(KEPT), k)
     if linked is not None:
-        st.session_state[KEPT] = linked
-    held = st.session_state.get(KEPT)
-    if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
-        held = None
-    st.session_state["change_kept_k"] = k
+        st.session_state[key] = linked
     # A default is set here, too: Streamlit warns of one that is passed beside a value set here.
-    if held is None:
-        st.session_state[KEPT] = (0, k)
-    # 2. The slider. Streamlit cannot bind it to the address: a range selected on the bars would be
-    #    missing there.
+    st.session_state.setdefault(key, (0, k))
+    # Streamlit cannot bind the slider to the address: a range selected on the bars would be missing
+    # there.
     st.slider(
         f"Neighbors kept, of {k}",
         0,
         k,
-        key=KEPT,
-        help=HELP["kept"],
+        key=key,
         on_change=_clear_brush,
     )
-    chosen = st.session_state[KEPT]
-    kept = (int(chosen[0]), int(chosen[1]))
-    written = []
-    if kept != (0, k):
-        written = [f"[{kept[0]},{kept[1]}]"]
-    address.write(KEPT, written)
-    return kept
+    first, last = st.session_state[key]
+    address.write(KEPT, [f"[{first},{last}]" if (first, last) != (0, k) else ""])
+    return first, last
 
 
 def parse_range(text: str, k: int) -> tuple[int, int] | None:
     """Return the range that an address names as [first,last], None if it is not one of 0 to k."""
     found = RANGE.fullmatch(text)
-    if found is None:
+    if found is None or not int(found[1]) <= int(found[2]) <= k:
         return None
-    first, last = int(found[1]), int(found[2])
-    if not first <= last <= k:
-        return None
-    return first, last
+    return int(found[1]), int(found[2])
 
 
 def _clear_brush() -> None:
@@ -106,37 +78,26 @@ def _clear_brush() -> None:
 def draw_histogram(
     change: NeighborhoodChange, baseline: NoiseBaseline | None, kept: tuple[int, int]
 ) -> None:
-    """Draw the histogram of neighbors kept; a click on a bar, or dragging, selects a range. If all
-    words keep all neighbors, say so: there is no bar.
-    """
+    """Draw the histogram of neighbors kept; a click on a bar selects it."""
     shape = str(describe_histogram(change))
     if not change.histogram[:-1].any():
         draw_note(format_sentence(shape))
         return
     k = change.settings.k
-    noise = None
-    if baseline is not None:
-        noise = count_by_overlap(baseline.overlap, k)
+    noise = count_by_overlap(baseline.overlap, k) if baseline else None
     # A new key clears the selection in the browser: the slider has set another range.
     key = f"overlaps_{k}_{st.session_state.get('change_range', 0)}"
     st.plotly_chart(
         figures.plot_overlap_histogram(change.histogram, noise, kept),
         key=key,
         on_select=lambda: _select_bars(key, k),
-        selection_mode="box",
+        selection_mode="points",
         config={"displayModeBar": False},
         alt=f"Histogram of the neighbors kept. {shape}",
     )
-    clicks = "change_bar_clicks"
-    _click_listener(
-        key=clicks,
-        data={"chart": key},
-        on_bar_change=lambda: _select_bar(clicks, key, k),
-        height=1,
-    )
     draw_note(
-        f"{format_sentence(shape)} Those that keep all are left out of the figure. Click a bar,"
-        " or drag over several, to list their words."
+        f"{format_sentence(shape)} Those that keep all are left out of the figure. Click a bar to"
+        " list its words."
     )
 
 
@@ -150,41 +111,23 @@ def read_range(points: Sequence[Any], k: int) -> tuple[int, int] | None:
         x = point.get("x") if isinstance(point, dict) else None
         if isinstance(x, int | float) and not isinstance(x, bool) and 0 <= x <= k:
             found.append(round(x))
-    if not found:
-        return None
-    return min(found), max(found)
+    return (min(found), max(found)) if found else None
 
 
 def _select_bars(key: str, k: int) -> None:
     """Callback: list the words of the selected bars; all words if the selection was cleared."""
     kept = read_range(st.session_state[key]["selection"]["points"], k)
-    st.session_state[KEPT] = kept or (0, k)
-
-
-def _select_bar(clicks: str, chart: str, k: int) -> None:
-    """Callback: list the words of the clicked bar, or all words if only this bar was selected."""
-    kept = read_range([{"x": st.session_state[clicks]["bar"]}], k)
-    if kept is None:
-        return
-    if st.session_state.get(KEPT) == kept:
-        kept = (0, k)
-    st.session_state[KEPT] = kept
-    # The click replaces a selection that was made by dragging.
-    if st.session_state[chart]["selection"]["points"]:
-        _clear_brush()
+    st.session_state[f"{KEPT}_{k}"] = kept or (0, k)
 
 
 def select_rows(
     change: NeighborhoodChange, kept: tuple[int, int], order: str = BY_CHANGE
 ) -> list[int]:
-    """Return the rows of the words that keep a number of neighbors in the range, in an order of
-    RANKINGS.
-    """
+    """Return the rows of the words that keep a number of neighbors in the range, in an order."""
     # An overlap is a multiple of 1/k in floating point: rounding recovers the number of neighbors.
     numbers = np.rint(change.overlap * change.settings.k).astype(int)
     ranked = change.rank(order)
-    listed: list[int] = ranked[(numbers[ranked] >= kept[0]) & (numbers[ranked] <= kept[1])].tolist()
-    return listed
+    return [int(row) for row in ranked if kept[0] <= numbers[row] <= kept[1]]
 
 
 def draw_ranked_list(
@@ -196,14 +139,13 @@ def draw_ranked_list(
     """
     left, right = st.columns([1, 1.6], vertical_alignment="bottom")
     order = left.selectbox(
-        "Order",
-        RANKINGS,
-        key="change_order",
-        bind="query-params",
-        help=HELP["order"],
+        "Order", RANKINGS, key="change_order", bind="query-params", help=ORDER_HELP
     )
     rows = select_rows(change, kept, str(order))
-    note = f"**{count(len(rows))} of {count(len(change.words))}** words keep {kept[0]} to {kept[1]} neighbors"
+    note = (
+        f"**{count(len(rows))} of {count(len(change.words))}** words keep {kept[0]} to {kept[1]}"
+        " neighbors"
+    )
     if len(rows) > LISTED:
         note += f"; the first {count(LISTED)} are listed"
     draw_note(note, right)
@@ -222,19 +164,10 @@ def draw_ranked_list(
         selection_mode="single-row",
         column_config={OVERLAP.label: bar},
     )
-    draw_note(describe_frequency(change, before))
-    return rows
-
-
-def describe_frequency(change: NeighborhoodChange, before: str) -> str:
-    """Return where the frequency of the words comes from. before: name of the space before."""
-    if change.counts is not None:
-        return f"Frequency: occurrences in the text of {plain(change.counts_from)}. Click a row to see its neighbors."
-    return (
-        f"Frequency: counts are not known, so the position in {plain(before)} stands for"
-        " it: in a WordPiece vocabulary frequent words come first. Click a row to see its"
-        " neighbors."
+    draw_note(
+        f"Frequency: {_describe_frequency(change, before)}. Click a row to see its neighbors."
     )
+    return rows
 
 
 def offer_slice(
@@ -245,6 +178,15 @@ def offer_slice(
         draw_slice_form(partial(_save_words, workspace, change, rows, kept), bool(rows))
 
 
+def _describe_frequency(change: NeighborhoodChange, before: str) -> str:
+    if change.counts is not None:
+        return f"occurrences in the text of {plain(change.counts_from)}"
+    return (
+        f"counts are not known, so the position in {plain(before)} stands for it: in a WordPiece"
+        " vocabulary frequent words come first"
+    )
+
+
 def _save_words(
     workspace: Workspace,
     change: NeighborhoodChange,
@@ -252,7 +194,6 @@ def _save_words(
     kept: tuple[int, int],
     name: str,
 ) -> None:
-    """Callback: save the listed words as a slice."""
     between = {
         "before": change.before.name,
         "after": change.after.name,
@@ -265,7 +206,6 @@ def _save_words(
 
 
 def _take_selected(key: str, words: list[str]) -> None:
-    """Callback: search for the word of the selected row."""
     rows = st.session_state[key]["selection"]["rows"]
     if rows and rows[0] < len(words):
         st.session_state[WORD] = words[rows[0]]
@@ -294,11 +234,10 @@ def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaselin
         f" {percent(float(means[0]))} of their neighbors on average, the most frequent"
         f" {percent(float(means[-1]))}."
     )
-    key = "by_frequency"
     st.plotly_chart(
         figure,
-        key=key,
-        on_select=lambda: _take_point(key, words),
+        key="by_frequency",
+        on_select=lambda: _take_point("by_frequency", words),
         selection_mode="points",
         config={"displayModeBar": False},
         alt=f"Fraction of neighbors kept by the frequency of the word. {about}",
@@ -307,7 +246,6 @@ def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaselin
 
 
 def _take_point(key: str, words: Sequence[str]) -> None:
-    """Callback: search for the word of the clicked point."""
     points = st.session_state[key]["selection"]["points"]
     row = next((point.get("customdata") for point in points), None)
     if isinstance(row, list):

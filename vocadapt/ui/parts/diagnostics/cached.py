@@ -1,6 +1,5 @@
 """Cached figures of spaces for the page Diagnostics, hashed by the stamps of their inputs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,16 +12,13 @@ from vocadapt.lab.reports.diagnostics import ListScores, score_lists, select_tok
 from vocadapt.spaces.diagnostics.diagnosis import Diagnosis, diagnose
 from vocadapt.spaces.diagnostics.geometry import (
     Hubness,
-    Isotropy,
     compute_norm_bands,
     get_frequencies,
     measure_hubness,
-    measure_isotropy,
 )
 from vocadapt.spaces.diagnostics.statistics import (
     CosineTables,
     build_cosine_tables,
-    compute_mean_cosine,
     sum_directions,
 )
 from vocadapt.spaces.diagnostics.word_lists import (
@@ -69,13 +65,7 @@ def _select_tokens(opened: OpenedSpace, tokens: str) -> EmbeddingSpace:
     return select_tokens(opened, tokens)
 
 
-STAMPS = cache.STAMPS | {SelectedSpace: lambda selected: selected.stamp}
-
-
-def shorten_labels(names: Sequence[str]) -> list[str]:
-    """Return labels without their kinds ("model · "), if they are still unique then."""
-    short = [name.split(" · ", 1)[-1] for name in names]
-    return short if len(set(short)) == len(short) else list(names)
+STAMPS = cache.STAMPS | {SelectedSpace: lambda selected: f"{selected.label} {selected.stamp}"}
 
 
 @st.cache_data(max_entries=16, show_spinner="Computing mean cosines …", hash_funcs=STAMPS)
@@ -86,16 +76,8 @@ def compute_tables(spaces: list[SelectedSpace]) -> CosineTables:
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …", hash_funcs=STAMPS)
 def compute_diagnosis(selected: SelectedSpace) -> Diagnosis:
-    """Return the figures of the card of a space: all but hubness, and but the isotropy of the
-    unnormalized vectors.
-    """
+    """Return the figures of the card of a space: all but hubness and raw isotropy."""
     return diagnose(selected.space, hubs=False, added=selected.opened.added, unnormalized=False)
-
-
-@st.cache_data(max_entries=32, show_spinner="Measuring isotropy …", hash_funcs=STAMPS)
-def compute_isotropy(selected: SelectedSpace) -> Isotropy:
-    """Return the isotropy of a space, that of the unnormalized vectors, too."""
-    return measure_isotropy(selected.space)
 
 
 @st.cache_data(
@@ -109,11 +91,11 @@ def measure_hubness_of(selected: SelectedSpace) -> Hubness | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=STAMPS)
-def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
-    """Return the plot data of norms by frequency, without title and color, and the number of tokens
-    that are excluded because they have no counts.
+def build_norm_panel(selected: SelectedSpace) -> NormPanel:
+    """Return the plot data of norms by frequency, without title and color.
 
-    The x axis is the number of occurrences, or the rank by id if the space has no counts.
+    The x axis is the number of occurrences, of the tokens that have counts, or the rank by id if
+    the space has no counts.
     """
     # 1. The original and the added tokens; without counts, added tokens come last by their id.
     space, added = selected.space, selected.opened.added
@@ -121,31 +103,21 @@ def build_norm_panel(selected: SelectedSpace) -> tuple[NormPanel, int]:
     lengths = sum_directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)
     counted, drawn = by == "counts", lengths > 0
-    n_uncounted = 0
     place = -frequency
     axis = "rank by id among the selected tokens"
     if counted:
-        n_uncounted = int((frequency <= 0).sum())
         place = frequency
         axis = "occurrences"
         drawn &= frequency > 0
     # 2. The percentiles of groups of original tokens.
-    original = space
-    if is_added.any():
-        original = space.take(np.flatnonzero(~is_added))
+    original = space.take(np.flatnonzero(~is_added)) if is_added.any() else space
     bands = compute_norm_bands(original)
     lines = (bands.place, bands.low, bands.median, bands.high)
-    groups = []
-    for mask in (drawn & ~is_added, drawn & is_added):
-        groups.append((place[mask].astype(np.float32), lengths[mask]))
-    shown, new = groups
-    return NormPanel("", "", axis, counted, *shown, *lines, *new), n_uncounted
-
-
-@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=STAMPS)
-def get_mean_cosine(selected: SelectedSpace) -> float | None:
-    """Return the mean cosine of a space, which is subtracted from the cosines of its relations."""
-    return compute_mean_cosine(selected.space)
+    shown, new = (
+        (place[mask].astype(np.float32), lengths[mask])
+        for mask in (drawn & ~is_added, drawn & is_added)
+    )
+    return NormPanel("", "", axis, counted, *shown, *lines, *new)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the word pairs …", hash_funcs=STAMPS)
@@ -164,4 +136,5 @@ def load_lists(file: Path | None) -> tuple[RelationList, ...]:
 )
 def compute_scores(selected: SelectedSpace, file: Path | None) -> ListScores:
     """Return the scores of the lists of a file, or of the bundled ones, in a space."""
-    return score_lists(selected.opened, load_lists(file), get_mean_cosine(selected))
+    mean = compute_diagnosis(selected).mean_cosine
+    return score_lists(selected.opened, load_lists(file), mean, name=selected.label)

@@ -27,6 +27,7 @@ from vocadapt.spaces.diagnostics.diagnosis import (
     MEAN_COSINE,
     Diagnosis,
     build_cosine_table,
+    diagnose,
     interpret_hubness,
 )
 from vocadapt.spaces.diagnostics.geometry import Hubness, measure_hubness_work
@@ -45,7 +46,7 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.parts.diagnostics import cached, relations
-from vocadapt.ui.parts.diagnostics.cached import SelectedSpace, shorten_labels
+from vocadapt.ui.parts.diagnostics.cached import SelectedSpace
 from vocadapt.ui.parts.projection.controls import NEIGHBORHOOD
 from vocadapt.ui.parts.projection.sources import UNSAVED_PCA
 from vocadapt.ui.state import address
@@ -101,9 +102,7 @@ def draw(workspace: Workspace) -> None:
 
 @st.fragment
 def _draw_more(workspace: Workspace, spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
-    """Draw the folded blocks: related words, cosine tables, hubs, details; opening one reruns only
-    this fragment.
-    """
+    """Draw the folded blocks; opening one reruns only this fragment."""
     file = None
     related = _open_expander("Are related words similar?", "related", "link")
     if related.open:
@@ -133,9 +132,7 @@ def _open_expander(label: str, name: str, icon: str) -> ExpanderContainer:
 
 
 def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
-    """Draw the pickers of spaces and tokens; return the spaces that can be opened. An error is
-    shown for each of the others.
-    """
+    """Draw the pickers of spaces and tokens; return the spaces, and show why others cannot open."""
     # 1. The pickers.
     known = spaces_of(workspace)
     left, right = st.columns([2.2, 1], gap="large")
@@ -164,11 +161,8 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
     labels = build_labels(workspace, known)
     for label, name in chosen.items():
         with mistakes.show_errors():
-            if label in known:
-                label = labels[label]
-            else:
-                label = display_model(workspace, label)
-            selected = SelectedSpace(label, name, tokens)
+            shown = labels.get(label) or display_model(workspace, label)
+            selected = SelectedSpace(shown, name, tokens)
             if len(selected.space):  # opened now, so that an error is shown here
                 found.append(_add_colors(selected, found))
     return found
@@ -176,20 +170,17 @@ def choose_spaces(workspace: Workspace) -> list[SelectedSpace]:
 
 def _add_colors(selected: SelectedSpace, others: Sequence[SelectedSpace]) -> SelectedSpace:
     """Color a space by its kind: blue for a model, green for an adapted one, orange for vectors."""
-    kind, token_color = "vectors", DOMAIN
+    kind = "vectors"
     if selected.opened.model is not None:
-        kind, token_color = "model", SOURCE
-        if selected.opened.added:
-            kind = "adapted"
+        kind = "adapted" if selected.opened.added else "model"
     used = {other.color for other in others}
     color = next(color for color in COLORS[kind] if color not in used)
+    token_color = DOMAIN if kind == "vectors" else SOURCE
     return replace(selected, color=color, token_color=token_color)
 
 
 def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
-    """Return the spaces selected by default: the newest adapted model after its original; else
-    models, then word vectors.
-    """
+    """Return the newest adapted model after its original; else models, then word vectors."""
     labels = {Path(name): label for label, name in known.items()}
     # The newest adapted model and its original, to see what the adaptation changed.
     for artifact in workspace.artifacts("models"):
@@ -202,7 +193,7 @@ def default_spaces(workspace: Workspace, known: dict[str, str]) -> list[str]:
 
 def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) -> None:
     """Draw the mean cosines of all pairs of tokens and of common tokens as heat maps."""
-    names = shorten_labels([selected.label for selected in spaces])
+    names = [selected.label for selected in spaces]
     lengths = [cached.compute_diagnosis(selected).norms for selected in spaces]
     pairs, common = st.columns(2, gap="large")
     with pairs:
@@ -240,14 +231,12 @@ def draw_cosine_tables(spaces: Sequence[SelectedSpace], tables: CosineTables) ->
 
 def draw_cards(spaces: Sequence[SelectedSpace]) -> None:
     """Draw one card per space: its figures and what they show."""
-    names = shorten_labels([selected.label for selected in spaces])
-    columns = _open_columns(len(spaces))
-    for place, (column, selected) in enumerate(zip(columns, spaces, strict=False)):
+    for column, selected in zip(_open_columns(len(spaces)), spaces, strict=False):
         with column, st.container(border=True, height="stretch"):
             found = cached.compute_diagnosis(selected)
             color = TITLES.get(selected.color, "gray")
             st.markdown(
-                f":{color}[**{plain(names[place])}**]"
+                f":{color}[**{plain(selected.label)}**]"
                 f" :small[:gray[{describe_tokens(selected, found)}]]"
             )
             _draw_figures(found)
@@ -273,33 +262,27 @@ def _open_columns(n: int) -> list[Any]:
 def draw_norms_by_frequency(spaces: Sequence[SelectedSpace]) -> None:
     """Plot the length of each vector against the frequency of its token."""
     draw_heading("Vector length by frequency")
-    panels, uncounted, n_added = [], 0, 0
-    names = shorten_labels([selected.label for selected in spaces])
-    for selected, name in zip(spaces, names, strict=True):
-        panel, n = cached.build_norm_panel(selected)
-        panels.append(replace(panel, title=name, color=selected.token_color))
-        uncounted += n
-        n_added += np.size(panel.added_norms)
-    draw_figure(figures.plot_norms(panels), "norms", describe_norms(spaces, names))
+    panels = [
+        replace(cached.build_norm_panel(one), title=one.label, color=one.token_color)
+        for one in spaces
+    ]
+    draw_figure(figures.plot_norms(panels), "norms", describe_norms(spaces))
     legend = "One dot per token"
-    if n_added:
+    if any(np.size(panel.added_norms) for panel in panels):
         legend += ", :green[**green**]: added tokens"
-    note = (
+    draw_note(
         f"{legend}. Lines: median, 5 % and 95 % of groups of original tokens of equal size. Without"
         " counts, tokens are ordered by id: in WordPiece vocabularies a lower id is roughly a more"
         " frequent token."
     )
-    if uncounted:
-        note += f" {count(uncounted)} tokens have no counts and are not drawn."
-    draw_note(note)
 
 
-def describe_norms(spaces: Sequence[SelectedSpace], names: Sequence[str]) -> str:
+def describe_norms(spaces: Sequence[SelectedSpace]) -> str:
     """Return the figure of vector lengths in words."""
     parts = []
-    for selected, name in zip(spaces, names, strict=True):
+    for selected in spaces:
         found = cached.compute_diagnosis(selected)
-        part = f"{name}: median length {fraction(found.original_norms.median)}"
+        part = f"{selected.label}: median length {fraction(found.original_norms.median)}"
         if found.added_norms:
             part += f", of added tokens {fraction(found.added_norms.median)}"
         parts.append(part)
@@ -314,11 +297,10 @@ def draw_hubs(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> None:
         " does not belong. Click a hub to project its neighborhood."
     )
     requested = st.session_state.setdefault("hubs_requested", set())
-    names = shorten_labels([selected.label for selected in spaces])
     columns = _open_columns(len(spaces))
     for place, (column, selected) in enumerate(zip(columns, spaces, strict=False)):
         with column:
-            st.markdown(f"**{plain(names[place])}**")
+            st.markdown(f"**{plain(selected.label)}**")
             if selected.stamp in requested:
                 _draw_hubness(cached.measure_hubness_of(selected), f"{HUB}_{place}")
                 continue
@@ -341,8 +323,7 @@ def _follow_hub_link(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> N
         token = st.session_state.pop(key, "") or st.query_params.get(key, "")
         if not token:
             continue
-        if key in st.query_params:
-            del st.query_params[key]
+        st.query_params.pop(key, None)
         address.go_to(
             "projection",
             projection_space=label_of(selected.name, known),
@@ -386,7 +367,6 @@ def draw_details(
 
 
 def _draw_figures(found: Diagnosis) -> None:
-    """Draw the figures of a space."""
     direction = f"direction: {DIRECTION_BIAS.write(found)}"
     if found.added_norms:
         direction = f"of {count(found.frequency_bias.n)} old tokens · {direction}"
@@ -401,9 +381,7 @@ def _draw_figures(found: Diagnosis) -> None:
 
 
 def describe_lengths(found: Diagnosis) -> str | None:
-    """Return the lengths of old and added tokens: "old 1.196 ± .110 · added .435 ± .112"; None if
-    no token was added.
-    """
+    """Return the lengths: "old 1.196 ± .110 · added .435 ± .112"; None if no token was added."""
     if found.added_norms is None:
         return None
     old = replace(LENGTH, name="original_norms.mean", beside="original_norms.sd")
@@ -429,9 +407,10 @@ def _draw_hubness(found: Hubness | None, field: str) -> None:
 
 def _build_geometry(spaces: Sequence[SelectedSpace]) -> Table:
     """Return the figures of the spaces, also the isotropy of the vectors as they are."""
-    rows = []
-    for selected in spaces:
-        found = cached.compute_diagnosis(selected)
-        isotropy = cached.compute_isotropy(selected)
-        rows.append(replace(found, space=selected.label, isotropy=isotropy))
+    rows = [
+        replace(
+            diagnose(selected.space, hubs=False, added=selected.opened.added), space=selected.label
+        )
+        for selected in spaces
+    ]
     return Table("Geometry", GEOMETRY, rows)

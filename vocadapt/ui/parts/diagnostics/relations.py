@@ -3,7 +3,6 @@ user's file.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -25,7 +24,7 @@ from vocadapt.ui.components import intake, mistakes
 from vocadapt.ui.components.blocks import Download, draw_figure, draw_note
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.parts.diagnostics import cached
-from vocadapt.ui.parts.diagnostics.cached import SelectedSpace, shorten_labels
+from vocadapt.ui.parts.diagnostics.cached import SelectedSpace
 from vocadapt.ui.text.markup import format_sentence, plain
 
 BUNDLED, OWN = "Bundled lists", "Your file"
@@ -38,9 +37,7 @@ FILE_FORMATS = (
 
 
 def draw_relations(workspace: Workspace, spaces: Sequence[SelectedSpace]) -> Path | None:
-    """Draw the picker of word pairs and their cosines in each space; return the user's file, None
-    for the bundled lists.
-    """
+    """Draw the picker of word pairs and their cosines; return the file, None for bundled lists."""
     st.markdown(
         "Compares the cosine of related words with the mean cosine of the space. Gray: the"
         " same words, randomly paired."
@@ -70,23 +67,18 @@ def build_arguments(spaces: Sequence[SelectedSpace], file: Path | None) -> tuple
     """Build the arguments of the command `relations` for these spaces and pairs."""
     models = [selected.name for selected in spaces if selected.opened.model]
     vectors = [selected.name for selected in spaces if not selected.opened.model]
+    pairs = [str(file)] if file else []
     arguments: list[str] = []
-    if models:
-        arguments += ["--model", *models]
-    if vectors:
-        arguments += ["--vectors", *vectors]
-    if file:
-        arguments += ["--pairs", str(file)]
+    for option, values in (("--model", models), ("--vectors", vectors), ("--pairs", pairs)):
+        if values:
+            arguments += [option, *values]
     return tuple(arguments)
 
 
 def build_downloads(spaces: Sequence[SelectedSpace], file: Path | None) -> dict[str, Download]:
     """Return the downloads: the scores of the relations, and the cosine of each pair."""
-    labels = [selected.label for selected in spaces]
     return {
-        "relations.csv": lambda: write_csv(
-            build_relation_tables(_score_lists(spaces, labels, file))[:1]
-        ),
+        "relations.csv": lambda: write_csv(build_relation_tables(_score_lists(spaces, file))[:1]),
         "pairs.csv": lambda: write_csv([Table("Pairs", PAIR_COSINES, _list_pairs(spaces, file))]),
     }
 
@@ -94,12 +86,11 @@ def build_downloads(spaces: Sequence[SelectedSpace], file: Path | None) -> dict[
 def _draw_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
     """Draw the chart and the tables of the relations of all lists in each space."""
     lists = cached.load_lists(file)
-    names = shorten_labels([selected.label for selected in spaces])
-    found = _score_lists(spaces, names, file)
+    found = _score_lists(spaces, file)
     # 1. The marks of each space in the chart, in the order of the relations.
     marks = [
-        _build_marks(selected, name, [row for row in found.relations if row.space == name])
-        for selected, name in zip(spaces, names, strict=True)
+        _build_marks(selected, [row for row in found.relations if row.space == selected.label])
+        for selected in spaces
     ]
     relations = [relation.name for one in lists for relation in one.relations]
     # 2. The chart, and below it the tables: side by side one of them is too narrow.
@@ -109,35 +100,23 @@ def _draw_scores(spaces: Sequence[SelectedSpace], file: Path | None) -> None:
     for table in build_relation_tables(found):
         st.markdown(f"**{table.title}**")
         draw_report(table, table.title, height=min(420, 38 + 35 * len(table.rows)))
-    draw_note("Random: 200 random pairings of the same words")
 
 
-def _score_lists(
-    spaces: Sequence[SelectedSpace], names: Sequence[str], file: Path | None
-) -> ListScores:
-    """Return the scores of the lists in the spaces, under the given names."""
-    scores = []
-    for selected, name in zip(spaces, names, strict=True):
-        own = cached.compute_scores(selected, file)
-        relations = tuple(replace(row, space=name) for row in own.relations)
-        similarity = tuple(replace(row, space=name) for row in own.similarity)
-        scores.append(ListScores(relations, similarity))
-    return join_scores(scores)
+def _score_lists(spaces: Sequence[SelectedSpace], file: Path | None) -> ListScores:
+    return join_scores([cached.compute_scores(selected, file) for selected in spaces])
 
 
-def _build_marks(
-    selected: SelectedSpace, name: str, rows: Sequence[RelationRow]
-) -> figures.RelationMarks:
-    own = cached.get_mean_cosine(selected) or 0.0
+def _build_marks(selected: SelectedSpace, rows: Sequence[RelationRow]) -> figures.RelationMarks:
+    own = cached.compute_diagnosis(selected).mean_cosine or 0.0
     random = [None if row.null_mean is None else row.null_mean - own for row in rows]
     corrected = [row.corrected for row in rows]
     sd = [row.sd for row in rows]
-    return figures.RelationMarks(name, selected.color, corrected, sd, random)
+    return figures.RelationMarks(selected.label, selected.color, corrected, sd, random)
 
 
 def _list_pairs(spaces: Sequence[SelectedSpace], file: Path | None) -> list[PairRow]:
     lists, rows = cached.load_lists(file), list[PairRow]()
     for selected in spaces:
-        mean = cached.get_mean_cosine(selected)
+        mean = cached.compute_diagnosis(selected).mean_cosine
         rows += list_pair_cosines(selected.opened, lists, mean, selected.label)
     return rows

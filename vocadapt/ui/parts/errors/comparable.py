@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.analysis.results.fair_pairs import Side, list_differences
+from vocadapt.analysis.results.fair_pairs import Side, list_differences, list_other_settings
 from vocadapt.lab.inputs.tasks import (
     ImportedPredictions,
     import_prediction_files,
@@ -15,7 +16,6 @@ from vocadapt.lab.inputs.tasks import (
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair
 from vocadapt.lab.results.runs import RunSet, find_fair_pair, find_trained_model
 from vocadapt.lab.workspace.workspace import Workspace
-from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.tasks.kinds import TaskKind
 from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import draw_note
@@ -28,6 +28,11 @@ from vocadapt.ui.text.number_formats import count
 FIRST, SECOND = "errors_baseline", "errors_compared"
 TASK, EVERY = "errors_task", "all tasks"
 TASK_WIDTH = 340  # pixels
+FILES = {  # role of an imported file -> label of its field
+    "gold file": "**gold file**",
+    "predictions": "**predictions**",
+    "other predictions": "**other predictions** :small[:gray[optional]]",
+}
 HELP = (
     "Selects a run: one model fine-tuned on a task with one seed. Pooled: both tokenizations"
     " combined. Predictions of other programs can be imported below."
@@ -38,31 +43,20 @@ HELP = (
 class Comparable:
     """One side of a comparison: a run under a tokenization, or imported predictions.
 
-    name: its name in the address. label: its display name. artifact_name: name of its artifact.
-    task: name of the task; for imported predictions an id of their gold file.
-    path: path of the run or file. stamp: cache key that changes with it.
-    run, run_set: None for imported predictions, for which `gold` (path of the gold file), `scorer`
-    and `imported` (number of examples) are given instead.
+    name: its name in the address. label: its display name. task: name of the task; for imported
+    predictions an id of their gold file. path: path of the run or file. stamp: cache key that
+    changes with it. examples: number of examples with predictions.
     """
 
     name: str
-    artifact_name: str
+    label: str
     kind: TaskKind
     task: str
     path: Path
     stamp: str
-    tokenization: str = ""
-    gold: str = ""
-    scorer: str = ""
-    run: SavedRun | None = None
-    run_set: RunSet | None = None
-    imported: int = 0
-    label: str = ""
-
-    @property
-    def examples(self) -> int:
-        """Number of examples with predictions."""
-        return self.run.test_examples if self.run else self.imported
+    examples: int
+    run: ChosenRun | None = None
+    imported: ImportedPredictions | None = None
 
     def fits(self, first: "Comparable") -> bool:
         """Return whether this side may have predictions for the same examples as another one.
@@ -70,7 +64,7 @@ class Comparable:
         Two runs need the same task, two imported files the same gold file. A run and a file need
         the same task kind and number of examples; `open_pair` compares the examples themselves.
         """
-        if bool(self.gold) == bool(first.gold):
+        if bool(self.run) == bool(first.run):
             return self.kind == first.kind and self.task == first.task
         return self.kind == first.kind and self.examples == first.examples
 
@@ -88,19 +82,25 @@ def pick_two(
 ) -> tuple[Comparable, Comparable] | None:
     """Show the pickers of both sides; return None if they are the same, or if there is only one."""
     labels = {one.name: one.label for one in offered}
-    baseline, _ = _find_default_pair(offered)
+    baseline, compared = _find_default_pair(offered)
     with places[0]:
         first = _pick(offered, baseline, "Baseline", FIRST, labels)
     if first is None:
         return None
+    runs = _list_run_sets(offered)
+    if first.name != baseline:
+        compared = _find_fairest(runs, first.run)
     # Runs with other settings come last, and say so.
-    others = _list_other_settings(offered, first)
+    others = set[str]()
+    if first.run is not None:
+        descriptions = [one.description for one in runs]
+        sets = list_other_settings(descriptions, [first.run.run_set.name])
+        others = {one.name for one in offered if one.run and one.run.run_set.name in sets}
     fitting = sorted(
         (one for one in offered if one.fits(first)), key=lambda one: one.name in others
     )
     labels |= {name: f"{labels[name]} · other settings" for name in others}
     with places[1]:
-        compared = _find_counterpart(offered, first)
         second = _pick(fitting, compared, "Compared run", SECOND, labels)
     if second is None or second.name == first.name:
         return None
@@ -108,11 +108,7 @@ def pick_two(
 
 
 def _pick(
-    offered: Sequence[Comparable],
-    default: str,
-    label: str,
-    key: str,
-    labels: Mapping[str, str],
+    offered: Sequence[Comparable], default: str, label: str, key: str, labels: Mapping[str, str]
 ) -> Comparable | None:
     """Show the picker of one side; default: name of the side that is selected at first."""
     by_name = {one.name: one for one in offered}
@@ -121,9 +117,9 @@ def _pick(
 
 def describe_differences(first: Comparable, second: Comparable) -> str:
     """Describe in what two runs differ if that is more than one thing; "" otherwise."""
-    if first.run_set is None or second.run_set is None:
+    if first.run is None or second.run is None:
         return ""
-    differences = list_differences(first.run_set.description, second.run_set.description)
+    differences = list_differences(first.run.run_set.description, second.run.run_set.description)
     if len(differences) < 2:
         return ""
     names = [pickers.label_difference(name) for name in differences]
@@ -135,7 +131,7 @@ def describe_differences(first: Comparable, second: Comparable) -> str:
 
 def choose_task(offered: Sequence[Comparable]) -> list[Comparable]:
     """Draw the picker of a task if there are several; return the runs of the selected task."""
-    names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
+    names = [EVERY, *dict.fromkeys(one.task for one in offered if one.run)]
     # With fewer than three names there is only one task to choose, besides EVERY.
     if len(names) < 3:
         return list(offered)
@@ -148,14 +144,18 @@ def choose_task(offered: Sequence[Comparable]) -> list[Comparable]:
 
 def open_pair(first: Comparable, second: Comparable) -> RunPair:
     """Read both predictions and compare them with the gold labels."""
-    kind, scorer = "", ""
-    if first.gold and second.gold:  # a run has its own task kind and scorer
-        kind, scorer = first.kind.name, first.scorer
+    gold = kind = scorer = ""
+    imported = first.imported or second.imported
+    if imported:
+        gold = str(imported.gold)
+    if first.imported and second.imported:  # a run has its own task kind and scorer
+        kind, scorer = first.kind.name, first.imported.scorer
+    tokenizations = [one.run.tokenization if one.run else "" for one in (first, second)]
     spec = PairSpec(
         str(first.path),
         str(second.path),
-        (first.tokenization, second.tokenization),
-        first.gold or second.gold,
+        (tokenizations[0], tokenizations[1]),
+        gold,
         kind,
         scorer,
     )
@@ -165,9 +165,7 @@ def open_pair(first: Comparable, second: Comparable) -> RunPair:
 @st.fragment
 @mistakes.show_errors()
 def draw_import_form(workspace: Workspace) -> None:
-    """Draw the form that imports one or two files of predictions with their gold file, and compares
-    them; a setting reruns only this fragment.
-    """
+    """Draw the form that imports one or two files of predictions, and compares them."""
     left, right = st.columns(2)
     # 1. Task kind and score.
     kind = pickers.pick_task_kind("brought_kind", left)
@@ -177,13 +175,8 @@ def draw_import_form(workspace: Workspace) -> None:
     draw_note(
         f"Gold file: {plain(kind.file_format)}. Predictions: {plain(kind.prediction_format)}."
     )
-    labels = {
-        "gold file": "**gold file**",
-        "predictions": "**predictions**",
-        "other predictions": "**other predictions** :small[:gray[optional]]",
-    }
     # 2. The files.
-    given = intake.choose_file_per_role(workspace, "brought", labels)
+    given = intake.choose_file_per_role(workspace, "brought", FILES)
     # 3. A name for each file of predictions.
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []
@@ -208,20 +201,17 @@ def draw_import_form(workspace: Workspace) -> None:
 
 
 def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
-    """Rerun the page with imported predictions selected: two of them, or one and the newest run
-    that may have the same examples.
-    """
-    # List them again: the predictions have just been imported.
-    offered = {one.name: one for one in list_comparable(workspace)}
+    """Rerun the page with the imported predictions selected; a single one beside a run."""
     selected = [_label(name) for name in names]
     if len(selected) == 1:
+        # List them again: the predictions have just been imported.
+        offered = {one.name: one for one in list_comparable(workspace)}
         own = offered[selected[0]]
         # The newest run is the first. Without a run, the second picker remains empty.
-        runs = [one.name for one in offered.values() if not one.gold and one.fits(own)]
+        runs = [one.name for one in offered.values() if one.run and one.fits(own)]
         selected = [*runs[:1], *selected, ""]
-    first, second = selected[:2]
-    address.show_next(FIRST, first)
-    address.show_next(SECOND, second)
+    address.show_next(FIRST, selected[0])
+    address.show_next(SECOND, selected[1])
     st.rerun()
 
 
@@ -237,15 +227,13 @@ def _from_run(one: ChosenRun, label: str) -> Comparable:
         stamp += str(find_trained_model(one.run.folder))
     return Comparable(
         one.name,
-        one.run_set.name,
+        label,
         one.run_set.kind,
         one.run_set.task,
         one.run.folder,
         stamp,
-        one.tokenization,
-        run=one.run,
-        run_set=one.run_set,
-        label=label,
+        one.run.test_examples,
+        run=one,
     )
 
 
@@ -257,10 +245,8 @@ def _from_import(one: ImportedPredictions) -> Comparable:
         f"gold {one.gold_stamp}",
         one.predicted,
         one.artifact.stamp,
-        gold=str(one.gold),
-        scorer=one.scorer,
-        imported=one.examples,
-        label=_label(one.name),
+        one.examples,
+        imported=one,
     )
 
 
@@ -271,60 +257,33 @@ def _find_default_pair(offered: Sequence[Comparable]) -> tuple[str, str]:
     runs = _list_run_sets(offered)
     pair = find_fair_pair(runs)
     if pair and pair.baseline:
-        return (
-            _name_side(runs, pair.baseline, pair.seeds),
-            _name_side(runs, pair.compared, pair.seeds),
-        )
-    for place, one in enumerate(offered):
-        other = next((other for other in offered[place + 1 :] if other.fits(one)), None)
-        if other is not None:
-            return other.name, one.name
+        baseline = _name_side(runs, pair.baseline, pair.seeds)
+        return baseline, _name_side(runs, pair.compared, pair.seeds)
+    for newer, older in combinations(offered, 2):
+        if older.fits(newer):
+            return older.name, newer.name
     return "", ""
 
 
-def _list_other_settings(offered: Sequence[Comparable], first: Comparable) -> set[str]:
-    """Return the names of the runs that were trained with other settings than a run."""
-    if first.run_set is None:
-        return set()
-    settings = first.run_set.description.settings
-    return {
-        one.name
-        for one in offered
-        if one.run_set is not None and one.run_set.description.settings != settings
-    }
-
-
-def _find_counterpart(offered: Sequence[Comparable], first: Comparable) -> str:
-    """Return the name of the side that a baseline is compared with by default."""
-    default = _find_default_pair(offered)
-    if first.name == default[0]:
-        return default[1]
-    if first.run_set is None or first.run is None:
+def _find_fairest(runs: Sequence[RunSet], chosen: ChosenRun | None) -> str:
+    """Return the name of the fairest baseline of a run, if possible of the same seed, or ""."""
+    if chosen is None:
         return ""
-    return _find_fairest(_list_run_sets(offered), first.run_set, first.run, first.tokenization)
-
-
-def _find_fairest(runs: Sequence[RunSet], run_set: RunSet, run: SavedRun, tokenization: str) -> str:
-    """Return the name of the side that is most fairly compared with a run, with the same seed if it
-    has that; "" if there is none.
-    """
-    pair = find_fair_pair(runs, (run_set.name, tokenization))
+    pair = find_fair_pair(runs, (chosen.run_set.name, chosen.tokenization))
     if pair is None or pair.baseline is None:
         return ""
-    return _name_side(runs, pair.baseline, (run.seed,)) or _name_side(
-        runs, pair.baseline, pair.seeds
-    )
+    same_seed = _name_side(runs, pair.baseline, (chosen.run.seed,))
+    return same_seed or _name_side(runs, pair.baseline, pair.seeds)
 
 
-def _name_side(runs: Sequence[RunSet], side: Side, seeds: Sequence[int]) -> str:
-    """Return the name of a side with the first of some seeds in the pickers; "" without such a run."""
+def _name_side(runs: Sequence[RunSet], side: Side | None, seeds: Sequence[int]) -> str:
+    """Return the name of a side with the first of some seeds; "" without such a run."""
     found = pickers.find_run_of_side(runs, side, seeds)
     return found.name if found else ""
 
 
 def _list_run_sets(offered: Sequence[Comparable]) -> list[RunSet]:
-    """Return the sets of runs that are offered, each once, newest first."""
-    found = {one.run_set.name: one.run_set for one in offered if one.run_set}
+    found = {one.run.run_set.name: one.run.run_set for one in offered if one.run}
     return list(found.values())
 
 
@@ -334,7 +293,7 @@ def find_baseline_name(workspace: Workspace, compared: ChosenRun, wanted: Side |
     wanted: the run and tokenization that is preferred.
     """
     runs = [one for one in cache.load_runs(workspace) if one.task == compared.run_set.task]
-    preferred = _name_side(runs, wanted, (compared.run.seed,)) if wanted else ""
+    preferred = _name_side(runs, wanted, (compared.run.seed,))
     if preferred and preferred != compared.name:
         return preferred
-    return _find_fairest(runs, compared.run_set, compared.run, compared.tokenization)
+    return _find_fairest(runs, compared)

@@ -3,17 +3,19 @@ matrix, the type of error and the search. Each is chosen by a click, kept in the
 removed by a button.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Literal
 
 import streamlit as st
 
 from vocadapt.analysis.errors.ledger import (
+    ADDED,
     ALARMS,
     BROKEN,
     FIXED,
+    KEPT,
     OUTCOMES,
+    REMOVED,
     Entry,
     count_by_outcome,
 )
@@ -30,24 +32,20 @@ from vocadapt.ui.text.markup import escape_invisible, plain
 from vocadapt.ui.text.number_formats import count
 
 # Session keys and query parameters:
-OUTCOME, SLICE, CELL, KIND, FIND, PAGE = (
-    "errors_fate",
-    "errors_slice",
-    "errors_cell",
-    "errors_kind",
-    "errors_find",
-    "errors_page",
-)
-CLEARED = {SLICE: ALL, CELL: "", KIND: None, FIND: ""}  # values of filters that limit nothing
+OUTCOME = "errors_fate"
+SLICE = "errors_slice"
+CELL = "errors_cell"
+KIND = "errors_kind"
+FIND = "errors_find"
+PAGE = "errors_page"
+CLEARED = {SLICE: ALL, CELL: "", FIND: ""}  # values of filters that limit nothing
 ARROW = " → "  # between the labels of a cell
 COLORS = {FIXED: "green", BROKEN: "violet"}
-SHORT = dict(
-    zip(
-        ALARMS,
-        ("false alarms removed", "false alarms added", "false alarms in both"),
-        strict=True,
-    )
-)
+SHORT = {  # names of false alarms on buttons
+    REMOVED: "false alarms removed",
+    ADDED: "false alarms added",
+    KEPT: "false alarms in both",
+}
 
 
 def format_cell(gold: str, predicted: str) -> str:
@@ -72,15 +70,9 @@ def read_search() -> str:
 
 def read_cell() -> str:
     """Return the selected cell of the confusion matrix, "" if none; a link may select it."""
-    # A page that is opened without a cell in its address shows all cells.
-    entered = st.session_state.get(f"{CELL}_visit") != st.session_state.get(address.VISIT)
-    if entered and CELL not in st.query_params:
-        st.session_state[CELL] = ""
-    linked = address.read_link(CELL)
-    if linked:
-        st.session_state[CELL] = linked
-    cell = str(st.session_state.get(CELL) or "")
-    address.write(CELL, [cell] if cell else [])
+    address.restore_text(CELL, "")
+    cell = str(st.session_state[CELL])
+    address.write(CELL, [cell])
     return cell
 
 
@@ -96,7 +88,6 @@ def select_entries(compared: RunPair, slicing: Slicing) -> tuple[Entry, ...]:
 
 
 def _filter_by_cell(compared: RunPair, entries: Sequence[Entry], name: str) -> list[Entry]:
-    """Return the entries in a cell of the confusion matrix of the compared run."""
     kind = compared.kind
     if not kind.confusion_unit:
         return list(entries)
@@ -118,12 +109,17 @@ def _filter_by_cell(compared: RunPair, entries: Sequence[Entry], name: str) -> l
 
 
 def draw_outcome_buttons(entries: Sequence[Entry]) -> str:
-    """Draw a button with the number of entries for each outcome, and for false alarms if there are
-    any; return the selected outcome.
-    """
+    """Draw a button with the number of entries for each outcome; return the selected outcome."""
     counts = count_by_outcome(entries)
     alarms = [name for name in ALARMS if counts[name]]
-    _restore_outcome(counts, [*OUTCOMES, *alarms])
+    names = [*OUTCOMES, *alarms]
+    # 1. The outcome of a link or the previous one; by default the first one with entries. The
+    #    entries of a cell often have one outcome only: it is selected.
+    default = next((name for name in names if counts[name]), FIXED)
+    address.restore_selection(OUTCOME, Choice(names.__contains__, default))
+    if st.session_state.get(CELL) and not counts[read_outcome()]:
+        st.session_state[OUTCOME] = default
+    # 2. The buttons.
     for column, name in zip(st.columns(len(OUTCOMES), gap="small"), OUTCOMES, strict=True):
         with column:
             _draw_outcome_button(name, counts[name])
@@ -133,15 +129,6 @@ def draw_outcome_buttons(entries: Sequence[Entry]) -> str:
                 _draw_outcome_button(name, counts[name], "content")
     address.write(OUTCOME, [read_outcome()])
     return read_outcome()
-
-
-def _restore_outcome(counts: Mapping[str, int], names: Sequence[str]) -> None:
-    """Select the outcome of a link or the previous one; by default the first one with entries."""
-    default = next((name for name in names if counts[name]), FIXED)
-    address.restore_selection(OUTCOME, Choice(names.__contains__, default))
-    # The entries of a cell often have one outcome only: show it.
-    if st.session_state.get(CELL) and not counts[read_outcome()]:
-        st.session_state[OUTCOME] = default
 
 
 def _draw_outcome_button(
@@ -160,31 +147,20 @@ def _draw_outcome_button(
         key=f"errors_pick_{name}",
         type=kind,
         width=width,
-        on_click=_select_outcome,
-        args=(name,),
+        on_click=_select,
+        args=(OUTCOME, name),
         help=OUTCOME_NOTES.get(name) or ALARMS.get(name),
     )
 
 
-def _select_outcome(name: str) -> None:
-    """Callback: select an outcome, and the first page of its entries."""
-    st.session_state[OUTCOME] = name
-    _open_first_page()
-
-
 def select_slice(name: str) -> None:
     """Callback: select a slice; the selected one is cleared."""
-    st.session_state[SLICE] = ALL if name == read_slice() else name
-    _open_first_page()
+    _select(SLICE, ALL if name == read_slice() else name)
 
 
-def _clear(key: str) -> None:
-    """Callback: remove a filter."""
-    st.session_state[key] = CLEARED[key]
-    _open_first_page()
-
-
-def _open_first_page() -> None:
+def _select(key: str, value: str) -> None:
+    """Callback: set a filter, and open the first page of the entries that it leaves."""
+    st.session_state[key] = value
     if PAGE in st.session_state:
         st.session_state[PAGE] = 1
 
@@ -209,7 +185,8 @@ def draw_active_filters(slicing: Slicing) -> None:
                 label,
                 key=f"errors_clear_{key.removeprefix('errors_')}",
                 icon=":material/close:",
-                on_click=partial(_clear, key),
+                on_click=_select,
+                args=(key, CLEARED[key]),
                 help="Removes this filter.",
             )
 
@@ -232,11 +209,8 @@ def filter_by_error(entries: list[Entry], kind: TaskKind) -> list[Entry]:
         label_visibility="collapsed",
         format_func=lambda name: f"{name} {counts[name]}",
     )
-    if chosen is None:
-        address.write(KIND, [])
-        return entries
-    address.write(KIND, [chosen])
-    return [entry for entry in entries if chosen in _errors_of(entry)]
+    address.write(KIND, [chosen or ""])
+    return [entry for entry in entries if chosen in (None, *_errors_of(entry))]
 
 
 def _errors_of(entry: Entry) -> tuple[str, str]:
@@ -253,9 +227,7 @@ def name_slice(slicing: Slicing, name: str) -> str:
 
 
 def list_own_slices(workspace: Workspace) -> tuple[OwnSlice, ...]:
-    """Return the slices of tokens that were saved in the workspace, for example on the page
-    Projection; none if they cannot be read.
-    """
+    """Return the slices that were saved in the workspace; none if they cannot be read."""
     try:
         saved = list_slices(workspace)
     except InputError:

@@ -1,13 +1,13 @@
 """Blocks of the part Error analysis about single examples: notes, words in context, and exports."""
 
 import shlex
-from collections import Counter
 from functools import partial
 
 import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import words_of_entry
 from vocadapt.analysis.errors.keywords import find_in_examples
+from vocadapt.analysis.errors.ledger import Entry
 from vocadapt.analysis.errors.report import KINDS, OUTCOME_COLUMNS, Report
 from vocadapt.analysis.errors.slicing import ALL, OWN, SliceSettings, Slicing
 from vocadapt.errors import InputError
@@ -21,6 +21,7 @@ from vocadapt.report.table import Column, Table
 from vocadapt.system.forecasts import forecast_at_default_rate
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.keyword_in_context import ContextSettings, measure_search
+from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.ui.components import keyword_in_context, mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.parts.errors.filters import read_slice
@@ -59,12 +60,12 @@ def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
     """Draw the note and tags of one of the cards; changes are saved in the workspace."""
     if not shown.views:
         return
-    titles = _build_titles(shown)
-    id = st.selectbox("Note", list(titles), format_func=titles.__getitem__, key="noted")
+    entry, title = _pick_card(shown, "Note", "noted")
+    id = entry.id
     with mistakes.show_errors():
         notes = load_notes(workspace)
         held = notes.get(id, Note(""))
-        given = (workspace, id, titles[id])
+        given = (workspace, id, title)
         st.text_area(
             "Note",
             held.text,
@@ -90,9 +91,7 @@ def draw_note_form(workspace: Workspace, shown: ShownComparison) -> None:
 
 @st.fragment
 def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
-    """Draw the words of an example in context: in the test and training examples, and in the text
-    of the new words. They are searched when the block is opened.
-    """
+    """Draw the words of an example in context: in examples, and in the text of the new words."""
     if not shown.views:
         return
     compared = shown.compared
@@ -106,16 +105,14 @@ def draw_contexts(workspace: Workspace, shown: ShownComparison) -> None:
     if not block.open:
         return
     with block, mistakes.show_errors():
-        titles = _build_titles(shown)
-        id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
-        entry = next(one for one in shown.entries if one.id == id)
+        entry, _ = _pick_card(shown, "Example", "in_context")
         words = words_of_entry(compared.ledger, entry, compared.words)
         names = list(dict.fromkeys(word.word for word in words if any(map(str.isalnum, word.word))))
         word = st.pills(
             "Word",
             names,
             default=next(iter(names), None),
-            key=f"word of {id}",
+            key=f"word of {entry.id}",
             label_visibility="collapsed",
             format_func=lambda name: plain(name[:60]),
         )
@@ -173,19 +170,15 @@ def build_report(
     )
 
 
-def _find_text(compared: RunPair) -> Corpus | None:
-    """Return the text from which the new words were learned; None if it is unknown."""
-    run = compared.runs[1] or compared.runs[0]
-    if run is None:
-        return None
-    return find_corpus(run.folder)
+def _find_run(compared: RunPair) -> SavedRun | None:
+    """Return the run whose new words are looked up: the second one, if it is not a file."""
+    return compared.runs[1] or compared.runs[0]
 
 
 def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
-    """Return the text of the new words if a report can search it in time; else None, and the reason
-    unless the text is unknown.
-    """
-    text = _find_text(compared)
+    """Return the text of the new words if it can be searched in time; else None, and why."""
+    run = _find_run(compared)
+    text = find_corpus(run.folder) if run else None
     if text is None:
         return None, ""
     forecast = forecast_at_default_rate(measure_search(text, IN_A_REPORT))
@@ -200,9 +193,7 @@ def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
 def build_command(
     compared: RunPair, settings: SliceSettings, name: str = ALL, corpus: Corpus | None = None
 ) -> str:
-    """Build the command line of the same comparison; with the files of a corpus if the command
-    reads all of their lines.
-    """
+    """Build the command line of the same comparison, with a corpus if it reads all its lines."""
     # 1. What is compared.
     spec, default = compared.spec, SliceSettings()
     parts = [*PROGRAM, "compare", *dict.fromkeys((spec.first, spec.second))]
@@ -226,22 +217,18 @@ def build_command(
     return shlex.join([*parts, "--html", "errors.html"])
 
 
-def _build_titles(shown: ShownComparison) -> dict[str, str]:
-    """Return the title of each card in a picker, by its id: words, position and outcome.
-
-    Equal titles are made unique by the position of the first word.
-    """
-    titles, first_words = {}, {}
+def _pick_card(shown: ShownComparison, label: str, key: str) -> tuple[Entry, str]:
+    """Draw the picker of one of the cards; return its entry and its title."""
+    titles: dict[str, str] = {}
     for view, entry in zip(shown.views, shown.entries, strict=True):
         parts = (entry.unit.text[:WORDS], view.title, view.event)
         titles[entry.id] = escape_invisible(" · ".join(filter(None, parts)))
-        first_words[entry.id] = entry.unit.start + 1
-    # A picker cannot tell equal titles apart.
-    counts = Counter(titles.values())
-    for id, title in titles.items():
-        if counts[title] > 1:
-            titles[id] = f"{title} · from word {count(first_words[id])}"
-    return titles
+    # Numbered, because a picker cannot tell equal titles apart.
+    ids = list(titles)
+    id = st.selectbox(
+        label, ids, format_func=lambda id: f"{ids.index(id) + 1} · {titles[id]}", key=key
+    )
+    return shown.entries[ids.index(id)], titles[id]
 
 
 def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) -> None:
@@ -252,16 +239,12 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
         return
     # Examples of the task: those that are scored, and those that the model was trained on.
     sources = {"test": compared.split.examples, "training": compared.train}
-    try:
-        for name, examples in sources.items():
-            if examples is not None:
-                found = find_in_examples(examples, word, splitter, name, LINES)
-                keyword_in_context.draw_found(found, LINES, f"the {name} examples", "example")
-    except InputError as error:
-        st.text(mistakes.format_in_one_line(error))
-        return
-    run = compared.runs[1] or compared.runs[0]
-    text = _find_text(compared)
+    for name, examples in sources.items():
+        if examples is not None:
+            found = find_in_examples(examples, word, splitter, name, LINES)
+            keyword_in_context.draw_found(found, LINES, f"the {name} examples", "example")
+    run = _find_run(compared)
+    text = find_corpus(run.folder) if run else None
     if run is not None and text is not None:
         keyword_in_context.draw_lines(word, text, str(run.folder), workspace, key="error_context")
     else:
@@ -269,7 +252,6 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
 
 
 def _save_note(workspace: Workspace, id: str, about: str) -> None:
-    """Callback: save a note and its tags in the workspace."""
     text = str(st.session_state.get(f"note {id}") or "")
     tags = [str(tag) for tag in st.session_state.get(f"tags {id}") or ()]
     try:

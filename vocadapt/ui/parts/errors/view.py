@@ -8,37 +8,29 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vocadapt.analysis.errors.entry_lines import EntryCard, build_card
-from vocadapt.analysis.errors.ledger import Entry, count_by_outcome
+from vocadapt.analysis.errors.ledger import Entry
 from vocadapt.analysis.errors.report import (
     build_tokenization_table,
     find_alarms,
     summarize_comparison,
 )
-from vocadapt.analysis.errors.slicing import ALL, COLUMNS, MIN_UNITS, SliceSettings, Slicing
+from vocadapt.analysis.errors.slicing import ALL, COLUMNS, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.table import Table
 from vocadapt.settings import get_settings
-from vocadapt.ui.components import word_links
+from vocadapt.ui.components import pickers, word_links
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_task_remark
-from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_linked_setting
 from vocadapt.ui.parts.errors import comparable, filters
 from vocadapt.ui.parts.errors.comparable import Comparable
 from vocadapt.ui.state import address
-from vocadapt.ui.state.address import Choice
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, percent
 
 CARDS_PER_PAGE = 5
-HELP = {
-    "find": (
-        "Finds entries whose example or predictions contain a word, a phrase or a document name."
-    ),
-    "slice": "Limits the entries to a slice. Its settings are below the table on the right.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +55,7 @@ def choose_two(
     picked = comparable.pick_two(offered, columns)
     if picked is None:
         st.info(
-            (
-                "Select two runs, two tokenizations of one run, or predictions for the same"
-                " examples."
-            ),
+            "Select two runs, two tokenizations of one run, or predictions for the same examples.",
             icon=":material/compare_arrows:",
         )
         return None
@@ -75,32 +64,22 @@ def choose_two(
     # 2. The slices, which depend on the examples.
     found = comparable.open_pair(*picked)
     slicing = found.slicing(_settings(), filters.list_own_slices(workspace))
-    names = (ALL, *slicing.names)
-    address.restore_selection("errors_slice", Choice(names.__contains__, ALL))
-    chosen = columns[2].selectbox(
-        "Slice",
-        names,
-        key="errors_slice",
-        format_func=lambda name: filters.name_slice(slicing, name),
-        persist_state="session",
-        help=explain("Slice", HELP["slice"]),
-    )
-    address.write("errors_slice", [str(chosen)])
+    names = [ALL, *slicing.names]
+    labels = {name: filters.name_slice(slicing, name) for name in names}
+    with columns[2]:
+        pickers.pick_name("Slice", names, filters.SLICE, ALL, labels=labels)
     # 3. The search.
     columns[3].text_input(
         "Find",
-        key="errors_find",
+        key=filters.FIND,
         bind="query-params",
         placeholder="word, sentence, document",
-        help=HELP["find"],
     )
     return ShownComparison(found, picked), slicing
 
 
 def draw_headline(shown: ShownComparison, slicing: Slicing, entries: Sequence[Entry]) -> str:
-    """Draw the outcomes as buttons with their counts, both scores, and the test of their
-    difference; return the selected outcome.
-    """
+    """Draw the outcomes as buttons, both scores and their test; return the selected outcome."""
     # 1. The four outcomes, of the entries that the filters leave.
     filters.draw_active_filters(slicing)
     outcome = filters.draw_outcome_buttons(entries)
@@ -127,7 +106,7 @@ def draw_cards(
     compared = shown.compared
     listed = filters.filter_by_error(with_outcome, compared.kind)
     if not listed:
-        _explain_empty_list(outcome, count_by_outcome(entries))
+        st.markdown(f":gray[There are no entries with this outcome: {plain(outcome)}.]")
         return shown
     # 2. One page of them as cards.
     place = st.container()  # drawn above the pagination on which it depends
@@ -150,19 +129,13 @@ def draw_slices(shown: ShownComparison, slicing: Slicing) -> None:
     """Draw the table of slices: units, difference of the scores, and numbers fixed and broken."""
     draw_heading("Change by slice")
     # 1. The table; the selected slice is marked, and a click on a name selects it.
-    scores, chosen = slicing.scores(), -1
+    scores = slicing.scores()
     names = [one.name for one in scores]
-    if filters.read_slice() in names:
-        chosen = names.index(filters.read_slice())
+    selected = filters.read_slice()
+    chosen = names.index(selected) if selected in names else -1
     links = word_links.build_links(filters.SLICE)
     markup.draw_plain_table(Table("", COLUMNS, scores), chosen, names, links)
     word_links.listen(filters.SLICE, filters.select_slice)
-    small = [one.title for one in scores if one.is_small]
-    if small:
-        draw_note(
-            f"Too few units to interpret a difference: slices of fewer than {MIN_UNITS} units"
-            f" ({plain(', '.join(small))})."
-        )
     with st.popover("Slice settings", icon=":material/tune:"):
         for name in get_settings(SliceSettings):
             draw_linked_setting(SliceSettings, name, f"errors_{name}")
@@ -189,34 +162,15 @@ def draw_scores_by_tokenization(slicing: Slicing) -> None:
         markup.draw_plain_table(build_tokenization_table("", found))
 
 
-def _explain_empty_list(outcome: str, counts: Mapping[str, int]) -> None:
-    """State that no entry has this outcome; with a search, also which outcomes match it."""
-    query = filters.read_search()
-    if not query:
-        st.markdown(f":gray[There are no entries with this outcome: {plain(outcome)}.]")
-        return
-    others = [f"{filters.SHORT.get(name, name)} {count(n)}" for name, n in counts.items() if n]
-    elsewhere = "No other outcome matches either."
-    if others:
-        elsewhere = f"Matches with other outcomes: {', '.join(others)}."
-    label = plain(filters.SHORT.get(outcome, outcome))
-    st.markdown(
-        f":gray[No entry with outcome {label} matches the search “{plain(query[:60])}”."
-        f" {elsewhere}]"
-    )
-
-
 def _choose_page(pages: int) -> int:
     """Show the pagination of the cards; return the page, which is kept in the address."""
-    if pages < 2:
-        address.write("errors_page", [])
-        return 1
-    default, requested = 1, st.query_params.get("errors_page", "1")
-    # The page number of a link may exceed the number of pages.
-    if requested in map(str, range(1, pages + 1)):
-        default = int(requested)
-    number = st.pagination(pages, default=default, key="errors_page")
-    address.write("errors_page", [str(number)] if number > 1 else [])
+    number = 1
+    if pages > 1:
+        requested = st.query_params.get(filters.PAGE, "1")
+        # The page number of a link may exceed the number of pages.
+        default = int(requested) if requested in map(str, range(1, pages + 1)) else 1
+        number = st.pagination(pages, default=default, key=filters.PAGE)
+    address.write(filters.PAGE, [str(number)] if number > 1 else [])
     return number
 
 

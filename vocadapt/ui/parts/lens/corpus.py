@@ -18,13 +18,13 @@ from vocadapt.ui.parts.text.counting import offer_counting
 from vocadapt.ui.state import count_cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, percent
-from vocadapt.vocabulary.lens import CHANGES, Change, TokenizationFigures, build_figures_table
+from vocadapt.vocabulary.lens import CHANGES, TokenizationFigures, build_figures_table
 
 SHOWN = 500  # rows of the table of changed words
 
 
 def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -> None:
-    """Draw the figures of each model on a whole text of the workspace, and the most changed words."""
+    """Draw the figures of each model on a whole text, and the most changed words."""
     head, picker = st.columns([2, 1], vertical_alignment="bottom")
     draw_heading("On a corpus", head)
     corpora = workspace.artifacts("corpora")
@@ -63,20 +63,10 @@ def draw_corpus_statistics(workspace: Workspace, models: Sequence[ModelEntry]) -
 def draw_changed_words(
     workspace: Workspace, corpus: Artifact, models: Sequence[ModelEntry]
 ) -> None:
-    """Draw the words that another model tokenizes differently from the first, and the tokenizations
-    of the selected word.
-    """
+    """Draw the words that another model tokenizes differently from the first."""
     # 1. Choose the other model; the first one is always the reference.
-    others = {entry.label: entry for entry in models[1:]}
     draw_heading("Most changed words")
-    label = next(iter(others))
-    if len(others) > 1:
-        label = str(
-            st.selectbox(
-                f"Compared with {markup.plain(models[0].label)}", list(others), key="lens_other"
-            )
-        )
-    first, other = models[0], others[label]
+    first, other = models[0], _pick_other(models)
     changed = count_cache.changes_of(corpus, first.model, other.model, workspace.root)
     if not changed:
         st.markdown(
@@ -86,19 +76,18 @@ def draw_changed_words(
         return
     # 2. State how many words changed.
     shown = changed[:SHOWN]
-    listed = f"{count(len(shown))} of {count(len(changed))} words"
-    if len(shown) < len(changed):
-        listed += " (all in the CSV)"
     st.markdown(
-        f"{listed} that **{markup.plain(other.label)}** tokenizes differently from"
-        f" **{markup.plain(first.label)}**, ordered by the wordpieces saved in the whole text."
-        " Select a word to see its tokenizations."
+        f"{count(len(shown))} of {count(len(changed))} words that **{markup.plain(other.label)}**"
+        f" tokenizes differently from **{markup.plain(first.label)}**, ordered by the wordpieces"
+        " saved in the whole text; all are in the CSV. Select a word to see its tokenizations."
     )
     # 3. List the first of them, with the tokenizations of the selected word.
     with st.container(key="va_stacked_changed"):
         table, chips = st.columns([1.25, 1], gap="large")
     with table:
-        selected = select_rows(shown) or [0]
+        options = {"height": 330, "on_select": "rerun", "selection_mode": "single-row"}
+        event = draw_report(Table("", CHANGES, shown), "changed", **options)
+    selected = [row for row in event["selection"]["rows"] if row < len(shown)] or [0]
     with chips:
         word = shown[selected[0]].word
         markup.draw_tokenization_lines(
@@ -107,13 +96,13 @@ def draw_changed_words(
     draw_downloads({"changed-words.csv": lambda: write_csv([Table("", CHANGES, changed)])})
 
 
-def select_rows(changed: Sequence[Change]) -> list[int]:
-    """Draw changed words as a table; return the rows selected in it."""
-    table = Table("", CHANGES, changed)
-    event = draw_report(
-        table, "changed", height=330, on_select="rerun", selection_mode="single-row"
-    )
-    return [row for row in event["selection"]["rows"] if row < len(changed)]
+def _pick_other(models: Sequence[ModelEntry]) -> ModelEntry:
+    """Draw the picker of the model to compare with the first, if there are several."""
+    others = {entry.label: entry for entry in models[1:]}
+    if len(others) == 1:
+        return models[1]
+    label = f"Compared with {markup.plain(models[0].label)}"
+    return others[str(st.selectbox(label, list(others), key="lens_other"))]
 
 
 def _draw_table(rows: Sequence[TokenizationFigures]) -> None:

@@ -16,7 +16,7 @@ def draw(workspace: Workspace) -> None:
     # 1. The models, and a text.
     left, right = st.columns([1.7, 1], gap="large")
     with right:
-        models = view.choose_models(workspace, "lens_models")
+        models = view.choose_models(workspace, "lens_models", view.choose_adapted_and_original)
     with left:
         examples = view.list_examples(workspace, models)
         text = draw_text(
@@ -32,9 +32,8 @@ def draw(workspace: Workspace) -> None:
             "Select a model to compare.",
             (
                 "Select one under *Models*, whose last option takes a folder on this machine or a"
-                " hub"
-                " name that was used here before, or add a `vocab.txt` file. Models that you adapt"
-                " are listed automatically, before and after."
+                " hub name that was used here before, or add a `vocab.txt` file. Models that you"
+                " adapt are listed automatically, before and after."
             ),
         )
         return

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
@@ -23,11 +22,9 @@ from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.state import cache
 from vocadapt.ui.state.names import (
     COMMON_MODELS,
-    display_label,
-    list_display_names,
+    display_model,
     model_behind,
     models_of,
-    shown_model,
 )
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.number_formats import count, fraction, percent, signed
@@ -60,7 +57,7 @@ HELP = {
     "fertility": (
         "Mean number of wordpieces per word (fertility). 1: every word is a single wordpiece."
     ),
-    "ids": "Shows the number of each wordpiece in the vocabulary: the model reads only this number.",
+    "ids": "Shows the number of each wordpiece in the vocabulary: the model reads only this.",
     "one piece": "Fraction of words that are a single wordpiece.",
 }
 
@@ -73,23 +70,16 @@ class ModelEntry:
     name: str
     model: LanguageModel
 
-    @property
-    def word_tokenizer(self) -> WordTokenizer:
-        """The word tokenizer of the model."""
-        return WordTokenizer(self.label, self.model.vocabulary, self.model.splitter)
-
 
 def choose_models(
     workspace: Workspace,
     key: str,
-    choose_default: Callable[[Workspace, Mapping[str, str]], list[str]] | None = None,
+    choose_default: Callable[[Workspace, Mapping[str, str]], list[str]],
 ) -> list[ModelEntry]:
     """Show a picker of models to compare, with this key; report those that cannot be opened.
 
-    choose_default: returns the models selected by default, of those offered (label → name); None:
-    the newest adapted model and its original.
+    choose_default: returns the models selected by default, of those offered (label → name).
     """
-    choose_default = choose_default or _choose_default_models
     picker = st.container()  # above the upload, but drawn after it
     uploaded = _upload_vocabulary(workspace)
     offered = list_offered_models(workspace)
@@ -104,11 +94,13 @@ def choose_models(
             lambda: choose_default(workspace, offered),
             help=HELP["models"],
         )
-    names = list_display_names(workspace)
-    opened = [
-        _open(display_label(shown_model(label), names), name) for label, name in chosen.items()
-    ]
-    return [entry for entry in opened if entry]
+    opened = []
+    for label, name in chosen.items():
+        with mistakes.show_errors():
+            model = cache.model_of(name)
+            if model.vocabulary and model.splitter:  # read both now, to show an error here
+                opened.append(ModelEntry(display_model(workspace, label), name, model))
+    return opened
 
 
 def list_offered_models(workspace: Workspace) -> dict[str, str]:
@@ -123,14 +115,15 @@ def list_offered_models(workspace: Workspace) -> dict[str, str]:
         offered |= _find_original(workspace, artifact)
         offered[artifact.name] = str(artifact.folder)
     # 2. Models in use, uploaded vocabularies, the demo's model, and common models on this machine.
-    for label, name in models_of(workspace, common=()).items():
-        offered.setdefault(label, name)
-    for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
-        offered.setdefault(file.name, str(file))
-    for label, name in pickers.list_demo_model(workspace).items():
-        offered.setdefault(label, name)
-    for name in filter_cached(COMMON_MODELS):
-        offered.setdefault(name, name)
+    uploads = sorted((workspace.root / intake.VOCABULARIES).glob("*.txt"))
+    for more in (
+        models_of(workspace, common=()),
+        {file.name: str(file) for file in uploads},
+        pickers.list_demo_model(workspace),
+        {name: name for name in filter_cached(COMMON_MODELS)},
+    ):
+        for label, name in more.items():
+            offered.setdefault(label, name)
     return offered
 
 
@@ -151,17 +144,14 @@ def _find_original(workspace: Workspace, adapted: Artifact) -> dict[str, str]:
 
 
 def list_examples(workspace: Workspace, models: Sequence[ModelEntry]) -> dict[str, str]:
-    """Return example texts by name: a line of the newest text of the workspace first, if one can be
-    read.
-    """
+    """Return example texts by name: first a line of the newest text, if one can be read."""
     if not models:
         return EXAMPLES
     for corpus in workspace.artifacts("corpora"):
-        line = ""
         with suppress(InputError):  # its files may be gone
             line = _example_line_of(corpus, models[0].model)
-        if line:
-            return {f"From {corpus.name}": line, **EXAMPLES}
+            if line:
+                return {f"From {corpus.name}": line, **EXAMPLES}
     return EXAMPLES
 
 
@@ -194,12 +184,12 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
             " position]]"
         )
     with mistakes.show_errors():
-        _draw_metrics(
-            [
-                entry.word_tokenizer.measure(count_text(text, entry.model.splitter))
-                for entry in models
-            ]
-        )
+        rows = []
+        for entry in models:
+            vocabulary, splitter = entry.model.vocabulary, entry.model.splitter
+            tokenizer = WordTokenizer(entry.label, vocabulary, splitter)
+            rows.append(tokenizer.measure(count_text(text, splitter)))
+        _draw_metrics(rows)
 
 
 def describe_marks(vocabulary: Vocabulary) -> str:
@@ -231,9 +221,7 @@ def build_tokenization_line(
 
 def draw_details(workspace: Workspace, models: Sequence[ModelEntry], text: str) -> None:
     """Draw Details & export: commands, definitions, and the tokens of the text as a table."""
-    texts = []
-    if text.strip():
-        texts.append(text)
+    texts = [text] if text.strip() else []
     for artifact in workspace.artifacts("corpora"):
         if artifact.name == st.session_state.get("lens_corpus"):
             texts.append(str(artifact.folder))
@@ -252,19 +240,8 @@ def draw_details(workspace: Workspace, models: Sequence[ModelEntry], text: str) 
             draw_downloads({"tokenizations.tsv": lambda: _format_tokenizations_tsv(models, text)})
 
 
-def _open(label: str, name: str) -> ModelEntry | None:
-    """Open a model; show a message and return None if that fails."""
-    with mistakes.show_errors():
-        model = cache.model_of(name)
-        if model.vocabulary and model.splitter:  # read both now, to show an error here
-            return ModelEntry(label, name, model)
-    return None
-
-
-def _choose_default_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
-    """Return the models selected by default: the newest adapted model and its original, or else the
-    first model that can be opened.
-    """
+def choose_adapted_and_original(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
+    """Return the newest adapted model and its original, else the first model that opens."""
     adapted = list_adapted_models(workspace)
     if adapted:
         pair = {*_find_original(workspace, adapted[0]), adapted[0].name}
@@ -284,46 +261,27 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
     A message is inside the popover: it stays open, and would cover one below it.
     """
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
-        turn = st.session_state.setdefault("vocabulary_turn", 0)
-        uploaded = st.file_uploader(
-            "A WordPiece vocabulary: one token per line",
-            type=["txt"],
-            key=f"vocabulary_{turn}",
-            max_upload_size=intake.MAX_TABLE_MB,
-        )
         st.markdown(
-            ":small[Its casing is inferred from its tokens. A folder or hub name can be typed under"
-            " *Models*.]"
+            ":small[The casing of a vocabulary is inferred from its tokens. A folder or hub name"
+            " can be typed under *Models*.]"
         )
-        if not uploaded:
-            return None
-        # A new key empties the upload; otherwise each rerun would save the same file again.
-        st.session_state["vocabulary_turn"] = turn + 1
         saved = None
         with mistakes.show_errors():
-            saved = save_vocabulary(uploaded, workspace)
-    return saved
+            label, types = "A WordPiece vocabulary: one token per line", ["txt"]
+            saved = intake.draw_kept_upload(
+                workspace, label, types, "vocabulary", intake.VOCABULARIES, read_vocabulary
+            )
+    return saved.name if saved else None
 
 
-def save_vocabulary(uploaded: UploadedFile, workspace: Workspace) -> str:
-    """Save an uploaded vocab.txt and return its name; raise InputError, and keep no file, if it has
-    no vocabulary.
-    """
-    intake.check_uploads([uploaded], intake.MAX_TABLE_MB)
-    (file,) = intake.save_uploads([uploaded], workspace, intake.VOCABULARIES)
-    try:
-        model = open_model(file)
-        _ = model.vocabulary, model.splitter
-    except InputError:
-        file.unlink(missing_ok=True)
-        raise
-    return file.name
+def read_vocabulary(file: Path) -> None:
+    """Raise InputError if a file has no vocabulary."""
+    model = open_model(file)
+    _ = model.vocabulary, model.splitter
 
 
 def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
-    """Draw wordpieces per word and the fraction of whole words for each model, with the difference
-    to the first model.
-    """
+    """Draw wordpieces per word and whole words of each model, compared with the first model."""
     first = rows[0]
     for start in range(0, len(rows), PER_ROW):
         for column, row in zip(st.columns(PER_ROW), rows[start : start + PER_ROW], strict=False):
@@ -333,27 +291,27 @@ def _draw_metrics(rows: Sequence[TokenizationFigures]) -> None:
                 left.metric(
                     "Wordpieces per word",
                     fraction(row.fertility, 2),
-                    _format_difference(row.fertility, first.fertility),
+                    _format_difference(row.fertility, first.fertility, signed),
                     delta_color="inverse",
                     help=explain("Wordpieces per word", HELP["fertility"]),
                 )
                 right.metric(
                     "Whole words",
                     percent(row.one_piece),
-                    _format_difference(row.one_piece, first.one_piece, is_share=True),
+                    _format_difference(
+                        row.one_piece,
+                        first.one_piece,
+                        lambda share: f"{format_points(share)} points",
+                    ),
                     help=explain("Whole words", HELP["one piece"]),
                 )
 
 
-def _format_difference(value: float, first: float, is_share: bool = False) -> str | None:
-    """Format the difference to the first model, of shares in points; None if it is too small to
-    show.
-    """
+def _format_difference(value: float, first: float, write: Callable[[float], str]) -> str | None:
+    """Format the difference to the first model; None if it is too small to show."""
     if abs(value - first) < MIN_SHOWN_DIFFERENCE:
         return None
-    if is_share:
-        return f"{format_points(value - first)} points"
-    return signed(value - first)
+    return write(value - first)
 
 
 def _format_tokenizations_tsv(models: Sequence[ModelEntry], text: str) -> str:

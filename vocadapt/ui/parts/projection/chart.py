@@ -6,7 +6,8 @@ which a browser needs half a second or more to redraw: see marks.js.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from vocadapt.analysis.figures.projection import (
     Points,
     Rings,
     Window,
+    dot_size,
     plot_projection,
     plot_side_by_side,
 )
@@ -67,49 +69,20 @@ _draw_over_charts = st.components.v2.component(
 
 @dataclass(frozen=True)
 class ViewSettings:
-    """View settings of a projection: color column, region names, zoom; for two spaces whether
-    overlaid, and the position between them.
+    """View settings of a projection: color column, region names, zoom; for two spaces the position
+    between them if they are overlaid, None side by side.
     """
 
     column: Column | None
     labels: bool = True
     zoom: int = 1
-    overlaid: bool = False
-    position: float = 0.0
-
-
-@dataclass
-class Highlights:
-    """Highlighted points of the drawn charts, updated by each search without redrawing the charts.
-
-    rings: the highlighted points of each space. windows: the visible part of each drawn chart, None
-    for all of it; empty until the charts are drawn.
-    """
-
-    rings: Sequence[Rings] = ()
-    windows: list[Window | None] = field(default_factory=list)
-
-    def is_word_out_of_view(self, shown: OpenedProjection, view_settings: ViewSettings) -> bool:
-        """Return whether the word is on a drawn projection but outside its visible window."""
-        places = compute_layouts(shown, view_settings)
-        for xy, window, rings in zip(places, self.windows, self.rings, strict=False):
-            found = np.flatnonzero(shown.projection.rows == rings.word)
-            if window is None or not len(found):
-                continue
-            x, y = xy[found[0]]
-            left, right, bottom, top = window
-            if not (left <= x <= right and bottom <= y <= top):
-                return True
-        return False
+    position: float | None = None
 
 
 def choose_view_settings(
     view: DeltaGenerator, n_spaces: int, column: Column | None
 ) -> ViewSettings:
-    """Draw the view widgets: zoom and region names in the tab View; for two spaces layout and
-    position above the charts.
-    """
-    # 1. Zoom and region names.
+    """Draw zoom and region names in the tab View; for two spaces their layout above the charts."""
     zoom = view.segmented_control(
         "Zoom",
         ZOOMS,
@@ -120,10 +93,12 @@ def choose_view_settings(
         help="Zooms in on the searched token, or on the center. The mouse wheel also zooms.",
     )
     labels = view.toggle("Region names", True, key="projection_labels", bind="query-params")
-    # 2. For two spaces: side by side, or overlaid with a slider between their layouts.
-    if n_spaces < 2:
-        return ViewSettings(column, labels, int(zoom[:-1]))
-    overlaid, position = False, 0.0
+    position = _choose_position() if n_spaces > 1 else None
+    return ViewSettings(column, labels, int(zoom[:-1]), position)
+
+
+def _choose_position() -> float | None:
+    """Draw the layout of two spaces; return the position between them if they are overlaid."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layout = st.segmented_control(
             "Two spaces",
@@ -133,50 +108,50 @@ def choose_view_settings(
             key="projection_pair",
             bind="query-params",
         )
-        overlaid = layout == LAYOUTS[1]
-        if overlaid:
-            position = st.slider(
-                "First to second space",
-                0.0,
-                1.0,
-                0.0,
-                0.05,
-                key="projection_move",
-                bind="query-params",
-                width=230,
-            )
-    return ViewSettings(column, labels, int(zoom[:-1]), overlaid, position)
+        if layout == LAYOUTS[0]:
+            return None
+        position = st.slider(
+            "First to second space",
+            0.0,
+            1.0,
+            0.0,
+            0.05,
+            key="projection_move",
+            bind="query-params",
+            width=230,
+        )
+    return float(position)
 
 
 def draw_charts(
     shown: OpenedProjection,
     view_settings: ViewSettings,
-    highlights: Highlights,
-    on_select: Callable[[str], None],
+    rings: Sequence[Rings],
 ) -> None:
-    """Draw the projection; `on_select` is called with the key of the chart on which a lasso or box
-    was drawn.
+    """Draw the projection; a lasso or box selects tokens. Clicks are handled by `draw_marks`.
 
-    Clicks are handled by `draw_marks`.
+    rings: the highlighted points of each space.
     """
     places = compute_layouts(shown, view_settings)
-    highlights.windows = []
-    for number, (column, xy) in enumerate(
-        zip(st.columns(len(places), gap="small"), places, strict=True)
-    ):
-        highlights.windows.append(_get_window(shown, view_settings, highlights.rings[number], xy))
+    for number, column in enumerate(st.columns(len(places), gap="small")):
         with column:
             if len(places) > 1:
                 st.text(shown.spaces[number].label)
             key = get_chart_key(number)
             st.plotly_chart(
-                build_figure(shown, xy, view_settings, number, window=highlights.windows[number]),
+                build_figure(shown, view_settings, number, rings[number]),
                 key=key,
                 config=CONFIG,
                 alt=escape_invisible(describe_view(shown)),
                 selection_mode=("box", "lasso"),
-                on_select=lambda key=key: on_select(key),
+                on_select=partial(_select_in_lasso, key, shown),
             )
+
+
+def _select_in_lasso(key: str, shown: OpenedProjection) -> None:
+    ids = read_point_ids(st.session_state[key]["selection"]["points"], len(shown.space))
+    if ids:
+        select_by_hand(shown, ids)
 
 
 def get_chart_key(number: int) -> str:
@@ -189,39 +164,42 @@ def compute_layouts(shown: OpenedProjection, view_settings: ViewSettings) -> lis
     two.
     """
     places = [picture.projection.xy for picture in shown.layouts]
-    if not view_settings.overlaid:
+    if view_settings.position is None:
         return places
     return [(1 - view_settings.position) * places[0] + view_settings.position * places[1]]
 
 
 def build_figure(
     shown: OpenedProjection,
-    xy: Matrix,
     view_settings: ViewSettings,
-    number: int = 0,
-    rings: Rings = Rings(),  # noqa: B008
-    window: Window | None = None,
-    theme: str | None = None,
-    labels: Sequence[tuple[float, float, str]] = (),
+    number: int,
+    rings: Rings,
+    is_export: bool = False,
     as_vectors: bool = False,
 ) -> go.Figure:
-    """Return the figure of one layout, (n, 2) float32, in the colors of the theme."""
-    ink, paper = INKS[theme or st.context.theme.type or "light"]
-    points = Points(xy, shown.projection.rows, _build_names(shown.key, shown.words))
-    # A single chart has the full width.
-    height, width = PAIR_SIZE
-    if len(shown.spaces) == 1 or view_settings.overlaid:
-        height, width = SINGLE_SIZE
-    if view_settings.overlaid:
-        # An interpolated layout has the color of the nearer space.
+    """Return the figure of one layout, in the colors of the theme, without the marks that are drawn
+    over it; for an export, with its highlights and region names, on white.
+    """
+    places = compute_layouts(shown, view_settings)
+    xy = places[number]
+    center = np.flatnonzero(shown.projection.rows == rings.word)
+    window = compute_window(xy, view_settings.zoom, center)
+    # 1. The theme, and what an export has beside the points.
+    theme, drawn_rings, labels = st.context.theme.type or "light", Rings(), []
+    if is_export:
+        theme, drawn_rings = "light", rings
+        labels = list_region_labels(shown, view_settings, xy)
+    ink, paper = INKS[theme]
+    # 2. A single chart has the full width; an interpolated layout the color of the nearer space.
+    height, width = PAIR_SIZE if len(places) > 1 else SINGLE_SIZE
+    if view_settings.position is not None:
         number = round(view_settings.position)
-    color = COLORS[shown.kinds[number]]
     return plot_projection(
-        points,
+        Points(xy, shown.projection.rows, _build_names(shown.key, shown.words)),
         Drawing(
             view_settings.column,
-            color,
-            rings,
+            COLORS[shown.kinds[number]],
+            drawn_rings,
             labels,
             window,
             height,
@@ -239,18 +217,12 @@ def build_visible_figure(
     rings: Sequence[Rings],
     as_vectors: bool = False,
 ) -> go.Figure:
-    """Return the visible projection with its highlights on white; two spaces side by side in one
-    figure.
-    """
-    drawn = []
-    places = compute_layouts(shown, view_settings)
-    for number, (xy, ringed) in enumerate(zip(places, rings, strict=False)):
-        window = _get_window(shown, view_settings, ringed, xy)
-        labels = list_region_labels(shown, view_settings, xy)
-        figure = build_figure(
-            shown, xy, view_settings, number, ringed, window, "light", labels, as_vectors
-        )
-        drawn.append(figure)
+    """Return the visible projection as exported; two spaces side by side in one figure."""
+    numbers = range(len(compute_layouts(shown, view_settings)))
+    drawn = [
+        build_figure(shown, view_settings, number, rings[number], True, as_vectors)
+        for number in numbers
+    ]
     if len(drawn) == 1:
         return drawn[0]
     return plot_side_by_side([space.label for space in shown.spaces], drawn)
@@ -267,17 +239,8 @@ def list_region_labels(
     return [(x, y, escape_invisible(name)) for x, y, name in shown.projection.regions.labels_in(xy)]
 
 
-def _get_window(
-    shown: OpenedProjection, view_settings: ViewSettings, rings: Rings, xy: Matrix
-) -> Window | None:
-    center = np.flatnonzero(shown.projection.rows == rings.word)
-    return compute_window(xy, view_settings.zoom, center)
-
-
 def compute_window(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = ()) -> Window | None:
-    """Return the visible window of a layout (n, 2) at a zoom, around the given point or the center;
-    None for all of it.
-    """
+    """Return the visible window of a layout (n, 2) around a point or the center; None for all."""
     if zoom <= 1:
         return None
     # The margin of 5 % keeps points at the edge inside the window.
@@ -313,17 +276,16 @@ def describe_view(shown: OpenedProjection) -> str:
 
 
 def build_marks(
-    shown: OpenedProjection,
-    number: int,
-    size: float,
-    rings: Rings,
-    regions: Sequence[tuple[float, float, str]],
+    shown: OpenedProjection, view_settings: ViewSettings, number: int, rings: Rings
 ) -> dict[str, Any]:
     """Return the marks of a chart as marks.js reads them: ids of the word, its neighbors and the
     selection; ids with names, the most important first; names by id; (x, y, name) of regions.
 
-    size: pixels of a point. Names are escaped, because a canvas shows text literally.
+    Names are escaped, because a canvas shows text literally.
     """
+    regions = list_region_labels(
+        shown, view_settings, compute_layouts(shown, view_settings)[number]
+    )
     near = [int(id) for id in rings.near]
     selected = [int(id) for id in rings.selected]
     # In order of importance: where labels would overlap, the first one is drawn.
@@ -337,7 +299,7 @@ def build_marks(
     words = shown.space.words
     return {
         "chart": get_chart_key(number),
-        "size": size,
+        "size": dot_size(len(shown.words)),  # pixels of a point
         "word": rings.word,
         "near": near,
         "selected": selected,
@@ -350,9 +312,7 @@ def build_marks(
 
 
 def draw_marks(marks: Sequence[dict[str, Any]], size: int, on_click: Callable[[int], None]) -> None:
-    """Draw the marks of charts; `on_click` is called with the id of a clicked point, less than
-    `size`.
-    """
+    """Draw the marks of charts; `on_click` gets the id of a clicked point, below `size`."""
 
     def report_click() -> None:
         for id in read_point_ids([{"customdata": st.session_state[MARKS].get("clicked")}], size):

@@ -3,7 +3,7 @@ kept in the address; and the form that starts a t-SNE or UMAP projection.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,23 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_m
 from vocadapt.spaces.projection.layout_file import MatchedLayout, match_layout, read_layout
 from vocadapt.spaces.projection.methods import METHODS, ProjectionSettings, check_installed
 from vocadapt.spaces.projection.token_choice import TokenChoice
-from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import draw_note
-from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.pickers import NONE
 from vocadapt.ui.components.setting_inputs import draw_linked_setting, draw_setting, draw_settings
 from vocadapt.ui.components.word_query import draw_word_input
 from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.projection import sources
 from vocadapt.ui.parts.projection.chart import LABELS
-from vocadapt.ui.parts.projection.isolation import ISOLATED, Isolated
 from vocadapt.ui.parts.projection.sources import UNSAVED_PCA, NamedSpace
-from vocadapt.ui.state import address
-from vocadapt.ui.state.address import Choice
-from vocadapt.ui.state.names import build_labels, display_model, spaces_of
+from vocadapt.ui.parts.projection.table import ISOLATED, Isolated
+from vocadapt.ui.state.names import (
+    build_labels,
+    display_model,
+    find_model_stem,
+    label_of,
+    spaces_of,
+)
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count
 
@@ -44,14 +47,11 @@ JOB_STARTED = "projection_begun"  # session key: set if the form has just starte
 PUBLISHED = TokenChoice()
 NEIGHBORHOOD = "around a word"
 CHOICES = (NEIGHBORHOOD, "first", "frequency", "search")
-EXAMPLE = "cancer"  # Fast 2023, figure 3.6
 HELP = {
     "view": (
         "Selects the projection. PCA is computed immediately; t-SNE and UMAP projections are"
         " created once and listed here."
     ),
-    "other": "Selects a second space with the same tokens, to compare their positions.",
-    "example": f"Shows *{EXAMPLE}* and its nearest tokens, an example of Fast 2023.",
     "layout": (
         "Shows a layout that another program computed: a CSV or TSV file whose first line names the"
         " columns token, x and y. Other columns are ignored."
@@ -59,23 +59,13 @@ HELP = {
 }
 
 
-@dataclass(frozen=True)
-class SetUp:
-    """The tabs of the popover Set up."""
-
-    tokens: DeltaGenerator
-    view: DeltaGenerator
-    new: DeltaGenerator
-    files: DeltaGenerator
-
-
-def open_set_up() -> SetUp:
-    """Draw the popover Set up and its tabs; it closes when a job has started."""
+def open_set_up() -> Sequence[DeltaGenerator]:
+    """Draw the popover Set up; return its tabs: tokens, view, new projection, files."""
     # A widget can be closed only before it is drawn, not in the run that starts the job.
     if st.session_state.pop(JOB_STARTED, False):
         st.session_state["set_up"] = False
     with st.popover("Set up", icon=":material/tune:", key="set_up", on_change="rerun"):
-        return SetUp(*st.tabs(["Tokens", "View", "New projection", "Your files"]))
+        return st.tabs(["Tokens", "View", "New projection", "Your files"])
 
 
 def pick_first_space(workspace: Workspace) -> tuple[str, str]:
@@ -86,49 +76,42 @@ def pick_first_space(workspace: Workspace) -> tuple[str, str]:
     else the newest model.
     """
     known = spaces_of(workspace)
-    newest = _find_newest_spaces(workspace, known)
+    models = [*list_adapted_models(workspace), *workspace.artifacts("models")]
+    first = next((label_of(str(one.folder), known) for one in models), next(iter(known), ""))
+    newest = _find_newest_spaces(workspace, known) or [first]
     # The second space has a default only if the user or the address selected no space.
     requested = {"projection_space", "projection_other"} & {*st.query_params, *st.session_state}
-    first, default_other = newest[0] if newest else _find_default_model(workspace, known), NONE
-    if len(newest) > 1 and not requested:
-        default_other = newest[1]
-    return pickers.pick_space(workspace, "Space", "projection_space", first), default_other
-
-
-def _find_default_model(workspace: Workspace, known: Mapping[str, str]) -> str:
-    """Return the newest adapted model among the spaces, else the newest model, else the first one."""
-    adapted = {model.folder.resolve() for model in list_adapted_models(workspace)}
-    models = [label for label in known if label.startswith("model")]
-    found = [label for label in models if Path(known[label]).resolve() in adapted]
-    return next(iter([*found, *models, *known]), "")
+    default_other = NONE
+    if not requested:
+        default_other = [*newest, NONE][1]
+    return pickers.pick_space(workspace, "Space", "projection_space", newest[0]), default_other
 
 
 def pick_spaces(
-    workspace: Workspace, first: str, default_other: str, set_up: SetUp
+    workspace: Workspace, first: str, default_other: str, place: DeltaGenerator
 ) -> tuple[NamedSpace, ...]:
-    """Draw the picker of an optional second space, in the tab View; return the spaces.
+    """Draw the picker of an optional second space in the tab View, `place`; return the spaces.
 
     first: folder or hub name of the first space. default_other: display name of the second one.
     """
     known = spaces_of(workspace)
     # The second space must differ from the first.
     others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
-    with set_up.view:
+    with place:
         other = pickers.pick_or_type(
             workspace,
             "Compare with",
             others,
             "projection_other",
             default_other,
-            help=HELP["other"],
             kinds=("vectors", "models"),
         )
-    chosen = list(filter(None, (first, other)))
     # The display names: a typed path or hub name has no label in the workspace.
     labels = build_labels(workspace, known)
     shown = {name: labels[label] for label, name in known.items()}
     return tuple(
-        NamedSpace(shown.get(name, display_model(workspace, name)), name) for name in chosen
+        NamedSpace(shown.get(name) or display_model(workspace, name), name)
+        for name in filter(None, (first, other))
     )
 
 
@@ -139,53 +122,29 @@ def _find_newest_spaces(workspace: Workspace, known: Mapping[str, str]) -> list[
     if not newest:
         return []
     found = [folders.get(folder, "") for folder in sources.list_folders(workspace, newest[0])]
-    if not all(found):
-        return []
-    return found
+    return found if all(found) else []
 
 
-def pick_projection(made: list[Artifact]) -> Artifact | None:
+def pick_projection(made: Sequence[Artifact]) -> Artifact | None:
     """Show the picker of projections: the newest by default; None is PCA, computed immediately.
 
     A projection that a job has just created, and the newest one of newly selected spaces, are
     selected automatically.
     """
-    names = {UNSAVED_PCA: None, **{artifact.name: artifact for artifact in made}}
-    last = made[0].name if made else UNSAVED_PCA
-    address.restore_selection("projection_view", Choice(names.__contains__, last, last))
-    chosen = st.selectbox(
+    names = {artifact.name: artifact for artifact in made} | {UNSAVED_PCA: None}
+    chosen = pickers.pick_name(
         "Projection",
         list(names),
-        key="projection_view",
-        persist_state="session",
-        help=explain("Projection", HELP["view"]),
+        "projection_view",
+        next(iter(names)),
+        newest=True,
+        help=HELP["view"],
     )
-    address.write("projection_view", [str(chosen or last)])
-    if address.is_new("projection_view", str(chosen)):
-        st.markdown(pickers.NEW_BADGE)
-    return names.get(str(chosen or last))
-
-
-def explain_tokens(saved: Artifact | None, isolated: Isolated | None) -> None:
-    """State why the token filter does not apply to the shown projection, if it does not.
-
-    saved: the saved projection that is shown, which has its own tokens. isolated: a selection that
-    takes the place of the filter.
-    """
-    if saved:
-        draw_note(
-            f"{plain(saved.name)} has its own tokens. This choice applies to PCA and to new"
-            " projections."
-        )
-    elif isolated:
-        draw_note(
-            f"Only the {count(len(isolated.tokens))} selected tokens are shown: show all again to"
-            " choose others."
-        )
+    return names[chosen]
 
 
 def pick_settings(
-    examples: Sequence[str], space: NamedSpace, isolated: Isolated | None = None
+    workspace: Workspace, space: NamedSpace, isolated: Isolated | None
 ) -> ProjectionStep:
     """Draw the token filter, with the defaults of Fast 2023, and the distance measure; return the
     settings of a PCA. Raises InputError if the choice is invalid.
@@ -201,6 +160,7 @@ def pick_settings(
         label_visibility="collapsed",
     )
     if mode == NEIGHBORHOOD:
+        examples = sources.choose_example_words(workspace, space)
         word = draw_word_input("projection_around", "Word", examples, space.opened.space.index)
         values = {"around": word, "nearest": _draw("nearest")}
     else:
@@ -211,19 +171,9 @@ def pick_settings(
         values["continuations"] = _draw("continuations", "pieces", toggle=True)
         values["specials"] = _draw("specials", toggle=True)
         values["unused"] = _draw("unused", toggle=True)
-    # 3. The distance measure, and an example.
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = draw_linked_setting(DEFAULT_SETTINGS, "metric", "projection_metric", buttons=True)
-        st.button(
-            f"Example: {EXAMPLE}",
-            icon=":material/travel_explore:",
-            on_click=show_example,
-            help=HELP["example"],
-            key="example",
-        )
-    choice = TokenChoice(**values)
-    if isolated:
-        choice = TokenChoice(tokens=isolated.tokens)
+    # 3. The distance measure.
+    metric = draw_linked_setting(DEFAULT_SETTINGS, "metric", "projection_metric", buttons=True)
+    choice = TokenChoice(tokens=isolated.tokens) if isolated else TokenChoice(**values)
     return ProjectionStep(choice, ProjectionSettings(metric=metric))
 
 
@@ -243,12 +193,6 @@ def _pick_sample(mode: str) -> dict[str, Any]:
         most = draw_linked_setting(PUBLISHED, "first", "projection_first", **options)
     values["first"] = 0 if every else most
     return values
-
-
-def show_example() -> None:
-    """Callback: show the neighborhood of the example word."""
-    st.session_state["projection_nearest"] = PUBLISHED.nearest
-    show_neighborhood(EXAMPLE, DEFAULT_SETTINGS.metric)
 
 
 def show_neighborhood(word: str, metric: str) -> None:
@@ -271,13 +215,14 @@ def _draw(name: str, key: str = "", place: Any = st, toggle: bool = False) -> An
 
 
 def draw_form(
-    workspace: Workspace, spaces: tuple[NamedSpace, ...], selected: ProjectionStep, tokens: int
+    workspace: Workspace, spaces: tuple[NamedSpace, ...], selected: ProjectionStep
 ) -> None:
     """Draw the form of a job that projects the selected tokens by t-SNE or UMAP.
 
-    selected: the tokens, and the distance measure. tokens: number of selected tokens. Raises
-    InputError if the library of the method is not installed.
+    selected: the tokens, and the distance measure. Raises InputError if the library of the method
+    is not installed.
     """
+    tokens = sources.count_tokens(spaces, selected)
     if tokens < MIN_TOKENS_OF_JOB:
         draw_note(
             f"t-SNE and UMAP need at least {MIN_TOKENS_OF_JOB} tokens, {count(tokens)} are chosen:"
@@ -297,14 +242,14 @@ def draw_form(
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     check_installed(method)
     settings = _choose_parameters(method, tokens, selected.projection)
-    if method == "umap":
-        draw_note("The first UMAP on a machine takes about 15 s longer, for compilation.")
     # 2. The name and the button. The popover closes on the rerun after the start.
-    suggested_name = "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
+    suggested_name = "-to-".join(find_model_stem(one.name) for one in spaces)
     inputs = {role: (one.name,) for role, one in zip(("space", "other"), spaces, strict=False)}
     spec = Spec(ProjectionStep(selected.choice, settings), inputs)
-    wish, label = f"{suggested_name}-{method}", "Create projection"
-    forms.draw_start(workspace, spec, wish, label, "make_map", "projection_name", start=_start)
+    wish = f"{suggested_name}-{method}"
+    forms.draw_start(
+        workspace, spec, wish, "Create projection", "make_map", "projection_name", start=_start
+    )
 
 
 def _start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
@@ -318,6 +263,7 @@ def _start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
         raise
 
 
+@mistakes.show_errors()
 def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     """Draw the form that imports a layout of another program."""
     st.markdown("**Your layout**", help=HELP["layout"])
@@ -334,9 +280,15 @@ def draw_layout_form(workspace: Workspace, space: NamedSpace) -> None:
     wish = intake.suggest_name(files)
     inputs = {"space": (space.name,), "layout": (str(files[0]),)}
     spec = Spec(ImportLayoutStep(), inputs)
-    key, name_key = "import_layout", "projection_layout_name"
-    start = partial(_start, form=LAYOUT_FORM)
-    forms.draw_start(workspace, spec, wish, "Import layout", key, name_key, start=start)
+    forms.draw_start(
+        workspace,
+        spec,
+        wish,
+        "Import layout",
+        "import_layout",
+        "projection_layout_name",
+        start=partial(_start, form=LAYOUT_FORM),
+    )
 
 
 @st.cache_data(max_entries=2, show_spinner="Reading the layout …", hash_funcs=sources.STAMPS)

@@ -5,10 +5,10 @@ regions of the picture, and how tokens moved between two spaces.
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from vocadapt.analysis.figures.projection import Rings, dot_size
+from vocadapt.analysis.figures.projection import Rings
 from vocadapt.analysis.token_columns import Column
-from vocadapt.lab.steps.projection import ProjectionStep
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.alignment.cross_space import ListSettings
 from vocadapt.spaces.neighbors.search import METRICS, NeighborList, list_neighbors
@@ -21,16 +21,15 @@ from vocadapt.ui.components.word_query import (
     draw_word_search,
     find_random_cosine,
 )
-from vocadapt.ui.parts.projection import chart, controls, isolation, sources, table
+from vocadapt.ui.parts.projection import chart, controls, sources, table
 from vocadapt.ui.parts.projection.chart import (
     BY_HAND,
     PICKED,
     format_selection,
     parse_selection,
-    read_point_ids,
     select_by_hand,
 )
-from vocadapt.ui.parts.projection.controls import SetUp, show_neighborhood
+from vocadapt.ui.parts.projection.controls import show_neighborhood
 from vocadapt.ui.parts.projection.sources import OpenedProjection, draw_coverage_note
 from vocadapt.ui.state import address
 from vocadapt.ui.text.markup import Card, draw_neighbor_cards, format_sentence, plain
@@ -55,69 +54,55 @@ NeighborsBySpace = list[NeighborList | None]  # None for a space that lacks the 
 @mistakes.show_errors()
 def draw(workspace: Workspace) -> None:
     """Draw the controls, forms and chart; a control reruns only this fragment, not the page."""
-    # 1. The row of controls. The projections and colors depend on what is set up after them.
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         first, default_other = controls.pick_first_space(workspace)
     if not first:
         pickers.draw_empty_state(
             "There is no space to project yet.",
-            (
-                "A projection needs word vectors of your domain or a language model: make"
-                " vectors, or choose a model above."
-            ),
+            "Make word vectors of your domain, or choose a model above.",
             "vectors",
         )
         return
+    _draw_space(workspace, row, first, default_other)
+
+
+def _draw_space(workspace: Workspace, row: DeltaGenerator, first: str, default_other: str) -> None:
+    """Draw what depends on the first space; default_other: display name of the second one."""
+    # 1. The row of controls. The projections and colors depend on what is set up after them.
     with row:
         view_place = st.container(width=220)
         color_place = st.container(width=220)
-        set_up = controls.open_set_up()
+        tokens_tab, view_tab, new_tab, files_tab = controls.open_set_up()
         isolated_place = st.container(width="content")
-    spaces = controls.pick_spaces(workspace, first, default_other, set_up)
+    spaces = controls.pick_spaces(workspace, first, default_other, view_tab)
     with view_place:
         view = controls.pick_projection(sources.list_projections(workspace, spaces))
-    isolated = isolation.read_isolated(workspace, spaces[0])
     with isolated_place:
-        isolation.draw_show_all(isolated)
-    with set_up.tokens:
-        examples = sources.choose_example_words(workspace, spaces[0])
-        controls.explain_tokens(view, isolated)
-        settings = controls.pick_settings(examples, spaces[0], isolated)
+        isolated = table.read_isolated(workspace, spaces[0])
+    with tokens_tab:
+        if view:
+            draw_note(f"{plain(view.name)} has its own tokens: these apply to other projections.")
+        settings = controls.pick_settings(workspace, spaces[0], isolated)
 
     # 2. The projection: a saved one, or PCA of the selected tokens; its colors and settings.
     if view:
-        pickers.warn_if_stale(view, workspace)
-        shown = sources.open_saved(spaces, view)
+        shown = sources.open_saved(workspace, spaces, view)
     else:
         shown = sources.project_now(spaces, settings)
     with color_place:
         column = sources.pick_color(workspace, shown)
-    _draw_forms(workspace, spaces, settings, set_up)
-
+    with new_tab, mistakes.show_errors():
+        controls.draw_form(workspace, spaces, settings)
+    with files_tab:
+        sources.draw_upload_table(workspace)
+        controls.draw_layout_form(workspace, spaces[0])
     # 3. The chart and everything around it.
-    draw_projection(workspace, shown, column, set_up)
-
-
-def _draw_forms(
-    workspace: Workspace,
-    spaces: tuple[sources.NamedSpace, ...],
-    settings: ProjectionStep,
-    set_up: SetUp,
-) -> None:
-    """Draw the forms of a new projection and of the user's own files, in their tabs."""
-    with set_up.new, mistakes.show_errors():
-        n_tokens = sources.count_tokens(spaces, settings)
-        controls.draw_form(workspace, spaces, settings, n_tokens)
-    with set_up.files:
-        with mistakes.show_errors():
-            sources.draw_upload_table(workspace)
-        with mistakes.show_errors():
-            controls.draw_layout_form(workspace, spaces[0])
+    draw_projection(workspace, shown, column, view_tab)
 
 
 def draw_projection(
-    workspace: Workspace, shown: OpenedProjection, column: Column | None, set_up: SetUp
+    workspace: Workspace, shown: OpenedProjection, column: Column | None, view_tab: DeltaGenerator
 ) -> None:
     """Draw the chart and everything around it. A lasso or a table row reruns the fragment of the
     part; a search or click only the fragment `draw_neighbors`.
@@ -126,22 +111,20 @@ def draw_projection(
     with st.container(key="va_stacked_projection"):
         left, right = st.columns([2.6, 1], gap="medium")
     with left:
-        view_settings = chart.choose_view_settings(set_up.view, len(shown.spaces), column)
+        view_settings = chart.choose_view_settings(view_tab, len(shown.spaces), column)
     # 1. The neighbors, then the chart, which zooms in on the word that was found.
     chosen = table.find_selection(workspace, shown, _selected_ids(shown))
-    highlights = chart.Highlights()
+    rings: list[Rings] = []  # the highlighted points of each space, set by each search
     with right:
-        draw_neighbors(shown, view_settings, chosen.ids, highlights)
+        draw_neighbors(shown, view_settings, chosen.ids, rings)
     with left:
-        chart.draw_charts(
-            shown, view_settings, highlights, lambda key: _select_in_lasso(key, shown)
-        )
+        chart.draw_charts(shown, view_settings, rings)
         st.markdown(plain(chart.describe_view(shown)))
         draw_quality(shown)
         draw_coverage_note(column, shown)
     # 2. The selected tokens, and the folded block.
     table.draw_selection(workspace, shown, chosen, column)
-    table.draw_details(shown, view_settings, highlights)
+    table.draw_details(shown, view_settings, rings)
 
 
 @st.fragment
@@ -149,11 +132,9 @@ def draw_neighbors(
     shown: OpenedProjection,
     view_settings: chart.ViewSettings,
     selected: Sequence[int],
-    highlights: chart.Highlights,
+    rings: list[Rings],
 ) -> None:
-    """Draw the search field, the neighbors and the marks; a search or click reruns only this
-    fragment.
-    """
+    """Draw search, neighbors and marks, and set `rings`; a search reruns only this fragment."""
     search = _draw_search(shown)
     with st.container(horizontal=True):
         k = draw_linked_setting(ListSettings, "k", "projection_near", most=200, width=130)
@@ -169,22 +150,21 @@ def draw_neighbors(
             draw_neighbor_cards([card], word_links.build_links(WORD))
             found = [list(card.rows)] * len(shown.spaces)
     # 2. The marks of the word, its neighbors and the selection on each chart.
-    highlights.rings = [_build_rings(shown, word, near, selected) for near in found]
-    size, marks = dot_size(len(shown.words)), []
-    places = chart.compute_layouts(shown, view_settings)
-    for number, (rings, xy) in enumerate(zip(highlights.rings, places, strict=False)):
-        labels = chart.list_region_labels(shown, view_settings, xy)
-        marks.append(chart.build_marks(shown, number, size, rings, labels))
-    chart.draw_marks(marks, len(shown.space), lambda id: _search(shown.space.words[id]))
-    # 3. If the word is outside the visible window, draw the charts again, centered on it.
-    if highlights.is_word_out_of_view(shown, view_settings):
+    last = list(rings)
+    rings[:] = [_build_rings(shown, word, near, selected) for near in found]
+    words = shown.space.words
+    marks = [
+        chart.build_marks(shown, view_settings, number, rings[number])
+        for number in range(len(chart.compute_layouts(shown, view_settings)))
+    ]
+    chart.draw_marks(marks, len(words), lambda id: st.session_state.update({WORD: words[id]}))
+    # 3. Draw zoomed charts again, centered on another word.
+    if last and view_settings.zoom > 1 and last[0].word != rings[0].word:
         st.rerun()
 
 
 def _draw_search(shown: OpenedProjection) -> WordSearch:
-    """Draw the search field, with suggestions, and return the search. The center of a neighborhood
-    is its initial value.
-    """
+    """Draw the search field; its initial value is the center of a neighborhood."""
     # Another neighborhood replaces the searched word by its center.
     if shown.center and st.session_state.get(CENTER, shown.center) != shown.center:
         st.session_state[WORD] = shown.center
@@ -240,9 +220,7 @@ def _find_neighbors(shown: OpenedProjection, word: str, settings: ListSettings) 
 def _build_rings(
     shown: OpenedProjection, word: str, near: NeighborList | None, selected: Sequence[int]
 ) -> Rings:
-    """Return the highlighted points: a word and its neighbors in the original space, by their ids
-    in the first space.
-    """
+    """Return the points of a word and of its neighbors in a space, by ids in the first space."""
     if near is None:
         return Rings(None, [], selected)
     index = shown.space.index
@@ -252,7 +230,7 @@ def _build_rings(
 def _draw_cards(
     shown: OpenedProjection, word: str, found: NeighborsBySpace, settings: ListSettings
 ) -> None:
-    """Draw the neighbors as one card per space, computed in the original space."""
+    """Draw the neighbors as one card per space, and a button if the word is not the center."""
     if not word:
         draw_neighbor_cards([])  # loads the component before the first search
         draw_note(
@@ -260,43 +238,11 @@ def _draw_cards(
             " here. To select several tokens, use the lasso tool."
         )
         return
-    # 1. Neighbors that all spaces have in common are underlined.
-    drawn, cards = frozenset(shown.words), []
-    common: frozenset[str] = frozenset()
-    if len(found) > 1:
-        common = frozenset.intersection(*(frozenset(dict(near or ())) for near in found))
-    # 2. A card for each space.
-    for space, kind, near in zip(shown.spaces, shown.kinds, found, strict=True):
-        rows = near or []
-        seen = sum(token in drawn for token, _ in rows)
-        note = (
-            f"{METRICS[settings.metric]} in the space, {count(len(rows))} of"
-            f" {count(len(space.opened.space))} · {seen} on the projection"
-        )
-        title = f"Nearest to {word}"
-        if len(found) > 1:
-            title += f" · {space.label}"
-        missing = f"{word[:60]} is not one of its tokens"
-        scores = settings.score_kind
-        random_cosine = find_random_cosine(settings, space.opened.space)
-        cards.append(
-            Card(
-                title[:80],
-                note,
-                kind,
-                rows,
-                common,
-                missing,
-                scores,
-                random_cosine=random_cosine,
-            )
-        )
-    # 3. The legend, and a button if the word itself is not drawn.
-    draw_neighbor_cards(cards, word_links.build_links(WORD))
+    draw_neighbor_cards(_build_cards(shown, word, found, settings), word_links.build_links(WORD))
     draw_note("On the projection: ★ the word · ○ its neighbors in the space · □ selected")
     if found[0] is None:
         return
-    if word not in drawn:
+    if word not in shown.words:
         draw_note(":violet[The word is not on this projection.]")
     if word != shown.center:
         st.button(
@@ -306,6 +252,38 @@ def _draw_cards(
             on_click=show_neighborhood,
             args=(word, settings.metric),
         )
+
+
+def _build_cards(
+    shown: OpenedProjection, word: str, found: NeighborsBySpace, settings: ListSettings
+) -> list[Card]:
+    """Build the card of each space; neighbors that all spaces have in common are underlined."""
+    drawn, cards = frozenset(shown.words), []
+    common: frozenset[str] = frozenset()
+    if len(found) > 1:
+        common = frozenset.intersection(*(frozenset(dict(near or ())) for near in found))
+    for named, kind, near in zip(shown.spaces, shown.kinds, found, strict=True):
+        space, rows = named.opened.space, near or []
+        seen = sum(token in drawn for token, _ in rows)
+        note = (
+            f"{METRICS[settings.metric]} in the space, {count(len(rows))} of {count(len(space))} ·"
+            f" {seen} on the projection"
+        )
+        title = f"Nearest to {word}"
+        if len(found) > 1:
+            title += f" · {named.label}"
+        card = Card(
+            title[:80],
+            note,
+            kind,
+            rows,
+            common,
+            f"{word[:60]} is not one of its tokens",
+            settings.score_kind,
+            random_cosine=find_random_cosine(settings, space),
+        )
+        cards.append(card)
+    return cards
 
 
 def _selected_ids(shown: OpenedProjection) -> list[int]:
@@ -320,16 +298,3 @@ def _selected_ids(shown: OpenedProjection) -> list[int]:
         ids = []
     address.write(PICKED, [format_selection(ids)])
     return ids
-
-
-def _search(word: str) -> None:
-    """Callback: search for the word of a clicked point."""
-    st.session_state[WORD] = word
-
-
-def _select_in_lasso(key: str, shown: OpenedProjection) -> None:
-    """Callback: select the tokens in a lasso or box."""
-    ids = read_point_ids(st.session_state[key]["selection"]["points"], len(shown.space))
-    if not ids:
-        return
-    select_by_hand(shown, ids)

@@ -5,12 +5,17 @@ computed immediately (PCA) or was saved by a job.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.analysis import token_columns
-from vocadapt.analysis.token_columns import Column
+from vocadapt.analysis.token_columns import (
+    Column,
+    build_membership_column,
+    read_token_table,
+)
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.reports.example_words import read_demo_examples
@@ -22,7 +27,7 @@ from vocadapt.lab.steps.projection import (
     compute_projection,
     load_projection,
 )
-from vocadapt.lab.workspace.slices import list_slices, load_slice
+from vocadapt.lab.workspace.slices import list_slices
 from vocadapt.lab.workspace.workspace import UPLOADS, Artifact, Workspace, list_adapted_models
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.components import intake, mistakes, pickers
@@ -87,15 +92,6 @@ class OpenedProjection:
         added = self.spaces[0].opened.added
         return sum(word in added for word in self.words)
 
-    @cached_property
-    def tokens(self) -> list[str]:
-        """The tokens of the projection as the first space's model spells them."""
-        model = self.spaces[0].opened.model
-        if model is None:
-            return list(self.words)
-        spelled = dict(zip(model.vocabulary.names, model.vocabulary.tokens, strict=True))
-        return [spelled[word] for word in self.words]
-
     @property
     def space(self) -> EmbeddingSpace:
         """The first space; all ids on the page are ids of this space."""
@@ -109,11 +105,8 @@ class OpenedProjection:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The color kind of each space; the second of two equal kinds is colored as target."""
-        found: list[str] = []
-        for space in self.spaces:
-            kind = "source" if space.opened.model else "domain"
-            found.append("target" if kind in found else kind)
-        return tuple(found)
+        first, *others = ["source" if space.opened.model else "domain" for space in self.spaces]
+        return first, *("target" if kind == first else kind for kind in others)
 
 
 def choose_example_words(workspace: Workspace, space: NamedSpace) -> list[str]:
@@ -122,19 +115,17 @@ def choose_example_words(workspace: Workspace, space: NamedSpace) -> list[str]:
     The words of the demo's measured examples come first, only added ones if the space has added
     tokens; then other added words, then other whole words, each by frequency.
     """
+    opened = space.opened
+    added, words = opened.added, opened.space.words
     vectors = workspace.artifacts("vectors")
     measured = [example.word for one in vectors for example in read_demo_examples(one)]
-    return _choose_example_words(space.name, space.stamp, measured)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _choose_example_words(name: str, stamp: str, measured: list[str]) -> list[str]:
-    opened = cache.open_named_space(name)
-    whole = [word for word in opened.space.words if len(word) >= MIN_EXAMPLE_LENGTH]
-    whole = [word for word in whole if word.isalpha()]
-    added = [word for word in whole if word in opened.added]
-    preferred = [word for word in measured if word in (opened.added or opened.space.index)]
-    return list(dict.fromkeys([*preferred, *added, *whole]))[:MAX_EXAMPLES]
+    found = dict.fromkeys(word for word in measured if word in (added or opened.space.index))
+    for word in chain((word for word in words if word in added), words):
+        if len(found) >= MAX_EXAMPLES:
+            break
+        if len(word) >= MIN_EXAMPLE_LENGTH and word.isalpha():
+            found.setdefault(word)
+    return list(found)[:MAX_EXAMPLES]
 
 
 @st.cache_data(max_entries=16, show_spinner=False, hash_funcs=STAMPS)
@@ -155,10 +146,11 @@ def project_now(spaces: tuple[NamedSpace, ...], settings: ProjectionStep) -> Ope
     return OpenedProjection(f"{[one.stamp for one in spaces]} {settings}", spaces, found)
 
 
-def open_saved(spaces: tuple[NamedSpace, ...], artifact: Artifact) -> OpenedProjection:
-    """Return a saved projection; raise InputError if it is damaged or the tokens of its space have
-    changed.
-    """
+def open_saved(
+    workspace: Workspace, spaces: tuple[NamedSpace, ...], artifact: Artifact
+) -> OpenedProjection:
+    """Return a saved projection; raise InputError if it is damaged or its tokens have changed."""
+    pickers.warn_if_stale(artifact, workspace)
     found = _load_projection(artifact)
     space = spaces[0].opened.space
     # Ids are not enough: they are valid in any space that is large enough.
@@ -189,6 +181,7 @@ def _load_projection(artifact: Artifact) -> ProjectionArtifact:
     return load_projection(artifact.folder)
 
 
+@mistakes.show_errors()
 def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
     """Draw the color picker; return the selected column, None for a single color or after an error,
     which is shown.
@@ -197,10 +190,8 @@ def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
     """
     offered = _list_columns(workspace, shown)
     folder = shown.spaces[0].opened.folder.resolve()
-    default = PLAIN
-    for model in list_adapted_models(workspace):
-        if model.folder.resolve() == folder:
-            default = ORIGIN.format(model.name)
+    own = (one for one in list_adapted_models(workspace) if one.folder.resolve() == folder)
+    default = next((ORIGIN.format(model.name) for model in own), PLAIN)
     models = list_display_names(workspace)
     chosen = pickers.pick_name(
         "Color",
@@ -210,22 +201,19 @@ def pick_color(workspace: Workspace, shown: OpenedProjection) -> Column | None:
         help=HELP,
         labels={ORIGIN.format(name): ORIGIN.format(shown) for name, shown in models.items()},
     )
-    column = None
-    with mistakes.show_errors():
-        column = offered.get(chosen, offered[PLAIN])()
-    return column
+    return offered.get(chosen, offered[PLAIN])()
 
 
 def draw_coverage_note(column: Column | None, shown: OpenedProjection) -> None:
     """State how many tokens have a value, unless all have one."""
     if column is not None and column.known < len(shown.words):
-        note = (
-            f"{count(column.known)} of {count(len(shown.words))} tokens on the projection"
-            " have a value"
+        st.markdown(
+            f":small[:violet[{plain(column.name)}: {count(column.known)} of"
+            f" {count(len(shown.words))} tokens on the projection have a value]]"
         )
-        st.markdown(f":small[:violet[{plain(column.name)}: {note}]]")
 
 
+@mistakes.show_errors()
 def draw_upload_table(workspace: Workspace) -> None:
     """Draw the upload of a table of tokens and values, saved in the workspace as a color column."""
     st.markdown("**Your colors**")
@@ -233,23 +221,10 @@ def draw_upload_table(workspace: Workspace) -> None:
         ":small[One line per token: token,value. Numbers are shown on a color scale, words in"
         " up to eight colors.]"
     )
-    turn = st.session_state.setdefault("projection_table_turn", 0)
-    given = st.file_uploader(
-        "Your table",
-        type=["csv", "tsv", "txt"],
-        key=f"projection_table_{turn}",
-        max_upload_size=intake.MAX_TABLE_MB,
+    saved = intake.draw_kept_upload(
+        workspace, "Your table", ["csv", "tsv", "txt"], "projection_table", TABLES, read_token_table
     )
-    if given is not None:
-        intake.check_uploads([given], intake.MAX_TABLE_MB)
-        (saved,) = intake.save_uploads([given], workspace, TABLES)
-        st.session_state["projection_table_turn"] = turn + 1
-        try:
-            # Read it now: an invalid file must not remain among the colors.
-            token_columns.read_token_table(saved)
-        except BaseException:
-            saved.unlink()
-            raise
+    if saved is not None:
         st.session_state["projection_color"] = f"table · {saved.name}"
         st.rerun()
 
@@ -275,8 +250,9 @@ def _list_columns(
         name = shown.spaces[0].name
         texts = workspace.artifacts("corpora")
         for text in count_cache.select_counted(texts, name, workspace.root):
-            build = partial(_build_frequency_column, workspace, shown, text)
-            offered[f"frequency · {text.name}"] = build
+            offered[f"frequency · {text.name}"] = partial(
+                _build_frequency_column, workspace, shown, text
+            )
     # 3. Columns from the workspace: adapted models, slices, the user's tables.
     for model in list_adapted_models(workspace):
         if _is_shown(model, shown, workspace):
@@ -284,7 +260,9 @@ def _list_columns(
                 _build_origin_column, shown.key, shown, model
             )
     for one in list_slices(workspace):
-        offered[f"slice · {one.id}"] = partial(_build_slice_column, workspace, shown, one.id)
+        offered[f"slice · {one.id}"] = partial(
+            build_membership_column, shown.words, one.tokens, one.name
+        )
     for path in sorted((workspace.root / TABLES).glob("*")):
         offered[f"table · {path.name}"] = partial(_build_table_column, shown, path)
     return offered
@@ -307,14 +285,15 @@ def _build_frequency_column(
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
-def _build_origin_column(key: str, _shown: OpenedProjection, model: Artifact) -> Column:
+def _build_origin_column(key: str, _shown: OpenedProjection, adapted: Artifact) -> Column:
     # Cached, because a record holds every added token: reading it takes longer than all the rest.
-    return token_columns.build_origin_column(_shown.tokens, load_record(model)["plan"])
-
-
-def _build_slice_column(workspace: Workspace, shown: OpenedProjection, id: str) -> Column:
-    chosen = load_slice(workspace, id)
-    return token_columns.build_membership_column(shown.words, chosen.tokens, chosen.name)
+    # The record has the tokens as the model spells them.
+    model = _shown.spaces[0].opened.model
+    spelled: dict[str, str] = {}
+    if model is not None:
+        spelled = dict(zip(model.vocabulary.names, model.vocabulary.tokens, strict=True))
+    tokens = [spelled.get(word, word) for word in _shown.words]
+    return token_columns.build_origin_column(tokens, load_record(adapted)["plan"])
 
 
 def _build_table_column(shown: OpenedProjection, path: Path) -> Column:
@@ -323,7 +302,7 @@ def _build_table_column(shown: OpenedProjection, path: Path) -> Column:
 
 @st.cache_data(max_entries=4, show_spinner="Reading the table …", hash_funcs=STAMPS)
 def _read_table(path: Path) -> dict[str, str]:
-    return token_columns.read_token_table(path)
+    return read_token_table(path)
 
 
 def _is_shown(model: Artifact, shown: OpenedProjection, workspace: Workspace) -> bool:

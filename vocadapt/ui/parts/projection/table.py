@@ -1,5 +1,5 @@
-"""The selected tokens as a table, a named slice and files; the projection as files and as a command
-line.
+"""The selected tokens as a table, a named slice and files, and projected alone; the projection as
+files and as a command line.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vocadapt.analysis import token_columns
+from vocadapt.analysis.figures.projection import Rings
 from vocadapt.analysis.token_columns import Column
 from vocadapt.errors import InputError
 from vocadapt.lab.results.projection_files import build_table, render_figure_page, render_image
 from vocadapt.lab.steps.command_lines import build_command
 from vocadapt.lab.steps.projection import summarize_projection
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.slices import (
     Slice,
     delete_slice,
@@ -27,6 +27,7 @@ from vocadapt.lab.workspace.slices import (
     save_slice,
 )
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.projection.methods import MIN_TOKENS
 from vocadapt.text.spreadsheet import format_frame_as_csv
 from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import (
@@ -34,6 +35,7 @@ from vocadapt.ui.components.blocks import (
     draw_command,
     draw_downloads,
     draw_heading,
+    draw_json,
     draw_note,
     draw_table,
     open_details,
@@ -43,14 +45,15 @@ from vocadapt.ui.parts.projection.chart import (
     BY_HAND,
     MAX_IN_ADDRESS,
     TABLE_TURN,
-    Highlights,
     ViewSettings,
     build_visible_figure,
     clear_selection,
+    format_selection,
+    parse_selection,
     select_by_hand,
 )
-from vocadapt.ui.parts.projection.isolation import draw_isolate_button
-from vocadapt.ui.parts.projection.sources import OpenedProjection
+from vocadapt.ui.parts.projection.sources import UNSAVED_PCA, NamedSpace, OpenedProjection
+from vocadapt.ui.state import address
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count
 
@@ -59,6 +62,9 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 1000  # of the table; the selected tokens come first
 TABLE_ORDER = "projection_table_order"  # session key: what the table was ordered for, its first ids
+ONLY = "projection_only"  # query parameter: ids, or SLICE and the id of a slice
+SLICE = "slice:"
+ISOLATED = "projection_isolated"  # session key: an Isolated
 TYPES = {"id": st.column_config.NumberColumn(format="%d"), "token": st.column_config.TextColumn()}
 
 
@@ -68,6 +74,11 @@ class Selection:
 
     ids: Sequence[int]
     slice: Slice | None = None
+
+    @property
+    def slice_id(self) -> str:
+        """The id of the slice, "" if there is none."""
+        return self.slice.id if self.slice else ""
 
 
 def find_selection(
@@ -89,14 +100,29 @@ def find_selection(
 def draw_selection(
     workspace: Workspace, shown: OpenedProjection, chosen: Selection, column: Column | None
 ) -> None:
-    """Draw the tokens of the projection as a table, in which the selected ones are selected, and
-    the widgets to isolate, save and download the selection.
-    """
-    slice_id, name = "", "selected"
-    if chosen.slice:
-        slice_id = name = chosen.slice.id
+    """Draw the tokens as a table, and the widgets to isolate, save and download a selection."""
+    # 1. The title, the picker of slices, and the buttons.
+    _draw_selection_header(workspace, shown, chosen)
+    # 2. The table, and the widgets to save and download the selection.
+    _draw_table(shown, chosen, column)
+    if not chosen.ids:
+        return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # 1. The title, and the picker of slices.
+        if chosen.slice is None:
+            draw_slice_form(partial(_save_selection, workspace, shown, chosen))
+        make = partial(build_selection_table, shown, chosen.ids, column)
+        draw_downloads(build_table_downloads(make, chosen.slice_id or "selected"))
+    if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
+        draw_note(
+            f"A link can contain at most {MAX_IN_ADDRESS} tokens: save this selection as a slice."
+        )
+
+
+def _draw_selection_header(
+    workspace: Workspace, shown: OpenedProjection, chosen: Selection
+) -> None:
+    """Draw the number of selected tokens, the picker of slices, and the buttons."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         title = "Selected tokens"
         if chosen.ids:
             title = f"Selected · {count(len(chosen.ids))}"
@@ -118,30 +144,16 @@ def draw_selection(
                 key="clear_selection",
                 on_click=clear_selection,
             )
-            draw_isolate_button(shown.spaces[0], chosen.ids, slice_id)
+            draw_isolate_button(shown.spaces[0], chosen.ids, chosen.slice_id)
     if chosen.slice:
         _describe_slice(workspace, shown, chosen, chosen.slice)
-    # 2. The table, and the widgets to save and download the selection.
-    _draw_table(shown, chosen, column)
-    if not chosen.ids:
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if chosen.slice is None:
-            draw_slice_form(partial(_save_selection, workspace, shown, chosen))
-        make = partial(build_selection_table, shown, chosen.ids, column)
-        draw_downloads(build_table_downloads(make, name))
-    if len(chosen.ids) > MAX_IN_ADDRESS and chosen.slice is None:
-        draw_note(
-            f"A link can contain at most {MAX_IN_ADDRESS} tokens: save this selection as a slice."
-        )
 
 
 def _draw_table(shown: OpenedProjection, chosen: Selection, column: Column | None) -> None:
     """Draw the table of tokens. Selecting a row marks its token on the projection."""
     # 1. The order of the rows: a selection that was made elsewhere comes first. Rows that are
     #    selected in the table keep their places.
-    slice = chosen.slice.id if chosen.slice else ""
-    turn = (shown.key, slice, st.session_state.get(TABLE_TURN, 0))
+    turn = (shown.key, chosen.slice_id, st.session_state.get(TABLE_TURN, 0))
     last, first = st.session_state.get(TABLE_ORDER, (None, []))
     if last != turn:
         first = list(chosen.ids)
@@ -168,7 +180,6 @@ def _draw_table(shown: OpenedProjection, chosen: Selection, column: Column | Non
 
 
 def _select_rows(key: str, shown: OpenedProjection, listed: Sequence[int]) -> None:
-    """Callback: select the tokens of the selected rows."""
     rows = st.session_state[key]["selection"]["rows"]
     select_by_hand(shown, [listed[row] for row in rows if row < len(listed)], renew_table=False)
 
@@ -176,7 +187,7 @@ def _select_rows(key: str, shown: OpenedProjection, listed: Sequence[int]) -> No
 def build_selection_table(
     shown: OpenedProjection, ids: Sequence[int], column: Column | None
 ) -> "pd.DataFrame":
-    """Return a table of tokens by id: id, token, length, frequency if known, and the color column."""
+    """Return a table of tokens: id, token, length, frequency if known, and the color column."""
     import pandas as pd
 
     space = shown.space
@@ -200,9 +211,7 @@ def build_selection_table(
 def _describe_slice(
     workspace: Workspace, shown: OpenedProjection, chosen: Selection, one: Slice
 ) -> None:
-    """Describe a slice, how many of its tokens are in the space and the projection, and offer to
-    delete it.
-    """
+    """Describe a slice, and how many of its tokens are here; offer to delete it."""
     drawn = len(set(chosen.ids) & set(shown.projection.rows.tolist()))
     origin = ", ".join(f"{key}: {value}" for key, value in one.source.items())
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -223,7 +232,6 @@ def _describe_slice(
 def _save_selection(
     workspace: Workspace, shown: OpenedProjection, chosen: Selection, name: str
 ) -> None:
-    """Callback: save the selection as a slice and select that slice."""
     source = {
         "space": shown.spaces[0].label,
         "map": shown.artifact.name if shown.artifact else "PCA",
@@ -234,14 +242,13 @@ def _save_selection(
 
 
 def _delete_slice(workspace: Workspace, id: str) -> None:
-    """Callback: delete a slice and clear the selection."""
     with suppress(InputError):  # already deleted
         delete_slice(workspace, id)
     clear_selection()
 
 
 def draw_details(
-    shown: OpenedProjection, view_settings: ViewSettings, highlights: Highlights
+    shown: OpenedProjection, view_settings: ViewSettings, rings: Sequence[Rings]
 ) -> None:
     """Draw the folded block: the command, the settings and figures, and the downloads."""
     with open_details():
@@ -254,36 +261,99 @@ def draw_details(
         draw_command(command, "The same projection in a terminal")
         # 2. Settings and figures, as they are saved.
         left, right = st.columns(2)
-        left.markdown("Settings")
-        left.code(strict_json.dumps(asdict(shown.projection.settings), indent=1), language="json")
-        right.markdown("Figures and versions")
+        draw_json(asdict(shown.projection.settings), "Settings", left)
         figures = {
             "figures": summarize_projection(shown.projection),
             "versions": dict(shown.layouts[0].projection.versions),
             "seconds": shown.projection.seconds,
         }
-        right.code(strict_json.dumps(figures, indent=1), language="json")
+        draw_json(figures, "Figures and versions", right)
         # 3. The downloads. A picture needs a browser process, so it is drawn only on click.
-        files: dict[str, Download] = {
-            "map.html": lambda: render_figure_page(
-                shown.projection, build_visible_figure(shown, view_settings, highlights.rings)
-            )
-        }
-        draw_downloads(
-            {**files, **build_table_downloads(lambda: build_table(shown.projection), "map")}
+        files = build_table_downloads(lambda: build_table(shown.projection), "map")
+        files["map.html"] = lambda: render_figure_page(
+            shown.projection, build_visible_figure(shown, view_settings, rings)
         )
+        draw_downloads(files)
         if not st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures"):
             return
         with mistakes.show_errors(), st.spinner("Drawing …"):  # fails without a browser
-            picture = build_visible_figure(shown, view_settings, highlights.rings, as_vectors=True)
+            picture = build_visible_figure(shown, view_settings, rings, as_vectors=True)
             draw_downloads({f"map.{end}": render_image(picture, end) for end in ("png", "svg")})
 
 
 def build_table_downloads(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
-    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged
-    tokens.
-    """
+    """Offer a table as CSV for spreadsheets (escaped cells), and as Parquet (unchanged)."""
     return {
         f"{name}.csv": lambda: format_frame_as_csv(make()),
         f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),
     }
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """Tokens that alone are projected.
+
+    stamp: of their space; in another space they do not apply. link: their value in the address, ""
+    if there are too many.
+    """
+
+    stamp: str
+    tokens: tuple[str, ...]
+    link: str = ""
+
+
+def read_isolated(workspace: Workspace, space: NamedSpace) -> Isolated | None:
+    """Return the isolated tokens, and draw the button that ends it; None if all are shown."""
+    link = address.read_link(ONLY)
+    if link:
+        tokens = _find_linked(workspace, space, link)
+        st.session_state[ISOLATED] = Isolated(space.stamp, tokens, link)
+    isolated = st.session_state.get(ISOLATED)
+    if isolated is not None and (isolated.stamp != space.stamp or not isolated.tokens):
+        isolated = None
+    address.write(ONLY, [isolated.link] if isolated else [])
+    if isolated:
+        st.button(
+            f"Show all again · now {count(len(isolated.tokens))}",
+            icon=":material/zoom_out_map:",
+            key="show_all",
+            on_click=st.session_state.pop,
+            args=(ISOLATED, None),
+        )
+    return isolated
+
+
+def _find_linked(workspace: Workspace, space: NamedSpace, link: str) -> tuple[str, ...]:
+    """Return the tokens that an address names; invalid parts are ignored."""
+    words = space.opened.space.words
+    if not link.startswith(SLICE):
+        return tuple(words[id] for id in parse_selection(link, len(words)))
+    with suppress(InputError):  # a deleted slice
+        return load_slice(workspace, link.removeprefix(SLICE)).tokens
+    return ()
+
+
+def draw_isolate_button(space: NamedSpace, ids: Sequence[int], slice: str = "") -> None:
+    """Draw the button that makes the selected tokens the projection's tokens.
+
+    slice: id of the slice that is selected, "" if the tokens were selected by hand.
+    """
+    st.button(
+        "Show only these",
+        icon=":material/filter_center_focus:",
+        key="isolate",
+        disabled=len(ids) < MIN_TOKENS,
+        on_click=_isolate,
+        args=(space, tuple(ids), slice),
+        help=(
+            "Projects the selected tokens alone, by PCA. For a t-SNE of them, make a new projection"
+            f" under Set up. Needs at least {MIN_TOKENS} tokens."
+        ),
+    )
+
+
+def _isolate(space: NamedSpace, ids: tuple[int, ...], slice: str) -> None:
+    words = space.opened.space.words
+    link = f"{SLICE}{slice}" if slice else format_selection(ids)
+    st.session_state[ISOLATED] = Isolated(space.stamp, tuple(words[id] for id in ids), link)
+    st.session_state["projection_view"] = UNSAVED_PCA

@@ -1,7 +1,7 @@
 """The picker of the page Try it: fine-tuned runs and models in one menu, or any folder."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,10 @@ from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.address import Choice
-from vocadapt.ui.state.names import build_labels, display_model, list_display_names, models_of
+from vocadapt.ui.state.names import build_labels, display_model, display_name, models_of
 from vocadapt.ui.text.markup import plain
 
 RUN, MODEL = "try_run", "try_model"  # query parameters; RUN is also the key of the picker
-MAX_NAMES = 4  # runs without weights that are named
 HELP = (
     "Selects the model that reads your sentence: a run (fine-tuned on a task with one seed), or a"
     " model that was not fine-tuned, which fills in masked words."
@@ -35,13 +34,13 @@ class Chosen:
 
 
 def choose(workspace: Workspace) -> Chosen | None:
-    """Show the picker of runs and models, and a field for any folder; return None if there is
-    nothing to choose.
-    """
+    """Show the picker of runs and models, and a field for any folder; None if there are none."""
     runs = pickers.list_runs_to_pick(workspace)
     with_weights = [one for one in runs if one.run.has_weights]
     options = {one.name: Chosen(run=str(one.run.folder)) for one in with_weights}
-    folders = _list_models(workspace)
+    folders: dict[str, str] = {}
+    if workspace.artifacts("models"):
+        folders = models_of(workspace, common=())
     models = {f"model · {name}": name for name in folders}
     for label, name in models.items():
         options.setdefault(label, Chosen(model=folders[name]))
@@ -49,46 +48,33 @@ def choose(workspace: Workspace) -> Chosen | None:
     first = find_default(workspace, options)
     chosen = _pick(options, models, shown | build_labels(workspace, models), first)
     other = _draw_folder_input(workspace)
-    names = list_display_names(workspace, "runs")
-    without = [one.run_set.name for one in runs if not one.run.has_weights]
-    _explain_runs_without_weights([names.get(name, name) for name in dict.fromkeys(without)])
+    without = {one.run_set.name for one in runs if not one.run.has_weights}
+    if without:
+        names = [display_name(workspace, "runs", name) for name in sorted(without)]
+        draw_note(
+            f"Not offered: {plain(', '.join(names))}. These runs were saved without weights: they"
+            " have predictions, but cannot read a new sentence."
+        )
     if other:
         return _open_folder(other)
     return chosen
-
-
-def _list_models(workspace: Workspace) -> dict[str, str]:
-    """Return the models of a workspace that has any: display name -> folder or hub name."""
-    if not workspace.artifacts("models"):
-        return {}
-    return models_of(workspace, common=())
 
 
 def find_default(workspace: Workspace, options: Mapping[str, Chosen]) -> str:
     """Return the option that is selected at first: the compared run of the fair pair, or else the
     model that it was trained from; without a run that is compared, the newest adapted model.
     """
-    # 1. The run, if it has weights.
+    # The folders of runs and models, the most wanted one first.
+    wanted = [one.folder for one in list_adapted_models(workspace)]
     runs = cache.load_runs(workspace)
     pair = find_fair_pair(runs)
-    adapted = [one.folder for one in list_adapted_models(workspace)]
-    if pair is not None:
-        compared = next(
-            one for one in runs if one.task == pair.task and one.name == pair.compared[0]
-        )
-        run = compared.of_seed(pair.seeds[0])[0]
-        for name, option in options.items():
-            if option.run == str(run.folder):
-                return name
-        # 2. Its model.
-        if model := find_trained_model(run.folder):
-            adapted.insert(0, model)
-    # 3. The newest adapted model.
-    for folder in adapted:
-        for name, option in options.items():
-            if option.model == str(folder):
-                return name
-    return next(iter(options), "")
+    compared = pickers.find_run_of_side(runs, pair.compared, pair.seeds) if pair else None
+    if compared is not None:
+        model = find_trained_model(compared.run.folder)
+        wanted = [compared.run.folder, *filter(None, [model]), *wanted]
+    offered = {option.run or option.model: name for name, option in options.items()}
+    found = (offered[str(folder)] for folder in wanted if str(folder) in offered)
+    return next(found, next(iter(options), ""))
 
 
 def _pick(
@@ -149,16 +135,3 @@ def _open_folder(folder: str) -> Chosen:
         if os.path.isfile(Path(folder) / "config.json"):
             return Chosen(model=folder)
     return Chosen(run=folder)
-
-
-def _explain_runs_without_weights(names: Sequence[str]) -> None:
-    """State which runs are not offered because they have predictions only."""
-    if not names:
-        return
-    shown = ", ".join(map(plain, names[:MAX_NAMES]))
-    if len(names) > MAX_NAMES:
-        shown += " …"
-    draw_note(
-        f"Not offered: {shown}. These runs were saved without weights: they have predictions, but"
-        " cannot read a new sentence."
-    )

@@ -14,7 +14,7 @@ from vocadapt.lab.reports.example_words import find_new_word_sentences, list_exa
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import list_neighbors
-from vocadapt.spaces.space import EmbeddingSpace, IntArray
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.encoding.model_tokenizers import BASE, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.tokenizations import label_tokenization
 from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
@@ -40,16 +40,13 @@ WORD = "try_word"  # session key and query parameter: the word whose neighbors a
 NEIGHBORS = 8
 N_WORDS = 6  # words whose neighbors are offered
 SHORTEST = 3  # letters of a word whose neighbors are shown, and of a neighbor
-CONTENT_LENGTH = 5  # letters of a word that is masked in an example, if there is one
 LONGEST = 2_000  # characters of a text; a longer one does not fit into a model
-# Sentences with words of a field, and the word that is masked; the first with a new word comes
-# first.
-EXAMPLES = {
-    "Patients with fever and tachycardia were treated with lidocaine.": "fever",
-    "The patients received insulin or metformin.": "metformin",
-    "Bradycardia is a slow heart rate.": "rate",
-}
-OTHER_EXAMPLE = "The treatment of {word} was described."
+# Sentences with words of a field; one with a new word of the model comes first.
+EXAMPLES = (
+    "Patients with fever and tachycardia were treated with lidocaine.",
+    "The patients received insulin or metformin.",
+    "Bradycardia is a slow heart rate.",
+)
 MOST_CARDS = 3  # new words of a text whose neighbors are drawn
 COLORS = {BASE: "source"}  # of the card of a tokenization; all others are green
 NOTES = {BASE: "candidates: {} original wordpieces"}
@@ -76,21 +73,19 @@ def fill_cached(model: LanguageModel, text: str) -> dict[str, Filling]:
 # Few: each is a copy of most embeddings of a model.
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=cache.STAMPS)
 def whole_words_of(model: LanguageModel) -> EmbeddingSpace:
-    """Return the model's tokens that begin a word and have at least SHORTEST letters, with their
-    embeddings.
-    """
-    return model.space.take(_find_whole_words(model))
-
-
-def _find_whole_words(model: LanguageModel) -> IntArray:
-    """Return the ids (n,) int64 of the tokens that are shown as neighbors."""
+    """Return the model's tokens of at least SHORTEST letters that begin a word, as a space."""
     vocabulary = model.vocabulary
     found = [
         id
         for id, token in enumerate(vocabulary.tokens)
         if vocabulary.position(token) in ("word start", "whole word") and _is_word(model, token)
     ]
-    return np.array(found, dtype=np.int64)
+    return model.space.take(np.array(found, dtype=np.int64))
+
+
+def _find_mask(model: LanguageModel) -> str:
+    """Return the mask of a model, "" if it cannot fill in a masked word."""
+    return model.vocabulary.roles.get("mask", "") if has_mlm_head(model) else ""
 
 
 def _is_word(model: LanguageModel, token: str) -> bool:
@@ -161,13 +156,10 @@ def _draw_similarity(model: LanguageModel, text: str, examples: Sequence[str]) -
     with mistakes.show_errors():
         found = compare_cached(model, text, second)
         draw_metrics(*((label_tokenization(name), fraction(own)) for name, own in found.items()))
-        about = (
+        draw_note(
             "Cosine of the two sentences' embeddings, each the mean of the last hidden states of"
             " its wordpieces."
         )
-        if len(found) > 1:
-            about += " The base tokenization is that before the model was adapted."
-        draw_note(about)
 
 
 @st.cache_data(max_entries=64, show_spinner="Reading the sentences …", hash_funcs=cache.STAMPS)
@@ -202,9 +194,7 @@ def find_examples(workspace: Workspace, model: LanguageModel) -> list[str]:
 
 @st.cache_data(max_entries=16, show_spinner=False, hash_funcs=cache.STAMPS)
 def _find_sentences(model: LanguageModel, folder: str, stamp: str) -> list[str]:
-    """Return the sentences of a text with the most new words. stamp: that of the text, which is
-    part of the cache key.
-    """
+    """Return the sentences with the most new words. stamp: of the text, for the cache key."""
     text = read_corpus([folder])
     new = [token for token in _list_new_words(model) if _is_word(model, token)]
     if text.counted_by is not None or not new:
@@ -213,24 +203,17 @@ def _find_sentences(model: LanguageModel, folder: str, stamp: str) -> list[str]:
 
 
 def mask_example(model: LanguageModel, sentence: str) -> str:
-    """Return a sentence with one word masked, the longest old one if it has content: the new ones
-    stay to be seen. A model that cannot fill it in gets the sentence as it is.
+    """Return a sentence with one word masked, the longest old one: the new ones stay to be seen. A
+    model that cannot fill it in gets the sentence as it is.
     """
-    mask = model.vocabulary.roles.get("mask", "")
-    if not mask or not has_mlm_head(model):
+    mask = _find_mask(model)
+    if not mask:
         return sentence
-    known = frozenset(_list_new_words(model))
-    words = model.splitter.words(sentence)
-    old = [word for word in words if model.vocabulary.spell(word) not in known]
-    old.sort(key=len, reverse=True)
-    new = [word for word in words if model.vocabulary.spell(word) in known]
-    content = [word for word in old if len(word) >= CONTENT_LENGTH]
-    # The last new word, if another one stays; a word of any length comes last.
-    for word in (*content, *new[:0:-1], *old, *new):
-        masked = mask_word(sentence, word, mask)
-        if masked != sentence:
-            return masked
-    return sentence
+    new = frozenset(_list_new_words(model))
+    words = list(model.splitter.words(sentence))
+    words.sort(key=lambda word: (model.vocabulary.spell(word) in new, -len(word)))
+    masked = (mask_word(sentence, word, mask) for word in words)
+    return next((text for text in masked if text != sentence), sentence)
 
 
 def mask_word(text: str, word: str, mask: str) -> str:
@@ -243,11 +226,9 @@ def mask_word(text: str, word: str, mask: str) -> str:
 
 
 def _offer_masking(model: LanguageModel, text: str) -> None:
-    """Draw a button for each new word of a text without a mask (or its longest words), which masks
-    that word.
-    """
-    mask = model.vocabulary.roles.get("mask", "")
-    if not mask or mask in text or not has_mlm_head(model):
+    """Draw a button that masks a word, for each new word of a text (or its longest words)."""
+    mask = _find_mask(model)
+    if not mask or mask in text:
         return
     new = frozenset(_list_new_words(model))
     words = dict.fromkeys(model.splitter.words(text))
@@ -261,14 +242,9 @@ def _offer_masking(model: LanguageModel, text: str) -> None:
             st.button(
                 markup.plain(word[:60]),
                 key=f"try_mask_{place}",
-                on_click=_set_text,
-                args=(mask_word(text, word, mask),),
+                on_click=st.session_state.update,
+                args=({KEY: mask_word(text, word, mask)},),
             )
-
-
-def _set_text(text: str) -> None:
-    """Callback: put a text into the text field."""
-    st.session_state[KEY] = text
 
 
 def draw_text_input(
@@ -279,13 +255,15 @@ def draw_text_input(
 
     own: sentences of the user's own text, shown instead. on_typed: called when a text was typed.
     """
-    examples = [mask_example(model, sentence) for sentence in own]
+    sentences = list(own)
     if not own:
-        examples = _list_made_up_examples(model)
+        new = frozenset(_list_new_words(model))
+        sentences = sorted(EXAMPLES, key=lambda text: new.isdisjoint(_spell_words(model, text)))
+    examples = [mask_example(model, sentence) for sentence in sentences]
     names = {f"Example {place}": text for place, text in enumerate(examples, 1)}
     label, help = "Sentence", None
-    mask = model.vocabulary.roles.get("mask", "")
-    if mask and has_mlm_head(model):
+    mask = _find_mask(model)
+    if mask:
         label = f"Sentence with one {markup.plain(mask)}"
         help = f"Write {markup.plain(mask)} where the model should fill in a word."
     text = example_texts.draw_text(
@@ -294,23 +272,9 @@ def draw_text_input(
     return text, examples
 
 
-def _list_made_up_examples(model: LanguageModel) -> list[str]:
-    """Return sentences of a field, one with a new word of the model first."""
-    mask = model.vocabulary.roles.get("mask", "")
-    texts = list(EXAMPLES)
-    if mask and has_mlm_head(model):
-        texts = [mask_word(text, word, mask) for text, word in EXAMPLES.items()]
-    new = [token for token in _list_new_words(model) if _is_word(model, token)]
-    first = next((text for text in texts if _has_word(model, text, new)), texts[0])
-    if new and not any(_has_word(model, text, new) for text in texts):
-        longest = max(new[:100], key=len)
-        first = mask_example(model, OTHER_EXAMPLE.format(word=model.vocabulary.body(longest)))
-    return list(dict.fromkeys((first, *texts)))
-
-
-def _has_word(model: LanguageModel, text: str, tokens: Sequence[str]) -> bool:
-    known = frozenset(tokens)
-    return any(model.vocabulary.spell(word) in known for word in model.splitter.words(text))
+def _spell_words(model: LanguageModel, text: str) -> list[str]:
+    """Return the words of a text as the tokens that they would be."""
+    return [model.vocabulary.spell(word) for word in model.splitter.words(text)]
 
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=cache.STAMPS)
@@ -415,8 +379,11 @@ def _list_offered_words(
     words if it has no new one), and the first words of each filling.
     """
     vocabulary, new = model.vocabulary, frozenset(_list_new_words(model))
-    spelled = map(vocabulary.spell, model.splitter.words(text))
-    own = [token for token in spelled if token in vocabulary.ids and _is_word(model, token)]
+    own = [
+        token
+        for token in _spell_words(model, text)
+        if token in vocabulary.ids and _is_word(model, token)
+    ]
     own.sort(key=len, reverse=True)
     new_words = [token for token in own if token in new]
     best = [[token for token, _ in one.tokens if _is_word(model, token)] for one in filled.values()]

@@ -2,9 +2,9 @@
 model, under each tokenization.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from hashlib import blake2b
+from itertools import accumulate
 from typing import Any
 
 import streamlit as st
@@ -20,7 +20,7 @@ from vocadapt.training.examples.examples import Example, Question, Sentence
 from vocadapt.training.examples.tags import decode_spans
 from vocadapt.training.finetune.run_files import SavedRun
 from vocadapt.training.finetune.tokenizations import POOLED
-from vocadapt.training.prediction.answering import find_best_answers
+from vocadapt.training.prediction.answering import AnswerSpan, find_best_answers
 from vocadapt.training.prediction.plain_text import (
     add_blank_lines,
     has_words,
@@ -46,6 +46,8 @@ from vocadapt.ui.text.number_formats import count, fraction
 MAX_DRAWN = 2000  # characters of a context; a longer one is drawn only around the answer
 AROUND_ANSWER = 300  # characters on either side of the answer that are then drawn
 N_BEST = 3  # answers shown for each tokenization
+MAX_LINES = 500  # lines that the page predicts, in half a minute with a small model
+BATCH = 32  # lines between two updates of the progress bar
 BAR = st.column_config.ProgressColumn(" ", min_value=0.0, max_value=1.0, format=" ")  # no numbers
 NOTES = {
     BASE: "tokenization before adaptation",
@@ -87,7 +89,7 @@ def _record_trial(workspace: Workspace) -> None:
 
 
 def _draw_run(workspace: Workspace, folder: str, place: st.delta_generator.DeltaGenerator) -> None:
-    """Draw the text input of a run in a column, the prediction, that of a file, and the commands."""
+    """Draw the text input of a run in a column, the predictions, and the commands."""
     run = cache.run_of(folder)
     with place:
         example = choose_example(run, lambda: _record_trial(workspace))
@@ -116,21 +118,16 @@ def choose_example(run: SavedRun, on_typed: Callable[[], None]) -> Example | Non
     typed = {}
     for field in run.kind.inputs:
         first = known.get(field.name) or field.sample
-        examples = []
+        examples = {}
         if field.offers_examples and first != field.sample:
-            name = "first test example"
-            if len(run.record.get("scores", ())) > 1:
-                name = "test example with disagreement"
-            examples.append((name, first))
+            examples["test example"] = first
             if field.is_example:
-                examples.append(("made-up example", field.sample))
-        key, height = f"try_{field.name}", field.height
-        options = {"height": height, "on_change": on_typed}
-        typed[field.name] = draw_text(field.label, key, first, dict(examples), **options)
+                examples["made-up example"] = field.sample
+        options = {"height": field.height, "on_change": on_typed}
+        key = f"try_{field.name}"
+        typed[field.name] = draw_text(field.label, key, first, examples, **options)
     # 3. The rule that splits words, for tasks that predict words.
-    rule = ""
-    if run.kind.has_word_rule:
-        rule = _choose_word_rule(run)
+    rule = _choose_word_rule(run) if run.kind.has_word_rule else ""
     if not all(text.strip() for text in typed.values()):
         return None
     return run.kind.example_from_inputs(typed, run.split_words, rule)
@@ -173,13 +170,10 @@ def _build_marked_text(
     prediction: ExamplePrediction, tokenization: str, example: Sentence
 ) -> markup.MarkedText:
     """Return a sentence with the entities predicted under one tokenization."""
-    # The text joins the words by single spaces: compute their character positions in it.
-    ends, place = [], 0
-    for word in example.words:
-        ends.append((place, place + len(word)))
-        place += len(word) + 1
+    # The text joins the words by single spaces: compute where each begins in it.
+    starts = list(accumulate((len(word) + 1 for word in example.words), initial=0))
     spans = decode_spans(prediction.predictions[tokenization])
-    marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
+    marks = [(starts[span.start], starts[span.end] - 1, span.type or "entity") for span in spans]
     found = "1 entity" if len(spans) == 1 else f"{count(len(spans))} entities"
     return markup.MarkedText(
         f"{tokenization} predicts",
@@ -191,9 +185,7 @@ def _build_marked_text(
 
 
 def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence) -> None:
-    """Draw the sentence with its entities, and a table of the words in entities: their tags and
-    probabilities, and which tokenization was outvoted.
-    """
+    """Draw the sentence with its entities, and a table of the words in entities."""
     markup.draw_marked_texts(
         [
             _build_marked_text(prediction, tokenization, example)
@@ -201,19 +193,14 @@ def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence)
         ]
     )
     # 1. List only words with an entity tag under at least one tokenization.
-    votes = dict(prediction.votes)
     tags = zip(*prediction.predictions.values(), strict=True)  # of each word, by tokenization
     rows = [row for row, own in enumerate(tags) if set(own) != {"O"}]
     if not rows:
-        st.markdown(
-            f"No entity with any tokenization: all {count(len(example.words))} words are O."
-        )
         return
-    verb = "is" if len(rows) == 1 else "are"
     draw_note(
-        f"{count(len(rows))} of {count(len(example.words))} words {verb} in an entity with at least"
-        " one tokenization; the others are O (outside) with all. The number after a tag is its"
-        " probability."
+        f"Words in an entity with at least one tokenization: {count(len(rows))} of"
+        f" {count(len(example.words))}; the others are O (outside) with all. The number after a tag"
+        " is its probability."
     )
     # 2. A column of tags with probabilities for each tokenization.
     table: dict[str, list[str]] = {
@@ -226,7 +213,7 @@ def _draw_words(run: SavedRun, prediction: ExamplePrediction, example: Sentence)
         ]
     # 3. How the pooled prediction was made.
     if POOLED in prediction.logits:
-        lines = {row: markup.escape_invisible(vote.line) for row, vote in votes.items()}
+        lines = {row: markup.escape_invisible(vote.line) for row, vote in prediction.votes}
         table["outvoted"] = [lines.get(row, "agreement") for row in rows]
     draw_table(
         table,
@@ -258,6 +245,10 @@ def _draw_labels(run: SavedRun, prediction: ExamplePrediction, example: Example)
         )
     table["probability"] = prediction.probabilities(prediction.tokenization)[0].tolist()
     draw_table(table, height="content", column_config={"probability": BAR})
+    _draw_votes(prediction)
+
+
+def _draw_votes(prediction: ExamplePrediction) -> None:
     for _, vote in prediction.votes:
         st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
@@ -275,21 +266,15 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
             " 500 characters."
         )
         return
-    # 2. Choose the visible part: of a long context, only the text around the best answer.
-    start, end = 0, len(example.context)
-    if end > MAX_DRAWN:
-        answer = best[prediction.tokenization][0]
-        start = max(0, answer.start - AROUND_ANSWER)
-        end = min(end, answer.end + AROUND_ANSWER)
-    visible = example.context[start:end]
-    part = ""
+    # 2. Draw the text for each tokenization, with its best answer marked if it is visible.
+    start, end = _choose_visible_part(example.context, best[prediction.tokenization][0])
+    visible, part = example.context[start:end], ""
     if len(visible) < len(example.context):
         part = f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
-    # 3. Draw that text for each tokenization, with its best answer marked if it is visible.
     lines = []
     for tokenization, found in best.items():
-        if found:
-            first, marks = found[0], []
+        for first in found[:1]:
+            marks = []
             if first.start < end and first.end > start:
                 marks = [(max(first.start, start) - start, min(first.end, end) - start, "")]
             note = f"score {first.score:.2f} · probability {fraction(first.probability)}{part}"
@@ -298,12 +283,24 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
                 markup.MarkedText(f"{tokenization} answers", note, visible, marks, is_main)
             )
     markup.draw_marked_texts(lines)
-    # 4. Draw the tokens of question and text, a table of all answers, and the votes.
+    # 3. Draw the tokens of question and text, a table of all answers, and the votes.
     text = f"{example.question} {visible}"
     note = " of the question and this text"
     markup.draw_tokenization_lines(
         [_build_line(run, tokenization, text, note) for tokenization in run.tokenizers]
     )
+    _draw_answer_table(best)
+    _draw_votes(prediction)
+
+
+def _choose_visible_part(context: str, answer: AnswerSpan) -> tuple[int, int]:
+    """Return the characters of a context to draw: of a long one, only those around the answer."""
+    if len(context) <= MAX_DRAWN:
+        return 0, len(context)
+    return max(0, answer.start - AROUND_ANSWER), min(len(context), answer.end + AROUND_ANSWER)
+
+
+def _draw_answer_table(best: Mapping[str, Sequence[AnswerSpan]]) -> None:
     rows = [(tokenization, one) for tokenization, found in best.items() for one in found]
     draw_table(
         {
@@ -317,21 +314,18 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
         height="content",
         column_config={"of all answers": BAR},
     )
-    for _, vote in prediction.votes:
-        st.markdown(f":violet[:material/how_to_vote:] {markup.plain(vote.line)}")
 
 
+@mistakes.show_errors()
 def _draw_embedded(run: SavedRun, prediction: ExamplePrediction, example: Example) -> None:
-    """Draw what is predicted from the embeddings of an example, under each tokenization."""
-    with mistakes.show_errors():
-        found = prediction.predictions
-        draw_table(
-            {
-                "tokenization": list(found),
-                "predicted": [markup.escape_invisible(" ".join(one)) for one in found.values()],
-            },
-            height="content",
-        )
+    found = prediction.predictions
+    draw_table(
+        {
+            "tokenization": list(found),
+            "predicted": [markup.escape_invisible(" ".join(one)) for one in found.values()],
+        },
+        height="content",
+    )
 
 
 # How a prediction is drawn, by the head of the network.
@@ -341,9 +335,6 @@ PREDICTIONS: dict[str, Callable[[SavedRun, ExamplePrediction, Any], None]] = {
     QUESTION: _draw_answers,
     EMBEDDING: _draw_embedded,
 }
-
-MAX_LINES = 500  # lines that the page predicts, in half a minute with a small model
-BATCH = 32  # lines between two updates of the progress bar
 
 
 def predict_file(folder: str, run: SavedRun) -> None:
@@ -356,22 +347,8 @@ def predict_file(folder: str, run: SavedRun) -> None:
         )
         return
     # 1. The lines of the uploaded file.
-    uploaded = st.file_uploader(
-        "Text file, one example per line",
-        type=["txt"],
-        key="try_file",
-        max_upload_size=MAX_TABLE_MB,
-    )
-    if uploaded is None:
-        return
-    check_uploads([uploaded], MAX_TABLE_MB)
-    try:
-        lines = split_into_lines(uploaded.getvalue().decode("utf-8"))
-    except UnicodeDecodeError:
-        st.error("The file is not UTF-8 text.", icon=":material/error:")
-        return
-    if not any(lines):
-        st.error("The file is empty: put one sentence on each line.", icon=":material/error:")
+    lines = _upload_lines()
+    if not lines:
         return
     # 2. Take only the first of them, because the user waits for the predictions.
     taken = lines[:MAX_LINES]
@@ -381,25 +358,45 @@ def predict_file(folder: str, run: SavedRun) -> None:
             " first; the command under *Details & export* predicts all."
         )
     # 3. Predict them, once for this run and file: a rerun of the page must not repeat it.
-    digest = blake2b(uploaded.getvalue(), digest_size=16).hexdigest()
-    key = f"{folder} {cache.run_stamp(folder)} {digest}"
-    predictions: dict[str, str] = st.session_state.setdefault("try_predictions", {})
-    if key not in predictions:
+    key = (folder, cache.run_stamp(folder), tuple(taken))
+    # Only the newest predictions are kept: the session must not grow with every upload.
+    predicted, predictions = st.session_state.get("try_predictions", (None, ""))
+    if predicted != key:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):
             return
-        # Keep only the newest predictions: the session must not grow with every upload.
-        predictions.clear()
-        predictions[key] = _predict(run, taken)
+        predictions = _predict(run, taken)
+        st.session_state["try_predictions"] = (key, predictions)
     # 4. Offer the predictions as a download.
     name = run.kind.prediction_file
     st.download_button(
         f"{name} · {count(len(taken))} of {count(len(lines))} lines",
-        predictions[key],
+        predictions,
         name,
         on_click="ignore",
         icon=":material/download:",
         key="get_predictions",
     )
+
+
+@mistakes.show_errors()
+def _upload_lines() -> list[str] | None:
+    """Draw the upload of a text; return its lines, None without a file or after an error."""
+    uploaded = st.file_uploader(
+        "Text file, one example per line",
+        type=["txt"],
+        key="try_file",
+        max_upload_size=MAX_TABLE_MB,
+    )
+    if uploaded is None:
+        return None
+    check_uploads([uploaded], MAX_TABLE_MB)
+    try:
+        lines = split_into_lines(uploaded.getvalue().decode("utf-8"))
+    except UnicodeDecodeError:
+        raise InputError("The file is not UTF-8 text.", "Save it as UTF-8.") from None
+    if not any(lines):
+        raise InputError("The file is empty.", "Put one sentence on each line.")
+    return lines
 
 
 def draw_details(folder: str, run: SavedRun, example: Example | None) -> None:
@@ -431,7 +428,7 @@ def _predict(run: SavedRun, lines: list[str]) -> str:
 def _build_command(folder: str, run: SavedRun, example: Example | None) -> list[str]:
     """Build the arguments of the command that makes the same prediction."""
     if run.kind.head == QUESTION:
-        question = _question_of(example)
+        question = example.inputs["question"] if example else "…"
         command = ["answer", "--model", folder, "--context", "context.txt", "--question", question]
         rule = getattr(example, "word_rule", run.word_rule)
         if rule != run.word_rule:
@@ -443,29 +440,20 @@ def _build_command(folder: str, run: SavedRun, example: Example | None) -> list[
     return [*command, "--out", run.kind.prediction_file]
 
 
-def _question_of(example: Example | None) -> str:
-    if example is None:
-        return "…"
-    return example.inputs["question"]
-
-
 def _build_python(folder: str, run: SavedRun, example: Example | None) -> str:
+    if run.kind.head == QUESTION:
+        name = "answering import answer"
+        question = example.inputs["question"] if example else "…"
+        call = f"answer(run, [{question!r}], Path('context.txt').read_text())[0].best"
+    else:
+        name = "plain_text import plain_examples"
+        text = "…" if example is None else text_of(example)
+        call = f"run.predict(plain_examples(run, [{text!r}]))"
     lines = [
         "from pathlib import Path",
         "from vocadapt.training.finetune.run_files import load_run",
+        f"from vocadapt.training.prediction.{name}",
+        f"run = load_run(Path({folder!r}))",
+        f"print({call})",
     ]
-    if run.kind.head == QUESTION:
-        question = _question_of(example)
-        lines += [
-            "from vocadapt.training.prediction.answering import answer",
-            f"run = load_run(Path({folder!r}))",
-            f"print(answer(run, [{question!r}], Path('context.txt').read_text())[0].best)",
-        ]
-    else:
-        text = "…" if example is None else text_of(example)
-        lines += [
-            "from vocadapt.training.prediction.plain_text import plain_examples",
-            f"run = load_run(Path({folder!r}))",
-            f"print(run.predict(plain_examples(run, [{text!r}])))",
-        ]
     return "\n".join(lines)
