@@ -10,7 +10,7 @@ import pytest
 from tests.material.lab import write_text
 from tests.material.workspaces import seed_workspace
 from vocadapt.cli import main
-from vocadapt.lab.inputs.corpora import read_corpus
+from vocadapt.lab.inputs.corpora import load_or_count_words, read_corpus
 from vocadapt.lab.reports import advice as lab
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
@@ -117,7 +117,7 @@ def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
     assert ask("advise", folder, "--model", tiny_bert)["counts"] == "counted"
     assert not (workspace.root / "counts").exists()
     model, corpus = open_model(tiny_bert), read_corpus([folder])
-    assert lab.advise_on(corpus, model, workspace.root, keep=True).counts == "counted"
+    load_or_count_words(workspace.root, corpus, model.splitter)
     assert lab.advise_on(corpus, model, workspace.root).counts == "kept"
     assert ask("advise", folder, "--model", tiny_bert)["counts"] == "kept"
     assert (
@@ -130,8 +130,9 @@ def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tin
     monkeypatch.setattr(lab, "MAX_COUNTED_BYTES", text.stat().st_size / 4)
     corpus, model = read_corpus([text]), open_model(tiny_bert)
     assert lab.limit_corpus(corpus).settings == CorpusSettings(sample=0.25)
-    asked = lab.advise_on(corpus, model, tmp_path, keep=True)
+    asked = lab.advise_on(corpus, model, tmp_path)
     assert 400 < asked.lines < 600 and asked.lines_read == 2000 and asked.counts == "counted"
+    load_or_count_words(tmp_path, lab.limit_corpus(corpus), model.splitter)
     assert lab.advise_on(corpus, model, tmp_path).counts == "kept"
 
 

@@ -109,11 +109,9 @@ def advise_on(
     model: LanguageModel,
     root: Path | None = None,
     task: Path | None = None,
-    min_count: int = 5,
     progress: Progress = silent,
-    keep: bool = False,
 ) -> AdviceReport:
-    """Advise on a text; with `keep` the word counts are saved in the workspace at `root`.
+    """Advise on a text; word counts that are saved in the workspace at `root` are used.
 
     A seeded sample of lines is counted if the text is larger than about 250 MB. Raises InputError
     if the text or the task cannot be read.
@@ -125,14 +123,10 @@ def advise_on(
     origin: Literal["kept", "counted"] = "kept"
     if counts is None:
         origin = "counted"
-        counts = load_or_count_words(
-            root if keep else None, limit_corpus(corpus), model.splitter, progress
-        )
+        counts = load_or_count_words(None, limit_corpus(corpus), model.splitter, progress)
 
     # 2. The advice that follows from them.
-    advice = advise(
-        counts, model.vocabulary, model.splitter, measure_model_size(model), words, min_count
-    )
+    advice = advise(counts, model.vocabulary, model.splitter, measure_model_size(model), words)
     return AdviceReport(
         **vars(advice), task_file=task_file, counts=origin, seconds=time.perf_counter() - start
     )

@@ -72,13 +72,13 @@ def list_example_texts(workspace: Workspace, model: LanguageModel) -> list[Artif
 
 
 def find_new_word_sentences(
-    lines: Iterable[str], model: LanguageModel, new: Collection[str], n: int = N_SENTENCES
+    lines: Iterable[str], model: LanguageModel, new: Collection[str]
 ) -> list[str]:
-    """Return the n sentences with the most new words among the first READ_LINES lines of a text.
+    """Return the N_SENTENCES sentences with the most new words among the first READ_LINES lines.
 
     new: the added tokens. Words that an earlier example has count only among sentences that add
-    equally many others; then the shorter one comes first. Fewer than n are returned if no other
-    sentence has a new word.
+    equally many others; then the shorter one comes first. Fewer are returned if no other sentence
+    has a new word.
 
     Example, new words in capitals: "a X b Y", "X Y Z c", "W d" -> "X Y Z c", "W d", "a X b Y".
     """
@@ -94,7 +94,7 @@ def find_new_word_sentences(
 
     # 2. One by one, the sentence that adds most.
     chosen, shown = list[str](), set[str]()
-    while found and len(chosen) < n:
+    while found and len(chosen) < N_SENTENCES:
         ranks = {
             sentence: (len(own - shown), len(own), -len(sentence))
             for sentence, own in found.items()
