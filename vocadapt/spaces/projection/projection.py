@@ -41,15 +41,43 @@ class Projection:
 
 
 def project(
-    space: EmbeddingSpace, settings: ProjectionSettings, progress: Progress = silent
+    space: EmbeddingSpace,
+    settings: ProjectionSettings,
+    progress: Progress = silent,
+    start: Matrix | None = None,
 ) -> Projection:
-    """Project all words of a space to the plane.
+    """Project all words of a space to the plane; start: (words, 2), initial coordinates.
 
     The same seed gives the same coordinates on the same machine, independent of global seeds.
     Raises InputError for fewer than three words, vectors that are all equal, and a perplexity or a
     number of neighbors that needs more words.
     """
-    return _fit_projection(space, settings, None, progress)
+    # 1. Compute the layout.
+    check_installed(settings.method)
+    layout = METHODS[settings.method].run(prepare_rows(space, settings), settings, start, progress)
+    if not np.isfinite(layout.xy).all():
+        remedy = "Choose PCA, or show more tokens."
+        if settings.method == "tsne":
+            remedy = "Set a lower learning rate."
+        raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
+    progress(1.0, "projected")
+
+    # 2. Record the versions: another version of a library may give other coordinates.
+    versions = {}
+    for library in layout.libraries:
+        # A method of an extension need not belong to an installed package.
+        versions[library] = "vocadapt"
+        with suppress(PackageNotFoundError):
+            versions[library] = version(library)
+    return Projection(
+        space.words,
+        np.asarray(layout.xy, dtype=np.float32),
+        settings,
+        layout.engine,
+        space.name,
+        versions,
+        layout.explained,
+    )
 
 
 def project_pair(
@@ -68,12 +96,8 @@ def project_pair(
             " least 3.",
             code="too-few-tokens",
         )
-    first = _fit_projection(
-        a.take(a.rows(shared)), settings, None, part(progress, 0.0, 0.5, a.name)
-    )
-    second = _fit_projection(
-        b.take(b.rows(shared)), settings, first.xy, part(progress, 0.5, 1.0, b.name)
-    )
+    first = project(a.take(a.rows(shared)), settings, part(progress, 0.0, 0.5, a.name))
+    second = project(b.take(b.rows(shared)), settings, part(progress, 0.5, 1.0, b.name), first.xy)
     return first, replace(second, xy=align_layout(first.xy, second.xy))
 
 
@@ -113,34 +137,3 @@ def estimate_projection_seconds(n: int, dim: int, settings: ProjectionSettings) 
     if n <= FFT_FROM:  # Barnes-Hut
         return 0.3 + 3.9e-6 * n * count_iterations(settings)
     return 1 + (3.5 + 6.7e-4 * n) / 750 * count_iterations(settings)
-
-
-def _fit_projection(
-    space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress
-) -> Projection:
-    # 1. Compute the layout.
-    check_installed(settings.method)
-    layout = METHODS[settings.method].run(prepare_rows(space, settings), settings, start, progress)
-    if not np.isfinite(layout.xy).all():
-        remedy = "Choose PCA, or show more tokens."
-        if settings.method == "tsne":
-            remedy = "Set a lower learning rate."
-        raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
-    progress(1.0, "projected")
-
-    # 2. Record the versions: another version of a library may give other coordinates.
-    versions = {}
-    for library in layout.libraries:
-        # A method of an extension need not belong to an installed package.
-        versions[library] = "vocadapt"
-        with suppress(PackageNotFoundError):
-            versions[library] = version(library)
-    return Projection(
-        space.words,
-        np.asarray(layout.xy, dtype=np.float32),
-        settings,
-        layout.engine,
-        space.name,
-        versions,
-        layout.explained,
-    )

@@ -1,7 +1,7 @@
 """Training of word vectors: the registry of trainers, settings, and estimates of time."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -205,7 +205,7 @@ def train_word2vec(
             code="unknown-dimension",
         )
     frequent = _select_frequent_words(counts, settings.min_count)
-    words = dict(islice(frequent.items(), _count_words_in_memory(frequent, settings)))
+    words = dict(islice(frequent.items(), len(_list_occurrences(counts, settings))))
     train = TRAINERS[settings.trainer].train
     if pair_counter is not None:
         assert settings.trainer == COUNTED
@@ -244,32 +244,26 @@ class MemoryEstimate:
 def estimate_memory(counts: WordCounts, settings: Word2VecSettings) -> MemoryEstimate:
     """Estimate how many words get a vector, and the memory that their training needs."""
     settings = choose_training(counts, settings).settings
-    frequent = {word: n for word, n in counts.counts.items() if n >= settings.min_count}
-    words = _count_words_in_memory(frequent, settings)
-    occurrences = _sort_counts(frequent)[:words]
+    occurrences = _list_occurrences(counts, settings)
+    n_frequent = sum(n >= settings.min_count for n in counts.counts.values())
     n_bytes = TRAINERS[settings.trainer].bytes(occurrences, settings)
-    return MemoryEstimate(words, len(frequent), n_bytes)
+    return MemoryEstimate(len(occurrences), n_frequent, n_bytes)
 
 
 def measure_word2vec(counts: WordCounts, settings: Word2VecSettings) -> Work:
     """Return the work of `train_word2vec`, by trainer, dimension, window, negatives, threads."""
     settings = choose_training(counts, settings).settings
-    frequent = {word: n for word, n in counts.counts.items() if n >= settings.min_count}
-    occurrences = _sort_counts(frequent)[: _count_words_in_memory(frequent, settings)]
+    occurrences = _list_occurrences(counts, settings)
     seconds = TRAINERS[settings.trainer].seconds(occurrences, settings)
     return Work(float(occurrences.sum()), "running words", seconds)
 
 
-def _count_words_in_memory(frequent: Mapping[str, int], settings: Word2VecSettings) -> int:
+def _list_occurrences(counts: WordCounts, settings: Word2VecSettings) -> FloatArray:
+    """Return the counts of the words that get a vector, highest first, (words,) float64."""
+    frequent = np.array([n for n in counts.counts.values() if n >= settings.min_count], np.float64)
+    frequent = -np.sort(-frequent)
     limit = TRAINERS[settings.trainer].count_words_in_memory
-    if limit is None:
-        return len(frequent)
-    return limit(_sort_counts(frequent), settings)
-
-
-def _sort_counts(counts: Mapping[str, int]) -> FloatArray:
-    """Return counts, highest first, (words,) float64."""
-    return -np.sort(-np.array([*counts.values()], dtype=np.float64))
+    return frequent if limit is None else frequent[: limit(frequent, settings)]
 
 
 def _select_frequent_words(counts: WordCounts, min_count: int) -> dict[str, int]:
