@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest, app_test
+from streamlit.testing.v1 import app_test
 
 from tests.material.apps import join_values, list_texts, markup, read_page
 from tests.material.finetuning import tiny_adapted
@@ -21,7 +21,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.ui.parts.errors import comparable, notes
+from vocadapt.ui.parts.errors import comparable, filters, notes
 from vocadapt.ui.parts.errors.comparable import Comparable
 from vocadapt.ui.parts.errors.view import ShownComparison
 
@@ -174,19 +174,11 @@ def test_slices_are_links_that_select_and_a_filter_is_removed_by_its_button(open
     assert not any(str(button.key).startswith("errors_clear") for button in app.button)
 
 
-def test_clicking_the_selected_slice_shows_all_again():
-    def page() -> None:
-        import streamlit as st
-
-        from vocadapt.ui.parts.errors.filters import read_slice, select_slice
-
-        st.button("suffix", on_click=select_slice, args=("suffix",))
-        st.text(read_slice())
-
-    app = AppTest.from_function(page).run()
+def test_clicking_the_selected_slice_shows_all_again(monkeypatch):
+    monkeypatch.setattr(filters.st, "session_state", {})
     for expected in ("suffix", "all", "suffix"):
-        app.button[0].click().run()
-        assert app.text[0].value == expected
+        filters.select_slice("suffix")
+        assert filters.read_slice() == expected
 
 
 def test_a_cell_of_the_confusion_matrix_selects_the_entries_behind_it(open_page, workspace):
