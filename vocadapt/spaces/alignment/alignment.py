@@ -219,10 +219,11 @@ def _prepare_side(
     files of word vectors and in most vocabularies.
     """
     rows = _normalize(space.matrix[anchors], settings).astype(np.float64)
-    mean = np.zeros(space.dim)
+    mean: Matrix = np.zeros(space.dim, np.float32)
     if settings.center:
-        mean = rows.mean(axis=0)
-    rows, mean = rows - mean, mean.astype(np.float32)
+        center = rows.mean(axis=0)
+        rows = rows - center
+        mean = center.astype(np.float32)
     if not METHODS[settings.method].induces:
         return rows, mean, np.empty((0, space.dim), np.float32)
     excluded = space.kinds.special | space.kinds.placeholders | space.kinds.continuations

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def read_layout(path: Path) -> LayoutFile:
     separator = max(SEPARATORS, key=header.count)
     check_cell_count(text, separator, path)
     # In a TSV file, a quotation mark is a token.
-    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     rows = csv.reader(StringIO(text, newline=""), delimiter=separator, quoting=quoting)
     try:
         lines = [(rows.line_num, fields) for fields in rows if fields]

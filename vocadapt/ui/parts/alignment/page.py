@@ -316,8 +316,9 @@ def _draw_comparison(
     shown = methods.select_comparable(evaluated)
     if shown:
         table = methods.build_table(shown)
-        places = [place for place, row in enumerate(table.rows) if row is shown.get(chosen)]
-        markup.draw_plain_table(table, *places)
+        chosen_row = shown.get(chosen)
+        place = next((i for i, row in enumerate(table.rows) if row is chosen_row), -1)
+        markup.draw_plain_table(table, place)
         _draw_best(shown)
     if not methods.find_best(evaluated):
         which = "The others are" if shown else "The alignments are"
