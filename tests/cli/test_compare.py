@@ -211,7 +211,7 @@ def test_the_class_of_the_f1_of_a_binary_task_is_reported(
 
 
 def test_a_class_without_an_example_is_refused(binary, refused_with):
-    refused_with("compare --negative no", "", "'no'", also=binary)
+    refused_with("compare", "", "'no'", also=[*binary, "--negative", "no"])
 
 
 def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, ask, show):

@@ -287,7 +287,9 @@ def make_draft(folder: Path) -> tuple[Path, int]:
             if error.errno in FULL:
                 raise
             raise InputError(
-                f"{draft.parent}: cannot write there: {error.strerror}.", "Choose another place."
+                f"{draft.parent}: cannot write there: {error.strerror}.",
+                "Choose another place.",
+                code="cannot-write",
             ) from error
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)

@@ -98,6 +98,9 @@ class Materials:
                 raise InputError(
                     f"{show_path(folder)}: there is no such folder.", "Give an existing folder."
                 )
+        for place in self.data:
+            if not os.path.isdir(expand_path(place)):
+                raise InputError(f"{show_path(place)}: is not a folder.", "Give a folder of data.")
         for name, folder in self.models.items():
             if contradiction := find_contradiction(name, open_model(folder)):
                 raise InputError(
