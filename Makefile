@@ -2,7 +2,7 @@
 # make test    every test                            (ARGS="-k alignment"; JOBS=2: two files at a time)
 # make lint    ruff and mypy
 # make shape   size and density of the source code, beside model codebases
-# make bench   each benchmark: its ratio to a baseline run beside it
+# make bench   every benchmark beside a baseline of the same run; alone on the machine   (ARGS="neighbors --full")
 # Each sets up what it needs in .venv first: with uv where it is installed, with pip otherwise.
 
 SHELL   := bash
@@ -38,7 +38,7 @@ shape: $(VENV)/ready
 	@$(PY) benchmarks/shape.py $(ARGS)
 
 bench: $(VENV)/ready-dev
-	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(PY) $$file $(ARGS) || exit 1; done
+	@$(PY) -m benchmarks $(ARGS)
 
 $(PY):
 	@for p in $(PYTHONS); do \

@@ -1,22 +1,25 @@
-"""Least-squares alignment of 20 000 anchors × 768: time and accuracy against numpy.linalg.lstsq.
+"""Least squares on 20,000 anchors of 768 dimensions against numpy.linalg.lstsq: time and accuracy.
 
-Baseline: numpy.linalg.lstsq in float64, in the same process. Budget: at most 1/4 of its time,
-relative difference of W at most 1e-6. If the condition number is too high for the normal equations,
-lstsq itself is used and takes as long. Run `python -m benchmarks.alignment` on an idle machine.
+If the condition number is too high for the normal equations, lstsq itself is used and takes as long.
 """
 
-import time
+import sys
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
+from benchmarks._figures import Figure, run, time_in_turn
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.alignment.least_squares import solve_least_squares
 from vocadapt.spaces.space import EmbeddingSpace
 
-ANCHORS, DIM = 20_000, 768
+ANCHORS, DIM, REPEATS = 20_000, 768, 3
+WELL, BADLY = 30, 1e9  # condition numbers
+WORST = 1e-6  # relative difference of the solutions
 
 
-def anchors(condition, rng):
+def build_anchors(condition, rng):
     """Return source vectors with singular values from 1 to 1/condition, and target vectors that are
     a linear function of them plus noise.
     """
@@ -26,40 +29,40 @@ def anchors(condition, rng):
     return x, x @ rng.normal(size=(DIM, DIM)) + rng.normal(size=(ANCHORS, DIM))
 
 
-def timed(function, *arguments, repeats=3):
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function(*arguments)
-        seconds.append(time.perf_counter() - start)
-    return result, min(seconds)
-
-
-def main():
+def measure(full: bool) -> Iterator[Figure]:
+    """Solve a well and, with --full, a badly conditioned system."""
     rng = np.random.default_rng(1)
-    for condition in (30, 1e5, 1e9):
-        x, y = anchors(condition, rng)
-        (reference, *_), slow = timed(
-            lambda x, y: np.linalg.lstsq(x, y, rcond=None), x, y, repeats=2
-        )
-        ours, fast = timed(solve_least_squares, x, y)
-        error = np.linalg.norm(ours - reference) / np.linalg.norm(reference)
-        print(
-            f"condition {condition:.0e}: {fast:.2f} s, lstsq {slow:.2f} s, ratio {fast / slow:.3f},"
-            f" difference {error:.1e}"
-        )
-        if condition == 30:
+    for condition in (WELL, BADLY) if full else (WELL,):
+        x, y = build_anchors(condition, rng)
+        reference = np.linalg.lstsq(x, y, rcond=None)[0]
+        error = np.linalg.norm(solve_least_squares(x, y) - reference) / np.linalg.norm(reference)
+        works = {
+            "lstsq": partial(np.linalg.lstsq, x, y, rcond=None),
+            "ours": partial(solve_least_squares, x, y),
+        }
+        is_well = condition == WELL
+        if is_well:
             words = tuple(map(str, range(ANCHORS)))
-            source, target = (
-                EmbeddingSpace(words, x.astype(np.float32)),
-                EmbeddingSpace(words, y.astype(np.float32)),
-            )
-            _, whole = timed(fit_alignment, source, target)
-            print(
-                f"    fit_alignment in total, from float32 spaces: {whole:.2f} s, ratio"
-                f" {whole / slow:.3f}"
+            source = EmbeddingSpace(words, x.astype(np.float32))
+            target = EmbeddingSpace(words, y.astype(np.float32))
+            works["whole"] = partial(fit_alignment, source, target)
+        seconds = time_in_turn(works, REPEATS)
+        yield Figure(
+            f"least squares, condition {condition:g}",
+            seconds["ours"],
+            baseline=seconds["lstsq"],
+            against="lstsq",
+            target=0.25 if is_well else None,
+        )
+        yield Figure("relative difference", (float(error),), "", target=WORST)
+        if is_well:
+            yield Figure(
+                "an alignment of two spaces",
+                seconds["whole"],
+                baseline=seconds["lstsq"],
+                against="lstsq",
             )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

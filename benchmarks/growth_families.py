@@ -1,48 +1,42 @@
-"""The speed of growth studies of byte-level BPE and Unigram vocabularies, from counts.
+"""The speed of growth studies of WordPiece, byte-level BPE and Unigram vocabularies, from counts.
 
-    python benchmarks/growth_families.py [--family bpe|unigram] [--text NAME] [--slice CHARACTERS]
-
-Needs ../shared/data.
-
-A study measures the length of a text (biomedical-fulltext, 102 MB) under 21 vocabularies: the removal orders
-last, freq and random, and 7 fractions to keep. For BPE, the orders are those of `leaf_pruning`. Its
-time includes the table of the words, the removal orders and all 21 lengths; the counting of
-pre-tokens is timed separately.
+A study measures the length of a text under 21 vocabularies: the removal orders last, freq and random,
+and 7 fractions to keep. For BPE, the orders are those of `leaf_pruning`. Its time includes the table
+of the words, the removal orders and all 21 lengths; the pre-tokens are counted before.
 
 Baseline: for each of the 21 vocabularies, tokenize the same text with the tokenizers library, as
 `Tokenizer.encode_batch_fast` without special tokens on as many threads as it chooses, one line each,
 with the model's own normalizer and pre-tokenizer. It is timed for one vocabulary of each removal
-order, on the first characters of the text (--slice), and scaled by length and number. Building the
-tokenizer is not counted. The number of tokens is compared with that of the table.
+order, on the first characters of the text, and scaled by length and number. Building the tokenizer is
+not counted. The number of tokens is compared with that of the table.
 
-The ratio of processor time does not depend on what else runs; on idle cores, the library's threads
-divide the time of the baseline by their number, but not its processor time.
+Processor time does not depend on what else runs; on idle cores, the library's threads divide the time
+of the baseline by their number, but not its processor time.
 """
 
-import argparse
 import gzip
 import json
-import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from benchmarks._figures import SHARED, Figure, run
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of, wordpiece
+from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals
+from vocadapt.vocabulary.families.tables.merge_table import build_merge_table
+from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table
+from vocadapt.vocabulary.growth.growth import Reducer
+from vocadapt.vocabulary.lens import count_text
+from vocadapt.vocabulary.plan.reduction import list_removable_ids
+from vocadapt.vocabulary.vocabulary import Ints, Mask, WordTable
 
-from vocadapt.vocabulary.families.tables.leaf_pruning import order_leaf_removals  # noqa: E402
-from vocadapt.vocabulary.families.tables.merge_table import build_merge_table  # noqa: E402
-from vocadapt.vocabulary.families.tables.segmentation_table import build_segmentation_table  # noqa: E402
-from vocadapt.vocabulary.vocabulary import Ints, Mask, WordTable  # noqa: E402
-
-DATA = ROOT.parent / "shared" / "data"
-TEXT = "biomedical-fulltext"
+TEXT, FULL_TEXT, SLICE = "biomedical-abstracts", "biomedical-fulltext", 10_000_000
 KEEPS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 ORDERS = ("last", "freq", "random")
 TIMED_KEEP = 0.6
@@ -67,64 +61,46 @@ class Family:
     build_tokenizer: Callable[[Mask], Tokenizer]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--family", choices=("bpe", "unigram"))
-    parser.add_argument("--text", default=TEXT, help="a text of ../shared/data/text")
-    parser.add_argument("--slice", type=int, default=10_000_000)
-    options = parser.parse_args()
-    with gzip.open(DATA / f"text/{options.text}.txt.gz", "rt", encoding="utf-8") as file:
+def measure(full: bool) -> Iterator[Figure]:
+    """Study a text of 8.6 MB, with --full one of 102 MB."""
+    name = FULL_TEXT if full else TEXT
+    with gzip.open(SHARED / f"text/{name}.txt.gz", "rt", encoding="utf-8") as file:
         text = file.read()
-    print(f"{options.text}: {len(text):,} characters; {os.cpu_count()} processor cores")
-    families = {"bpe": load_bpe, "unigram": load_unigram}
-    for name, load in families.items():
-        if options.family in (None, name):
-            compare(load(), text, min(options.slice, len(text)))
+    for load in (load_wordpiece, load_bpe, load_unigram):
+        yield compare(load(), text)
 
 
-def compare(family: Family, text: str, slice_size: int) -> None:
-    """Print the time of the study and of the baseline."""
-    start = time.perf_counter()
+def compare(family: Family, text: str) -> Figure:
+    """Time the study, and tokenizations of a slice of the text."""
     counts = family.count(text)
-    counting = time.perf_counter() - start
-    start, processor_start = time.perf_counter(), time.process_time()
+    start = time.process_time()
     table = family.build_table(counts)
     masks = dict(list_vocabularies(family, table))
-    lengths = {key: table.count_tokens(mask) for key, mask in masks.items()}
-    studying = time.perf_counter() - start
-    studying_processor = time.process_time() - processor_start
-    total = table.count_tokens()
-    print(f"\n{family.name}: {len(counts):,} distinct pre-tokens, {total:,} tokens")
-    for order in ORDERS:
-        growths = [f"{lengths[order, keep] / total - 1:8.1%}" for keep in KEEPS]
-        print(f"  growth by {order:7}{''.join(growths)}")
+    for mask in masks.values():
+        table.count_tokens(mask)
+    studying = time.process_time() - start
     # The baseline, on the first characters of the text.
-    lines = text[:slice_size].split("\n")
+    lines = text[:SLICE].split("\n")
     part = family.build_table(family.count("\n".join(lines)))
-    seconds, processor_seconds, is_equal = [], [], True
+    seconds, is_equal = [], True
     for order in ORDERS:
         mask = masks[order, TIMED_KEEP]
         tokenizer = family.build_tokenizer(mask)
-        start, processor_start = time.perf_counter(), time.process_time()
+        start = time.process_time()
         encodings = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-        seconds.append(time.perf_counter() - start)
-        processor_seconds.append(time.process_time() - processor_start)
-        n_tokens = sum(map(len, encodings))
-        is_equal &= n_tokens == part.count_tokens(mask)
-        print(f"  tokens of the slice by {order}: {part.count_tokens(mask):,} and {n_tokens:,}")
-    scale = len(text) / slice_size * len(masks)
-    baseline = float(np.mean(seconds)) * scale
-    processor_ratio = float(np.mean(processor_seconds)) * scale / studying_processor
-    print(
-        f"  {len(masks)} vocabularies: study {studying:.1f} s, {len(masks)} re-tokenizations"
-        f" {baseline:.0f} s (scaled from {', '.join(f'{one:.1f}' for one in seconds)} s);"
-        f" counting {counting:.1f} s; totals {'equal' if is_equal else 'NOT EQUAL'}"
-    )
-    print(
-        f"  ratio from counts {baseline / studying:.0f} (target {TARGET}), from raw text"
-        f" {baseline / (counting + studying):.0f}; of processor time from counts {processor_ratio:.0f}"
+        seconds.append(time.process_time() - start)
+        is_equal &= sum(map(len, encodings)) == part.count_tokens(mask)
+    scale = len(text) / len("\n".join(lines)) * len(masks)
+    return Figure(
+        f"{family.name}, {len(masks)} vocabularies",
+        (studying,),
+        "CPU s",
+        tuple(one * scale for one in seconds),
+        "tokenizations",
+        speed=True,
+        target=TARGET,
+        at_least=True,
+        note=f"numbers of tokens {'equal' if is_equal else 'NOT EQUAL'}",
     )
 
 
@@ -144,8 +120,28 @@ def list_vocabularies(family: Family, table: WordTable) -> Iterator[tuple[tuple[
             yield (name, keep), removed
 
 
+def load_wordpiece() -> Family:
+    vocabulary = vocabulary_of(read_tokenizer(SHARED / "vocab/bert-base-uncased.txt"))
+
+    def build_tokenizer(removed: Mask) -> Tokenizer:
+        kept = tuple(vocabulary.tokens[i] for i in np.flatnonzero(~removed))
+        tokenizer = wordpiece.build_tokenizer(kept, lowercase=True)
+        tokenizer.encode_special_tokens = True  # a literal [PAD] is tokenized as text
+        return tokenizer
+
+    return Family(
+        "WordPiece (BERT)",
+        len(vocabulary),
+        np.array(list_removable_ids(vocabulary, False)),
+        lambda text: Counter(count_text(text, Splitter.bert())),
+        lambda counts: Reducer(vocabulary, counts).table,
+        lambda ranking: ranking,
+        build_tokenizer,
+    )
+
+
 def load_bpe() -> Family:
-    folder = DATA / "tokenizers/gpt2-bpe"
+    folder = SHARED / "tokenizers/gpt2-bpe"
     ids: dict[str, int] = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
     rows = (folder / "vocab.bpe").read_text(encoding="utf-8").split("\n")[1:]
     merges = [(row.split(" ")[0], row.split(" ")[1]) for row in rows if row]
@@ -188,7 +184,7 @@ def load_bpe() -> Family:
 
 
 def load_unigram() -> Family:
-    path = DATA / "tokenizers/spm-unigram/tokenizer.json"
+    path = SHARED / "tokenizers/spm-unigram/tokenizer.json"
     base = Tokenizer.from_file(str(path))
     model = json.loads(path.read_text(encoding="utf-8"))["model"]
     pieces: list[tuple[str, float]] = [(text, score) for text, score in model["vocab"]]
@@ -230,4 +226,4 @@ def count_in_chunks(
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

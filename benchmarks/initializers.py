@@ -1,24 +1,24 @@
-"""Time every initializer on a target of 30 522 tokens with dimension 768, and FOCUS against its
+"""Seconds of every initializer for 18,522 new tokens of dimension 768, and FOCUS against its
 published implementation.
 
-Random data with the vocabulary overlap of Fast 2023: 12 000 common tokens, 18 522 new ones. Budgets:
-syntactic and aligned < 1 s, semantic ≤ 4 s, focus < 10 s and at most 1/3 of the published
-implementation on the same input, omp for 5 000 tokens < 60 s.
-
-Baseline: `focus_additional_token_initialization` of deepfocus (PyPI; with entmax and fastdist) if
-FOCUS_AT names the folder in which it is installed; else a reimplementation of its loop, with a full
-sort and a weighted sum for each token. Run `python -m benchmarks.initializers` on an idle machine.
+Random data with the vocabulary overlap of Fast 2023: 12,000 common tokens, 18,522 new ones; 5,000
+new ones for omp. The baseline of FOCUS: `focus_additional_token_initialization` of deepfocus (PyPI;
+with entmax and fastdist) if FOCUS_AT names the folder in which it is installed; else a
+reimplementation of its loop, with a full sort and a weighted sum for each token.
 """
 
 import os
 import sys
 import time
 import types
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 
+from benchmarks._figures import Figure, run, time_in_turn
 from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
@@ -33,7 +33,7 @@ from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 TARGET, COMMON, DIM, OMP = 30_522, 12_000, 768, 5_000
 # identity equals target here; the others need a network, a text or a glossary
 LEFT_OUT = ("identity", "joined", "distilled", "attention", "grounded")
-BUDGETS = {"syntactic": 1, "aligned": 1, "semantic": 4, "focus": 10, "omp": 60}
+TARGET_SECONDS, OMP_TARGET = 2, 60
 
 
 def materials(rng):
@@ -99,55 +99,46 @@ def published(material):
     return time.perf_counter() - start, found, "reimplemented loop"
 
 
-def main():
-    print(
-        "load of the machine:",
-        ", ".join(f"{x:.1f}" for x in os.getloadavg()),
-        f"on {os.cpu_count()} cores",
-    )
+def measure(full: bool) -> Iterator[Figure]:
+    """Time each initializer once, and FOCUS in turn with the published loop."""
     material = materials(np.random.default_rng(1))
     material.donors  # noqa: B018 (cached: computed outside the timed part)
-    print(
-        f"{len(material.plan.new_embeddings):,} new tokens, {len(material.donors):,} common, dimension {DIM}"
-    )
-    start = time.perf_counter()
-    material = replace(material, alignment=fit_alignment(material.target, material.model))
-    print(f"  fit_alignment     {time.perf_counter() - start:6.2f} s")
+    alignment = fit_alignment(material.target, material.model)
+    material = replace(material, alignment=alignment)
     few = replace(material, plan=replace(material.plan, added=material.plan.added[:OMP]))
     for method in INITIALIZERS:
         if method in LEFT_OUT:
             continue
         given = few if method == "omp" else material
-        start = time.perf_counter()
-        initialize(given, InitializerSettings(method))
-        budget = f"budget {BUDGETS[method]} s" if method in BUDGETS else ""
-        print(
-            f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_embeddings):,}"
-            f" tokens  {budget}",
-            flush=True,
-        )
-    compare_focus(material)
+        work = partial(initialize, given, InitializerSettings(method))
+        seconds = time_in_turn({method: work}, 1)[method]
+        target = OMP_TARGET if method == "omp" else TARGET_SECONDS
+        label = f"{method}, {len(given.plan.new_embeddings):,} tokens"
+        yield Figure(label, seconds, target=target)
+    yield from compare_focus(material)
 
 
-def compare_focus(material, rounds=2):
-    """Time FOCUS against the published loop, best of alternating rounds, and compare their
-    embeddings.
-    """
+def compare_focus(material: Materials) -> Iterator[Figure]:
+    """Time FOCUS in turn with the published loop, and compare their embeddings."""
     ours, slow = [], []
-    for _ in range(rounds):
+    for _ in range(2):
         start = time.perf_counter()
         rows = initialize(material, InitializerSettings("focus"))
         ours.append(time.perf_counter() - start)
         seconds, found, name = published(material)
         slow.append(seconds)
-    donors = np.mean([len(source.donors) for source in rows.provenance])
     off = np.abs(found - rows.matrix).max()
-    print(f"  published focus   {min(slow):6.2f} s  ({name}), ours {min(ours):.2f} s", flush=True)
-    print(
-        f"    {min(slow) / min(ours):.1f} × ours (budget 3); largest difference {off:.1e};"
-        f" {donors:.0f} donors per embedding"
+    yield Figure(
+        "focus",
+        tuple(ours),
+        baseline=tuple(slow),
+        against=name,
+        speed=True,
+        target=3,
+        at_least=True,
+        note=f"largest difference {off:.1e}",
     )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

@@ -1,17 +1,13 @@
-"""Measure the server time of an interaction: what reruns when a slider, a number or a choice of a
-page changes. Budget: 300 ms, except for menus, most of which open another artifact.
+"""Milliseconds of the server for an interaction: what reruns when a slider, a number or a choice of a
+page changes.
 
-    python benchmarks/interactions.py [--parts errors change] [--workspace DIR]     (needs no browser)
-
-Opens each part in the test driver of Streamlit, on the demo with the results of its jobs, or on a
-copy of a workspace. Each widget is set to three other values, one after the other; as in a browser,
-only the fragment of the widget reruns. Printed are the median time and CPU time of the script, and
-what reran. Buttons are pressed on the part Error analysis only: elsewhere they start jobs.
+Opens each part in the test driver of Streamlit, on the demo with the results of its jobs. Each widget
+is set to three other values, one after the other; as in a browser, only the fragment of the widget
+reruns. A figure is the widget of a part that takes longest, without menus, most of which open another
+artifact. Buttons are pressed on the part Error analysis only: elsewhere they start jobs.
 """
 
-import argparse
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -21,18 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamlit.testing.v1 import AppTest, app_test
+
+from benchmarks._figures import Figure, run
+from tests.material.fragments import FragmentRunner
+from vocadapt.lab.demo import run_demo
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.state.address import WORKSPACE_VARIABLE
+from vocadapt.ui.state.pages import PARTS, find_link
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from streamlit.testing.v1 import AppTest, app_test  # noqa: E402
-
-from tests.material.fragments import FragmentRunner  # noqa: E402
-from vocadapt.lab.demo import run_demo  # noqa: E402
-from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
-from vocadapt.ui.state.address import WORKSPACE_VARIABLE  # noqa: E402
-from vocadapt.ui.state.pages import PARTS, find_link  # noqa: E402
-
-BOUND = 0.3
+BOUND = 200  # milliseconds
+FEW = ("errors", "change", "vocabulary")
 VALUES = 3  # other values that each widget is set to
 KINDS = (
     "slider",
@@ -59,74 +55,53 @@ class Interaction:
     widget: str
     reran: str
     seconds: float
-    processor: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.part:12s} {self.widget:44s} {1000 * self.seconds:6.0f} ms"
-            f" {1000 * self.processor:6.0f} ms CPU   {self.reran}"
-        )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, metavar="PART")
-    parser.add_argument("--workspace", type=Path, help="a workspace; default: the demo")
-    parser.add_argument(
-        "--query", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the address"
-    )
-    options = parser.parse_args()
+def measure(full: bool) -> Iterator[Figure]:
+    """Change the widgets of some parts, with --full of all."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     app_test.LocalScriptRunner = FragmentRunner  # type: ignore[misc]
-    query, slow = dict(one.split("=", 1) for one in options.query), 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "demo"
-        if options.workspace:
-            shutil.copytree(options.workspace, root)
-        else:
-            for _ in run_demo(Workspace(root)):
-                pass
+        for _ in run_demo(Workspace(root)):
+            pass
         os.environ[WORKSPACE_VARIABLE] = str(root)
-        for part in options.parts:
-            for one in measure_part(part, query):
-                print(one, flush=True)
-                slow += one.seconds > BOUND and not one.widget.startswith(MENUS)
-    print(
-        f"{slow} over {1000 * BOUND:.0f} ms; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    )
-    return int(slow > 0)
+        for part in PARTS if full else FEW:
+            found = [one for one in measure_part(part) if not one.widget.startswith(MENUS)]
+            if not found:
+                continue
+            slowest = max(found, key=lambda one: one.seconds)
+            note = f"{slowest.widget}, of {len(found)} widgets; reran {slowest.reran}"
+            yield Figure(part, (1000 * slowest.seconds,), "ms", target=BOUND, note=note)
 
 
-def measure_part(part: str, query: dict[str, str]) -> Iterator[Interaction]:
+def measure_part(part: str) -> Iterator[Interaction]:
     """Change each widget of a part; yields one measurement per widget."""
-    app = open_part(part, query)
+    app = open_part(part)
     names = [(kind, *name_widget(one)) for kind in KINDS for one in list_widgets(app, kind)]
     selecting = tuple(BUTTONS.get(part, ()))
     for button in app.main.button:
         if selecting and str(button.key).startswith(selecting):
             names.append(("button", *name_widget(button)))
     for kind, key, label in names:
-        app = open_part(part, query)
+        app = open_part(part)
         found = [one for one in list_widgets(app, kind) if name_widget(one) == (key, label)]
         if not found:
             continue
         times = list(change_widget(app, kind, found[0]))
         if times:
-            seconds = statistics.median(one for one, _ in times)
-            processor = statistics.median(one for _, one in times)
+            seconds = statistics.median(times)
             reran = name_fragment(app, FragmentRunner.fragments.get(found[0].id, ""))
-            yield Interaction(part, f"{kind} {key or label}", reran, seconds, processor)
+            yield Interaction(part, f"{kind} {key or label}", reran, seconds)
 
 
-def open_part(part: str, query: dict[str, str]) -> AppTest:
-    """Open a part by a link with query parameters."""
+def open_part(part: str) -> AppTest:
+    """Open a part by a link."""
     FragmentRunner.fragment = None
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
     if part != "home":
         page, parameters = find_link(part)
-        for name, value in {**parameters, **query}.items():
+        for name, value in parameters.items():
             app.query_params[name] = value
         app.switch_page(page).run()
     return app
@@ -146,8 +121,8 @@ def name_widget(widget: Any) -> tuple[str | None, str]:
     return widget.key, getattr(widget, "label", "")
 
 
-def change_widget(app: AppTest, kind: str, widget: Any) -> Iterator[tuple[float, float]]:
-    """Set a widget to other values; yields the seconds and the CPU seconds of each rerun."""
+def change_widget(app: AppTest, kind: str, widget: Any) -> Iterator[float]:
+    """Set a widget to other values; yields the seconds of each rerun."""
     name = name_widget(widget)
     fragment = FragmentRunner.fragments.get(widget.id) or None
     for value in list_other_values(kind, widget)[:VALUES]:
@@ -170,7 +145,7 @@ def change_widget(app: AppTest, kind: str, widget: Any) -> Iterator[tuple[float,
         FragmentRunner.choice = None
         if app.exception:
             raise SystemExit(f"{name}: {app.exception[0].message}")
-        yield FragmentRunner.seconds, FragmentRunner.processor
+        yield FragmentRunner.seconds
 
 
 def list_other_values(kind: str, widget: Any) -> list[Any]:
@@ -227,4 +202,4 @@ def name_fragment(app: AppTest, fragment: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(measure))

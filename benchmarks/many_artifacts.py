@@ -1,15 +1,10 @@
-"""A workspace of 2,000 artifacts: seconds until Home is drawn (budget 3 s) and every other part (5 s),
-and of the command `workspace list` (2 s), each with the processor seconds.
-
-    python benchmarks/many_artifacts.py [--artifacts 2000] [--workspace DIR]
+"""A workspace of 2,000 artifacts: seconds until each part is drawn, and of `workspace list`.
 
 Copies the artifacts of the demo under new names, each with a creation time of its own, as if they had
-been made one after the other; a tenth of them as jobs, too. Every part is drawn by a real server, over a
-websocket: first in a server that has just been started, then once more. DIR is a demo workspace with the
-results of its jobs; default: a new one.
+been made one after the other; a tenth of them as jobs, too. Every part is drawn by a real server, over
+a websocket: first in a server that has just been started, then once more.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -17,54 +12,38 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-import psutil
+from benchmarks._figures import Figure, run, time_in_turn
+from tests.material.lab_server import start_server, stop_server
+from tests.material.lab_session import LabSession, list_parts
+from vocadapt.lab.demo import run_demo
+from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.state.pages import PAGE_OF_PART
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tests.material.lab_server import start_server, stop_server  # noqa: E402
-from tests.material.lab_session import LabSession, list_parts  # noqa: E402
-from vocadapt.lab.demo import run_demo  # noqa: E402
-from vocadapt.lab.workspace.manifest import ARTIFACTS, MANIFEST  # noqa: E402
-from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
-from vocadapt.ui.state.pages import PAGE_OF_PART  # noqa: E402
-
-BUDGET = 5.0  # seconds of a part
-BUDGETS = {"home": 3.0, "workspace list": 2.0}
+BUDGET, HOME_BUDGET, LIST_BUDGET = 5.0, 3.0, 2.0  # seconds of a part, of Home, and of the list
 LARGEST = 1 << 20  # bytes of a file that is copied; larger ones are linked
 SPREAD = timedelta(minutes=1)  # between the creation times of copies
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--artifacts", type=int, default=2000)
-    parser.add_argument("--workspace", type=Path, help="a demo workspace; default: a new one")
-    options = parser.parse_args()
+def measure(full: bool) -> Iterator[Figure]:
+    """Draw the parts of a workspace of 500 artifacts, with --full of 2,000."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder) / "many")
-        if options.workspace:
-            shutil.copytree(options.workspace, workspace.root)
-        else:
-            for _ in run_demo(workspace):
-                pass
-        fill(workspace, options.artifacts)
-        count = sum(len(workspace.artifacts(kind)) for kind in ARTIFACTS)
-        size = sum(1 for _ in (workspace.root / "jobs").iterdir())
-        print(f"{count:,} artifacts and {size:,} jobs")
-        slowest = time_parts(workspace.root, Path(folder))
-        slowest["workspace list"] = time_list(workspace.root)
-    late = [
-        f"{name} {seconds:.2f} s (budget {BUDGETS.get(name, BUDGET):g} s)"
-        for name, seconds in slowest.items()
-        if seconds > BUDGETS.get(name, BUDGET)
-    ]
-    print(f"above the budget: {', '.join(late) or 'none'}; load {os.getloadavg()[0]:.1f}")
-    return int(bool(late))
+        for _ in run_demo(workspace):
+            pass
+        fill(workspace, 2000 if full else 500)
+        yield from time_parts(workspace.root, Path(folder))
+        list_artifacts = [sys.executable, "-m", "vocadapt", "workspace", "list"]
+        command = [*list_artifacts, "--workspace", str(workspace.root)]
+        work = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
+        seconds = time_in_turn({"list": work}, 3)["list"]
+        yield Figure("`workspace list`", seconds, target=LIST_BUDGET)
 
 
 def fill(workspace: Workspace, number: int) -> None:
@@ -94,29 +73,24 @@ def copy_or_link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def time_parts(workspace: Path, folder: Path) -> dict[str, float]:
-    """Print the seconds of two drawings of every part, by a new server; return the slowest of each.
-
-    The processor seconds are those of the server.
-    """
-    slowest: dict[str, float] = {}
+def time_parts(workspace: Path, folder: Path) -> Iterator[Figure]:
+    """Time two drawings of every part by a new server."""
     server, address = start_server(workspace, folder)
-    process = psutil.Process(server.pid)
+    taken: dict[str, list[float]] = {}
     try:
         session = LabSession(address)
-        for name in ("first visit", "again"):
+        for _ in range(2):
             # A page's parts apart from each other: a link opens another page.
             for part in sorted(list_parts(), key=find_place_on_page):
-                used, start = measure_used(process), time.perf_counter()
+                start = time.perf_counter()
                 session.open_part(part)
-                seconds = time.perf_counter() - start
-                slowest[part] = max(seconds, slowest.get(part, 0.0))
-                used = measure_used(process) - used
-                print(f"{part:15s} {name:11s} {seconds:6.2f} s, {used:6.2f} CPU s", flush=True)
+                taken.setdefault(part, []).append(time.perf_counter() - start)
         session.close()
     finally:
         stop_server(server)
-    return slowest
+    for part, (first, again) in taken.items():
+        budget = HOME_BUDGET if part == "home" else BUDGET
+        yield Figure(f"{part}, first visit", (first,), target=budget, note=f"again {again:.2f} s")
 
 
 def find_place_on_page(part: str) -> int:
@@ -124,25 +98,5 @@ def find_place_on_page(part: str) -> int:
     return [one.name for one in PAGE_OF_PART[part].parts].index(part)
 
 
-def measure_used(process: psutil.Process) -> float:
-    """Return the processor seconds that a process has used so far."""
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
-def time_list(workspace: Path) -> float:
-    """Print and return the seconds of `vocadapt workspace list` in a new process."""
-    command = [sys.executable, "-m", "vocadapt", "workspace", "list", "--workspace", str(workspace)]
-    before, start = os.times(), time.perf_counter()
-    subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL, check=True
-    )
-    seconds, after = time.perf_counter() - start, os.times()
-    used = after.children_user + after.children_system
-    used -= before.children_user + before.children_system
-    print(f"command workspace list      {seconds:6.2f} s, {used:6.2f} CPU s")
-    return seconds
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(measure))

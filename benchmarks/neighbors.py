@@ -1,66 +1,58 @@
-"""Time the search for 10 nearest neighbors among 60 000 × 768 rows against a matrix product and
+"""The 10 nearest neighbors among 60,000 vectors of 768 dimensions, against a matrix product and
 argpartition.
 
-Budget: one query at most 15 ms warm; 1 000 queries, also by CSLS, at most 1.3 × the baseline, which
-holds all similarities at once, or blocks of rows as our search does. Both are timed in alternation.
-Run it as `python -m benchmarks.neighbors` on an idle machine.
+The baseline holds all similarities at once, or blocks of rows as our search does.
 """
 
-import time
+import sys
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
+from benchmarks._figures import Figure, run, time_in_turn
 from vocadapt.spaces.neighbors.search import BLOCK, compute_neighbor_cosines, find_nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 ROWS, DIM, QUERIES, K = 60_000, 768, 1000, 10
 
 
-def bare(queries, candidates, step):
+def search_bare(queries, candidates, step):
+    """Search by a matrix product."""
     for start in range(0, len(queries), step):
         similarity = queries[start : start + step] @ candidates.T
         np.argpartition(similarity, ROWS - K, axis=1)[:, ROWS - K :]
 
 
-def measure_best_times(jobs, repeats=5):
-    """Return the minimum seconds of each job (function, *arguments); jobs alternate to share the
-    machine's load.
-    """
-    seconds = {name: [] for name in jobs}
-    for _ in range(repeats):
-        for name, (function, *arguments) in jobs.items():
-            start = time.perf_counter()
-            function(*arguments)
-            seconds[name].append(time.perf_counter() - start)
-    return {name: min(taken) for name, taken in seconds.items()}
-
-
-def main():
+def measure(full: bool) -> Iterator[Figure]:
+    """Search for the neighbors of one vector, and of many by each measure."""
     matrix = np.random.default_rng(1).normal(size=(ROWS, DIM)).astype(np.float32)
     space = EmbeddingSpace(tuple(map(str, range(ROWS))), matrix)
     one, many, unit = matrix[:1], matrix[:QUERIES], space.unit
     hubs = compute_neighbor_cosines(unit[:2000], unit[:2000]).mean() * np.ones(
         ROWS, dtype=np.float32
     )
-    found = measure_best_times(
-        {"ours": (find_nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20
-    )
-    print(f"one query: {found['ours'] * 1000:.1f} ms, bare {found['bare'] * 1000:.1f} ms")
-    baselines = {"whole": QUERIES, "blocks": BLOCK // ROWS}
-    measures = {
-        "cosine": (K, "cosine"),
-        "Euclid": (K, "euclidean"),
-        "CSLS": (K, "cosine", None, hubs),
+    works = {
+        "ours": partial(find_nearest, one, space),
+        "bare": partial(search_bare, unit[:1], unit, 1),
     }
-    jobs = {how: (bare, unit[:QUERIES], unit, step) for how, step in baselines.items()}
-    jobs |= {name: (find_nearest, many, space, *arguments) for name, arguments in measures.items()}
-    seconds = measure_best_times(jobs)
-    for name in measures:
-        ratios = ", ".join(
-            f"{seconds[name] / seconds[how]:.2f} × bare product in {how}" for how in baselines
-        )
-        print(f"{QUERIES} queries, {name}: {seconds[name]:.2f} s = {ratios}")
+    seconds = time_in_turn(works, 20)
+    milliseconds = tuple(1000 * value for value in seconds["ours"])
+    bare = tuple(1000 * value for value in seconds["bare"])
+    yield Figure("one query", milliseconds, "ms", bare, "bare product")
+    works = {
+        "whole": partial(search_bare, unit[:QUERIES], unit, QUERIES),
+        "blocks": partial(search_bare, unit[:QUERIES], unit, max(BLOCK // ROWS, 1)),
+        "cosine": partial(find_nearest, many, space, K, "cosine"),
+        "Euclid": partial(find_nearest, many, space, K, "euclidean"),
+        "CSLS": partial(find_nearest, many, space, K, "cosine", None, hubs),
+    }
+    seconds = time_in_turn(works)
+    baseline = min(seconds["whole"], seconds["blocks"], key=min)
+    for name in ("cosine", "Euclid", "CSLS"):
+        label = f"{QUERIES:,} queries, {name}"
+        yield Figure(label, seconds[name], "s", baseline, "bare product", target=1.3)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

@@ -1,35 +1,35 @@
-"""Time of `python -m vocadapt --help`, compared with an empty Python program. Budget: .5 s."""
+"""Seconds until the first answer of commands: `--help`, the help of a command, and a light command."""
 
-import statistics
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 
-RUNS, BOUND = 9, 0.5
+from benchmarks._figures import Figure, run, time_in_turn
 
-
-def seconds(*arguments: str) -> float:
-    """Return the median wall time of a new process."""
-    times = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+REPEATS = 9
+COMMANDS = {  # → the most seconds on a quiet machine
+    "--help": 0.15,
+    "vectors train --help": 0.35,
+    "adapt --help": 0.35,
+    "presets": 0.3,
+}
 
 
-def main() -> int:
-    bare = seconds("-c", "pass")
-    shown = seconds("-m", "vocadapt", "--help")
-    command = seconds("-m", "vocadapt", "vectors", "train", "--help")
-    print(f"bare Python                     {bare:.3f} s")
-    print(
-        f"vocadapt --help                 {shown:.3f} s  ({shown / bare:.1f} × bare; bound"
-        f" {BOUND} s)"
-    )
-    print(f"vocadapt vectors train --help   {command:.3f} s  ({command / bare:.1f} × bare)")
-    return 0 if shown < BOUND else 1
+def measure(full: bool) -> Iterator[Figure]:
+    """Start each command in turn with an empty Python program."""
+    works = {"python": lambda: start("-c", "pass")}
+    for command in COMMANDS:
+        works[command] = lambda command=command: start("-m", "vocadapt", *command.split())
+    seconds = time_in_turn(works, REPEATS)
+    for command, bound in COMMANDS.items():
+        note = f"an empty Python program {sorted(seconds['python'])[REPEATS // 2]:.3f} s"
+        yield Figure(f"`{command}`", seconds[command], target=bound, note=note)
+
+
+def start(*arguments: str) -> None:
+    """Run Python in a process of its own."""
+    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(measure))

@@ -1,84 +1,55 @@
-"""Studies: overhead of a cell, and how long it takes to expand, resume and show a large one.
+"""Studies: what a cell takes beside the command `finetune`, and how long it takes to plan, resume and
+show a large one.
 
-    python benchmarks/studies.py [--model DIR] [--cells 4] [--many 10000] [--shown 2000]
-
-Prints one line of JSON per measurement, each beside a baseline that is run here:
-    a cell      K cells on one worker, against K times their training alone and against the command
-                `finetune` with the same settings; target: at most 3 s above the command
-    expand      a study of 10 000 cells, against computing that many digests; target: 10 s
-    resume      the run of such a study whose cells are all there, against reading their manifests;
-                target: 10 s
-    page        the first and a later visit of the page Studies with 2 000 cells, against the same
-                page without a study; target: 3 s
-Processor time, of this process and those that it starts, depends less on the load of the machine
-than the time on the clock.
+A cell: K cells on one worker, against the command with the same settings. Resume: the run of a study
+whose cells are all there. The page: the first and a later visit, against the same page without a study.
+--full: 10,000 cells instead of 1,000, 2,000 on the page instead of 200.
 """
 
-import argparse
-import contextlib
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from hashlib import blake2b
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from benchmarks._figures import Figure, run, time_in_turn
+from vocadapt.lab.demo import DEMO, MODEL, TASK
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.study import StudyStep
+from vocadapt.lab.experiments.studies.study_file import read_study
+from vocadapt.lab.steps.run import run_step
+from vocadapt.lab.steps.step import Spec
+from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.workspace import Workspace
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from vocadapt.lab.demo import DEMO, MODEL, TASK  # noqa: E402
-from vocadapt.lab.experiments.studies.grid import expand  # noqa: E402
-from vocadapt.lab.experiments.studies.study import StudyStep  # noqa: E402
-from vocadapt.lab.experiments.studies.study_file import read_study  # noqa: E402
-from vocadapt.lab.steps.run import run_step  # noqa: E402
-from vocadapt.lab.steps.step import Spec  # noqa: E402
-from vocadapt.lab.workspace.manifest import MANIFEST  # noqa: E402
-from vocadapt.lab.workspace.workspace import Workspace  # noqa: E402
-
+MODEL_FOLDER = str(DEMO.joinpath(*MODEL))
 TRAINING = {"num_epochs": 1, "limit": 60}
 SEEDS = 100  # of the large studies
 
 
-@dataclass
-class Taken:
-    """Time on the clock, and processor time of this process and those that it started."""
-
-    wall: float = 0.0
-    cpu: float = 0.0
-
-
-@contextlib.contextmanager
-def measure() -> Iterator[Taken]:
-    taken, start, before = Taken(), time.perf_counter(), os.times()
-    yield taken
-    after = os.times()
-    taken.wall = time.perf_counter() - start
-    taken.cpu = sum(after[:4]) - sum(before[:4])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--model", default=str(DEMO.joinpath(*MODEL)))
-    parser.add_argument("--cells", type=int, default=4)
-    parser.add_argument("--many", type=int, default=10_000)
-    parser.add_argument("--shown", type=int, default=2_000)
-    options = parser.parse_args()
+def measure(full: bool) -> Iterator[Figure]:
+    """Measure the cells, the plan, the resumption and the page."""
     os.environ["OMP_NUM_THREADS"] = "1"  # as a cell
+    many, shown = (10_000, 2_000) if full else (1_000, 200)
     with tempfile.TemporaryDirectory() as folder:
-        made = measure_cells(Path(folder), options.model, options.cells)
-        measure_expansion(Path(folder), options.many)
-        measure_resuming(Path(folder), options.many, made)
-        measure_page(Path(folder), options.shown, made)
+        cells, made = measure_cells(Path(folder), 4)
+        yield cells
+        yield measure_plan(Path(folder))
+        file = write_study(Path(folder) / "many.toml", many)
+        out = Path(folder) / "many"
+        seconds = time_in_turn({"expand": lambda: expand(read_study(file), out)}, 1)["expand"]
+        yield Figure(f"expand {many:,} cells", seconds, target=10)
+        finish_study(file, out, made)
+        seconds = time_in_turn({"resume": lambda: run_study(file, out)}, 1)["resume"]
+        yield Figure(f"resume {many:,} cells", seconds, target=10)
+        yield from measure_page(Path(folder), shown, made)
 
 
-def write_study(path: Path, model: str, cells: int) -> Path:
+def write_study(path: Path, cells: int) -> Path:
     """Write a study of so many cells: one variant and task with up to SEEDS seeds, then more
     variants, which differ in their settings.
     """
@@ -86,7 +57,7 @@ def write_study(path: Path, model: str, cells: int) -> Path:
     lines = [f'name = "{path.stem}"', f"seeds = {list(range(1, seeds + 1))}"]
     lines += ["[settings]", *(f"{key} = {value}" for key, value in TRAINING.items())]
     for number in range(cells // seeds):
-        lines += ["[[variants]]", f'name = "v{number}"', f'model = "{model}"']
+        lines += ["[[variants]]", f'name = "v{number}"', f'model = "{MODEL_FOLDER}"']
         if number:
             lines += ["[variants.settings]", f"warmup_ratio = {number / 1000}"]
     task = DEMO.joinpath(*TASK)
@@ -96,74 +67,42 @@ def write_study(path: Path, model: str, cells: int) -> Path:
     return path
 
 
-def measure_cells(folder: Path, model: str, cells: int) -> Path:
-    """Measure what a cell takes beside its training; return the folder of a finished one."""
+def measure_cells(folder: Path, cells: int) -> tuple[Figure, Path]:
+    """Measure the cells of a study beside the command; return the folder of a cell, too."""
     # 1. The command alone: a process of its own, which imports everything.
     task = DEMO.joinpath(*TASK)
-    command = [sys.executable, "-m", "vocadapt", "finetune", "--model", model, "--task", "ner"]
+    command = [sys.executable, "-m", "vocadapt", "finetune", "--model", MODEL_FOLDER]
+    command += ["--task", "ner"]
     for split in ("train", "test"):
         command += [f"--{split}", str(task / f"{split}.tsv")]
     for key, value in TRAINING.items():
         command += [f"--{key.replace('_', '-')}", str(value)]
     command += ["--seeds", "1", "--no-weights", "--out", str(folder / "alone")]
-    with measure() as bare:
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-
     # 2. The same as cells of a study on one worker.
     out = folder / "cells"
-    with measure() as study:
-        run_study(write_study(folder / "cells.toml", model, cells), out)
+    file = write_study(folder / "cells.toml", cells)
+    works = {
+        "command": lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT),
+        "study": lambda: run_study(file, out),
+    }
+    seconds = time_in_turn(works, 1)
     runs = sorted((out / "runs").iterdir())
-    training = sum(read_training_seconds(run) for run in runs)
-    show(
-        f"a cell of {Path(model).name}",
-        cells=len(runs),
-        command=bare.wall,
-        command_cpu=bare.cpu,
-        cell=study.wall / cells,
-        cell_cpu=study.cpu / cells,
-        training=training / cells,
-        above_training=(study.wall - training) / cells,
-        above_command=study.wall / cells - bare.wall,
-        ratio=study.wall / cells / bare.wall,
-        cpu_ratio=study.cpu / cells / bare.cpu,
-        target=3,
-    )
-    return runs[0]
+    cell = tuple(one / len(runs) for one in seconds["study"])
+    return Figure(
+        f"a cell of {len(runs)}", cell, baseline=seconds["command"], against="the command", target=1
+    ), runs[0]
 
 
-def read_training_seconds(run: Path) -> float:
-    """Return the seconds of training and scoring, without reading and encoding the examples."""
-    return float(json.loads((run / "run.json").read_text(encoding="utf-8"))["seconds"])
+def measure_plan(folder: Path) -> Figure:
+    """Measure `study plan` of 12 cells, in a process of its own."""
+    file = write_study(folder / "twelve.toml", 12)
+    command = [sys.executable, "-m", "vocadapt", "study", "plan", str(file)]
+    work = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
+    return Figure("`study plan` of 12 cells", time_in_turn({"plan": work}, 3)["plan"], target=2)
 
 
 def run_study(file: Path, out: Path) -> None:
     run_step(Spec(StudyStep(workers=1), {"file": str(file)}), out)
-
-
-def measure_expansion(folder: Path, cells: int) -> None:
-    """Measure the expansion of a large study into its steps."""
-    file = write_study(folder / "many.toml", str(DEMO.joinpath(*MODEL)), cells)
-    with measure() as taken:
-        grid = expand(read_study(file), folder / "many")
-    settings = json.dumps(TRAINING)
-    with measure() as digests:
-        for number in range(cells):
-            blake2b(f"{settings}{number}".encode(), digest_size=8).hexdigest()
-    show_ratio("expand", taken, digests, 10, cells=len(grid.cells))
-
-
-def measure_resuming(folder: Path, cells: int, made: Path) -> None:
-    """Measure the run of a study that is finished: every cell is found whole."""
-    file, out = folder / "many.toml", folder / "many"
-    finish_study(file, out, made)
-    with measure() as taken:
-        run_study(file, out)
-    manifests = list((out / "runs").glob(f"*/{MANIFEST}"))
-    with measure() as reading:
-        for path in manifests:
-            json.loads(path.read_text(encoding="utf-8"))
-    show_ratio("resume", taken, reading, 10, cells=len(manifests))
 
 
 def finish_study(file: Path, out: Path, made: Path) -> None:
@@ -178,7 +117,7 @@ def finish_study(file: Path, out: Path, made: Path) -> None:
                 os.link(own, target / own.name)
 
 
-def measure_page(folder: Path, cells: int, made: Path) -> None:
+def measure_page(folder: Path, cells: int, made: Path) -> Iterator[Figure]:
     """Measure visits of the page Studies, in this process."""
     from streamlit.testing.v1 import AppTest
 
@@ -198,48 +137,18 @@ def measure_page(folder: Path, cells: int, made: Path) -> None:
 
     os.environ[WORKSPACE_VARIABLE] = str(workspace.root)
     visit()  # imports
-    empty = repeat(visit)
+    empty = time_in_turn({"visit": visit}, 3)["visit"]
     file, out = folder / "shown.toml", workspace.folder("studies", "shown")
-    write_study(file, str(DEMO.joinpath(*MODEL)), cells)
+    write_study(file, cells)
     finish_study(file, out, made)
     run_study(file, out)
     shutil.copy(file, out / "study.toml")
-    with measure() as first:
-        app = visit()
-    assert any("shown" in str(box.value) for box in app.selectbox)
-    show_ratio("page, first visit", first, empty, 3, cells=cells)
-    show_ratio("page, later", repeat(visit), empty, 3, cells=cells)
-
-
-def repeat(work: Callable[[], object], times: int = 3) -> Taken:
-    """Return the shortest of some runs."""
-    taken = []
-    for _ in range(times):
-        with measure() as one:
-            work()
-        taken.append(one)
-    return min(taken, key=lambda one: one.cpu)
-
-
-def show_ratio(name: str, taken: Taken, baseline: Taken, target: float, **values: float) -> None:
-    """Print a measurement beside its baseline."""
-    show(
-        name,
-        **values,
-        seconds=taken.wall,
-        cpu=taken.cpu,
-        baseline=baseline.wall,
-        ratio=taken.wall / baseline.wall,
-        target=target,
-    )
-
-
-def show(name: str, **values: float) -> None:
-    rounded = {
-        key: round(value, 3) if isinstance(value, float) else value for key, value in values.items()
-    }
-    print(json.dumps({"measured": name} | rounded), flush=True)
+    for name, times in (("first visit", 1), ("later", 3)):
+        seconds = time_in_turn({"visit": visit}, times)["visit"]
+        label = f"page with {cells:,} cells, {name}"
+        note = f"without a study {min(empty):.2f} s"
+        yield Figure(label, seconds, target=3, note=note)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

@@ -1,34 +1,28 @@
-"""Exact-word tokenizers with 20 000 and more added words: throughput compared with the original
-tokenizer, the time to add the words and to check that all other pre-tokens of a text are tokenized as
-before, and loading time with AutoTokenizer.
+"""Exact-word tokenizers with 20,000 added words, of three families: throughput compared with the
+original tokenizer, the time to add the words, and loading with AutoTokenizer.
 
-    python benchmarks/tokenizer.py [--family wordpiece|byte-level-bpe|unigram] [--megabytes 4]
-
-Needs ../shared/data (text, vocabulary of BERT, merges of GPT-2, a SentencePiece Unigram). Throughput
-is that of the fast tokenizer's encode_batch, which transformers calls, on whole lines: the median of
-five ratios, measured in alternation. Targets: at least .9 × the original; adding and checking 20 000
-words in at most 30 s; loading in at most 2 s (400 000 words: 25 s).
+Throughput is that of the fast tokenizer's encode_batch, which transformers calls, on whole lines.
+Adding includes the check that all other pre-tokens of the text are tokenized as before. --full also
+adds 400,000 words to WordPiece.
 """
 
-import argparse
 import gzip
 import itertools
 import json
-import statistics
 import sys
 import tempfile
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
+from benchmarks._figures import SHARED, Figure, run, time_in_turn
 from vocadapt.vocabulary.families import FAMILIES, vocabulary_of
 from vocadapt.vocabulary.families.files.vocab_file import read_tokens
 from vocadapt.vocabulary.families.wordpiece import build_tokenizer
 
-SHARED = Path(__file__).resolve().parents[2] / "shared/data"
+MEGABYTES, MANY, VERY_MANY = 4, 20_000, 400_000
 
 
 def lines(megabytes: float) -> list[str]:
@@ -52,12 +46,6 @@ def new_words(text: list[str], known: set[str], n: int) -> list[str]:
             dict.fromkeys(itertools.chain(real, (word for word in made if word not in known))), n
         )
     )
-
-
-def seconds(tokenizer: object, text: list[str]) -> float:
-    start = time.perf_counter()
-    tokenizer.encode_batch(text)
-    return time.perf_counter() - start
 
 
 def build_gpt2() -> Tokenizer:
@@ -91,51 +79,60 @@ def check_others(family: str, original: Tokenizer, changed: Tokenizer, text: lis
     return f"{differing} of {len(others):,} other pre-tokens changed"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--family", choices=BUILDERS, default="wordpiece")
-    parser.add_argument("--megabytes", type=float, default=4)
-    options = parser.parse_args()
-    text = lines(options.megabytes)
+def measure(full: bool) -> Iterator[Figure]:
+    """Add words to the tokenizer of each family."""
+    text = lines(MEGABYTES)
+    for name in BUILDERS:
+        yield from measure_family(name, text, MANY)
+    if full:
+        yield from measure_family("wordpiece", text, VERY_MANY)
+
+
+def measure_family(name: str, text: list[str], n_words: int) -> Iterator[Figure]:
+    """Add words to a tokenizer and measure it."""
     from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerFast
 
-    original, family = BUILDERS[options.family](), FAMILIES[options.family]
+    original, family = BUILDERS[name](), FAMILIES[name]
     vocabulary = vocabulary_of(original)
     known = {vocabulary.body(token) for token in vocabulary.tokens}
-    for n in (20_000, 400_000) if options.family == "wordpiece" else (20_000,):
-        # 1. Add the words, and check the others.
-        words = new_words(text, known, n)
-        start = time.process_time()
-        tokens = [vocabulary.spell(word) for word in words if not vocabulary.has_word(word)]
-        left_out = set(vocabulary.find_split_words(tokens))
-        tokens = [token for token in tokens if token not in left_out]
-        changed = family.add_exact_words(original, tokens)
-        built = time.process_time() - start
-        checked = check_others(options.family, original, changed, text)
-        total = time.process_time() - start
-        # 2. The throughput.
-        seconds(original, text[:200]), seconds(changed, text[:200])
-        ratio = statistics.median(
-            seconds(original, text) / seconds(changed, text) for _ in range(5)
-        )
-        # 3. The time to load it.
-        with tempfile.TemporaryDirectory() as folder:
-            if options.family == "wordpiece":
-                BertTokenizer(vocab=dict(original.get_vocab())).save_pretrained(folder)
-                changed.save(f"{folder}/tokenizer.json")
-            else:
-                PreTrainedTokenizerFast(tokenizer_object=changed).save_pretrained(folder)
-            start = time.perf_counter()
-            loaded = AutoTokenizer.from_pretrained(folder)
-            load = time.perf_counter() - start
-            word = vocabulary.body(tokens[0])
-            assert loaded.tokenize(f" {word}")[-1:] == [tokens[0]]
-        print(
-            f"{len(tokens):>7} words: throughput {ratio:.3f} × the original, "
-            f"processor time of adding {built:.1f} s, with the check {total:.1f} s ({checked}), "
-            f"AutoTokenizer loads in {load:.1f} s"
-        )
+    label = f"{name}, {n_words:,} words"
+    # 1. Add the words, and check the others.
+    words = new_words(text, known, n_words)
+    start = time.process_time()
+    tokens = [vocabulary.spell(word) for word in words if not vocabulary.has_word(word)]
+    left_out = set(vocabulary.find_split_words(tokens))
+    tokens = [token for token in tokens if token not in left_out]
+    changed = family.add_exact_words(original, tokens)
+    checked = check_others(name, original, changed, text)
+    added = time.process_time() - start
+    yield Figure(f"adding, {label}", (added,), "CPU s", target=30, note=checked)
+    # 2. The throughput.
+    works = {
+        "original": partial(original.encode_batch, text),
+        "changed": partial(changed.encode_batch, text),
+    }
+    seconds = time_in_turn(works)
+    yield Figure(
+        f"tokenizing, {label}",
+        seconds["changed"],
+        baseline=seconds["original"],
+        against="the original",
+        speed=True,
+        target=0.9,
+        at_least=True,
+    )
+    # 3. The time to load it.
+    with tempfile.TemporaryDirectory() as folder:
+        if name == "wordpiece":
+            BertTokenizer(vocab=dict(original.get_vocab())).save_pretrained(folder)
+            changed.save(f"{folder}/tokenizer.json")
+        else:
+            PreTrainedTokenizerFast(tokenizer_object=changed).save_pretrained(folder)
+        loading = time_in_turn({"load": partial(AutoTokenizer.from_pretrained, folder)}, 3)["load"]
+        loaded = AutoTokenizer.from_pretrained(folder)
+        assert loaded.tokenize(f" {vocabulary.body(tokens[0])}")[-1:] == [tokens[0]]
+    yield Figure(f"loading, {label}", loading, target=25 if n_words == VERY_MANY else 2)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

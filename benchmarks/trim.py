@@ -1,127 +1,97 @@
-"""The time of a trim of a 250 000-token Unigram vocabulary to a text of 100 MB, after counting.
+"""Processor seconds of trimming a vocabulary of 250,000 tokens to a text, after counting its words,
+against one tokenization of the text.
 
-    python benchmarks/trim.py [--text NAME] [--tokens N] [--cover X] [--bytes N]
-
-Needs ../shared/data. The vocabulary is synthetic: the pieces of a real SentencePiece model, and then
+The vocabulary is synthetic: the pieces of a real SentencePiece model, and then
 the most frequent pre-tokens of the text and their beginnings and ends, with scores that fall with
 their rank, and after them pieces of characters that the text does not have, as the pieces of other
 scripts in a multilingual model.
 
 Baseline, in the same process: the same text tokenized once by the tokenizers library with the same
 vocabulary (`encode_batch_fast`, on as many threads as it chooses), which is what counting the tokens
-without pre-token counts would need. It is timed on the first characters of the text (--slice) and
-scaled.
+without pre-token counts would need. It is timed on the first characters of the text and scaled.
 """
 
-import argparse
 import gzip
 import math
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from vocadapt.text.corpus import open_corpus  # noqa: E402
-from vocadapt.text.words import count_words  # noqa: E402
-from vocadapt.vocabulary.families import family_of, vocabulary_of  # noqa: E402
-from vocadapt.vocabulary.families.files.tokenizer_json import from_json, to_json  # noqa: E402
-from vocadapt.vocabulary.plan.plan import PlanSettings  # noqa: E402
-from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary  # noqa: E402
-from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer  # noqa: E402
-from vocadapt.vocabulary.plan.trim_lines import (  # noqa: E402
+from benchmarks._figures import SHARED, Figure, run
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.words import count_words
+from vocadapt.vocabulary.families import family_of, vocabulary_of
+from vocadapt.vocabulary.families.files.tokenizer_json import from_json, to_json
+from vocadapt.vocabulary.plan.plan import PlanSettings
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.plan.tokenizer import adapt_tokenizer
+from vocadapt.vocabulary.plan.trim_lines import (
     count_changed_lines,
     read_added_token_lines,
 )
 
-DATA = ROOT.parent / "shared" / "data"
-TARGET = 60.0  # seconds
+TEXT, FULL_TEXT, BYTES, SLICE = (
+    "biomedical-abstracts",
+    "biomedical-fulltext",
+    102_000_000,
+    4_000_000,
+)
+TOKENS, COVER = 250_000, 0.9999
 FOREIGN = 0x4E00  # first character of the pieces that the text does not have
 LONGEST = 16  # characters of a piece
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", default="biomedical-fulltext")
-    parser.add_argument("--tokens", type=int, default=250_000)
-    parser.add_argument("--cover", type=float, default=0.9999)
-    parser.add_argument("--bytes", type=int, default=102_000_000)
-    parser.add_argument("--slice", type=int, default=4_000_000)
-    options = parser.parse_args()
-    with gzip.open(DATA / f"text/{options.text}.txt.gz", "rt", encoding="utf-8") as file:
-        text = file.read(options.bytes)
+def measure(full: bool) -> Iterator[Figure]:
+    """Trim to a text of 8.6 MB, with --full to one of 102 MB."""
+    with gzip.open(
+        SHARED / f"text/{FULL_TEXT if full else TEXT}.txt.gz", "rt", encoding="utf-8"
+    ) as file:
+        text = file.read(BYTES)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.txt"
         path.write_text(text, encoding="utf-8")
-        run(path, text, options)
+        yield trim(path, text)
 
 
-def run(path: Path, text: str, options: argparse.Namespace) -> None:
-    """Count, build the vocabulary, trim it, and print the time of each stage."""
+def trim(path: Path, text: str) -> Figure:
+    """Count, build the vocabulary and trim it; then tokenize a slice of the text."""
     corpus = open_corpus([path])
-    tokenizer = Tokenizer.from_file(str(DATA / "tokenizers/spm-unigram/tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(SHARED / "tokenizers/spm-unigram/tokenizer.json"))
     splitter = family_of(tokenizer).make_splitter(tokenizer)
-    start = time.perf_counter()
     counts = count_words(corpus, splitter).counts
-    print(f"counting: {time.perf_counter() - start:.1f} s, {len(counts):,} distinct pre-tokens")
-    tokenizer = widen(tokenizer, counts, options.tokens)
+    tokenizer = widen(tokenizer, counts, TOKENS)
     vocabulary = vocabulary_of(tokenizer)
-    print(f"{len(vocabulary):,} tokens, {path.stat().st_size / 1e6:.0f} MB of text")
 
-    # 1. The trim, stage by stage.
-    clock = Clock()
+    # 1. The trim: lines with added tokens, the plan, the new tokenizer, the lines that change.
+    start = time.process_time()
     added = read_added_token_lines(corpus, tokenizer, splitter)
-    clock.stop("lines with added tokens")
     rest = added.subtract_from(counts)
     sources = PlanSources(counts=rest, mode="replacement", token_counts=added.tokens)
-    plan = plan_vocabulary(vocabulary, splitter, sources, PlanSettings("trim", cover=options.cover))
-    clock.stop("plan")
+    plan = plan_vocabulary(vocabulary, splitter, sources, PlanSettings("trim", cover=COVER))
     after = adapt_tokenizer(tokenizer, plan, "replacement")
-    clock.stop("new tokenizer")
     lines = count_changed_lines(corpus, plan, tokenizer, after)
-    clock.stop("lines that change")
+    trimming = time.process_time() - start
     assert plan.trim is not None
-    print(
-        f"{len(plan.tokens):,} tokens kept, {plan.trim.coverage:.4%} of the text;"
-        f" {lines.changed:,} of {lines.lines:,} lines change"
-    )
 
     # 2. The baseline.
-    part = text[: options.slice].splitlines()
-    baseline = Clock()
+    part = text[:SLICE].splitlines()
+    start = time.process_time()
     tokenizer.encode_batch_fast(part, add_special_tokens=False)
-    baseline.stop("one tokenization of the slice")
-    factor = len(text) / max(sum(map(len, part)), 1)
-    print(
-        f"trim: {clock.wall:.1f} s (target {TARGET:.0f} s), {clock.processor:.1f} s of processor time"
+    once = (time.process_time() - start) * len(text) / max(sum(map(len, part)), 1)
+    note = f"{len(plan.tokens):,} of {len(vocabulary):,} tokens kept, {plan.trim.coverage:.4%} of the text"
+    return Figure(
+        f"trim to {path.stat().st_size / 1e6:.0f} MB",
+        (trimming,),
+        "CPU s",
+        (once,),
+        "one tokenization",
+        note=f"{note}; {lines.changed:,} of {lines.lines:,} lines change",
     )
-    print(
-        f"baseline, one tokenization of the text: {baseline.wall * factor:.1f} s,"
-        f" {baseline.processor * factor:.1f} s of processor time"
-    )
-    print(f"ratio of processor time: {baseline.processor * factor / clock.processor:.2f}")
-
-
-class Clock:
-    """Measures and prints the time of stages that follow each other."""
-
-    def __init__(self) -> None:
-        self.wall = self.processor = 0.0
-        self.last = time.perf_counter(), time.process_time()
-
-    def stop(self, stage: str) -> None:
-        """End a stage, and begin the next one."""
-        now = time.perf_counter(), time.process_time()
-        wall, processor = now[0] - self.last[0], now[1] - self.last[1]
-        print(f"  {stage}: {wall:.1f} s, {processor:.1f} s of processor time")
-        self.wall += wall
-        self.processor += processor
-        self.last = time.perf_counter(), time.process_time()
 
 
 def widen(tokenizer: Tokenizer, counts: dict[str, int], size: int) -> Tokenizer:
@@ -148,4 +118,4 @@ def widen(tokenizer: Tokenizer, counts: dict[str, int], size: int) -> Tokenizer:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(measure))

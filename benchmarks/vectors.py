@@ -1,41 +1,32 @@
-"""Time from text to word vectors, against gensim's training alone on prepared words. Target: at most
-1.15 times as long.
+"""Seconds from text to word vectors by the trainer gensim, against gensim's training alone on prepared
+words.
 
-    python benchmarks/vectors.py [megabytes of text] [dimension] [rounds]
-
-Ours: the text is split and counted (`write_sentences`), then vectors are trained for 5 epochs. gensim:
-only `train`, from the existing file of words (corpus_file, its mode for all cores) and vocabulary.
-Imports are not timed. The two alternate, and the best round of each counts. On a busy machine compare
-the CPU seconds.
+Ours: the text is split and counted, then vectors are trained for 5 epochs. The baseline is only
+`train`, from the existing file of words (corpus_file, its mode for all cores) and vocabulary. Imports
+are not timed.
 """
 
 import gzip
-import os
 import sys
-import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from gensim.models import Word2Vec
 
-from vocadapt.spaces.word2vec.trainer import (
-    Word2VecSettings,
-    measure_word2vec,
-    train_word2vec,
-)
+from benchmarks._figures import SHARED, Figure, run, time_in_turn
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.words import write_sentences
+from vocadapt.text.words import WordCounts, write_sentences
 
-TEXT = (
-    Path(__file__).resolve().parents[2] / "shared" / "data" / "text" / "biomedical-fulltext.txt.gz"
-)
-WANTED = 1.15
+TEXT = SHARED / "text" / "biomedical-fulltext.txt.gz"
+SETTINGS = Word2VecSettings(dim=384, trainer="gensim", epochs=5)
 
 
-def sample(megabytes, path):
+def sample(megabytes: float, path: Path) -> None:
+    """Write the beginning of the text, up to the end of a line."""
     with gzip.open(TEXT, "rt", encoding="utf-8") as file, path.open("w", encoding="utf-8") as out:
         size = 0
         for line in file:
@@ -44,78 +35,41 @@ def sample(megabytes, path):
                 return
 
 
-def timed(work):
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return result, (time.perf_counter() - wall, time.process_time() - cpu)
+def measure(full: bool) -> Iterator[Figure]:
+    """Train on 4 MB, with --full on 30 MB."""
+    megabytes = 30 if full else 4
+    with TemporaryDirectory() as folder:
+        text, words = Path(folder) / "text.txt", Path(folder) / "sentences.txt"
+        sample(megabytes, text)
+        counts = write_sentences(open_corpus([text]), Splitter.bert(), words)
+        works = {
+            "ours": partial(train_on_text, text, words),
+            "gensim": partial(train_bare, words, counts),
+        }
+        seconds = time_in_turn(works, 3)
+    yield Figure(
+        f"{megabytes} MB, {SETTINGS.dim} dimensions, {SETTINGS.threads} threads",
+        seconds["ours"],
+        baseline=seconds["gensim"],
+        against="gensim's training alone",
+        target=1.15,
+    )
 
 
-def bare_gensim(words, counts, settings):
+def train_on_text(text: Path, words: Path) -> None:
+    """Train word vectors on a text."""
+    counts = write_sentences(open_corpus([text]), Splitter.bert(), words)
+    train_word2vec(words, counts, SETTINGS)
+
+
+def train_bare(words: Path, counts: WordCounts) -> None:
+    """Train with gensim on words that are counted already."""
     model = Word2Vec(
-        vector_size=settings.dim, workers=settings.threads, epochs=settings.epochs, seed=1
+        vector_size=SETTINGS.dim, workers=SETTINGS.threads, epochs=SETTINGS.epochs, seed=1
     )
     model.build_vocab_from_freq(dict(counts.counts))
-    return timed(
-        lambda: model.train(
-            corpus_file=str(words), total_words=counts.words, epochs=settings.epochs
-        )
-    )[1]
-
-
-def measure(text, words, settings, rounds):
-    split, trained, bare = [], [], []
-    for _ in range(rounds):
-        counts, seconds = timed(
-            lambda: write_sentences(open_corpus([text]), Splitter.bert(), words)
-        )
-        split.append(seconds)
-        space, seconds = timed(lambda counts=counts: train_word2vec(words, counts, settings).space)
-        trained.append(seconds)
-        bare.append(bare_gensim(words, counts, settings))
-    return (
-        counts,
-        space,
-        *(tuple(map(min, zip(*times, strict=True))) for times in (split, trained, bare)),
-    )
-
-
-def main(megabytes=12.0, dim=384, rounds=2):
-    if not TEXT.is_file():
-        print("not run: ../shared does not exist next to this checkout")
-        return 0
-    settings = Word2VecSettings(dim=int(dim), trainer="gensim", epochs=5)
-    with TemporaryDirectory() as folder:
-        text = Path(folder) / "text.txt"
-        sample(megabytes, text)
-        counts, space, split, trained, bare = measure(
-            text, Path(folder) / "sentences.txt", settings, int(rounds)
-        )
-    print(
-        f"{counts.words:,} words ({megabytes:.0f} MB), {len(space):,} vectors × {space.dim},"
-        f" {settings.threads} threads"
-    )
-    for name, (wall, cpu) in (
-        ("split and count", split),
-        ("train", trained),
-        ("gensim's training alone", bare),
-    ):
-        print(f"  {name:24}{wall:7.1f} s {cpu:7.1f} CPU s")
-    speed, guess = (
-        counts.words * settings.epochs / trained[0] / 1e3,
-        measure_word2vec(counts, settings).seconds,
-    )
-    print(
-        f"  {speed:.0f} k words/s; estimated time {guess:.1f} s; load of the machine"
-        f" {os.getloadavg()[0]:.1f}"
-    )
-    ratio, cpu = ((a + b) / c for a, b, c in zip(split, trained, bare, strict=True))
-    verdict = "ok" if ratio <= WANTED else "TOO SLOW"
-    print(
-        f"text → vectors: {ratio:.2f} × the time of gensim's training, {cpu:.2f} × its CPU time"
-        f" (target ≤ {WANTED}): {verdict}"
-    )
-    return int(ratio > WANTED)
+    model.train(corpus_file=str(words), total_words=counts.words, epochs=SETTINGS.epochs)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(float, sys.argv[1:])))
+    sys.exit(run(measure))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks._shared_passages import collect_passages
+from experiments._shared_passages import collect_passages
 
 TEN = "one two three four five six seven eight nine ten"
 

@@ -158,16 +158,6 @@ def test_every_test_that_the_threat_model_names_exists():
     assert len(named) >= 30 and named - defined == set()
 
 
-def test_every_benchmark_is_listed_with_what_it_measures():
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.+?) \| (.+) \|$", (DOCS / "benchmarks.md").read_text(), re.M
-    )
-    files = {path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
-    assert [name for name, _, _ in rows] == sorted(files)
-    # A figure, or that there is none.
-    assert [name for name, _, last in rows if not re.search(r"\d|^not measured$", last)] == []
-
-
 def test_every_asset_has_an_origin_and_a_license():
     assets = ROOT / "assets"
     text = (assets / "README.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ is, and one with new words. The sentences are our own notes (`notes.txt`).
    model with new words finds it, first and among five, and the sentence in which it is most certain.
 4. Loss: of both models on the same masked words of held-out lines.
 5. Task: the scores of the study of the task in which single words decide.
-6. Real task: the scores of `benchmarks/full_task.json`.
+6. Real task: the scores of `experiments/full_task.json`.
 """
 
 import io
@@ -20,8 +20,8 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks._results import read_cells
-from benchmarks.full_task import RESULTS, TASK, summarize
+from experiments._results import read_cells
+from experiments.full_task import RESULTS, TASK, summarize
 from vocadapt.cli import main as run_vocadapt
 from vocadapt.lab.demo import DEMO, HEADLINE, PLAIN_MODEL, VECTORS, WORDS_MODEL, WORDS_STUDY
 from vocadapt.lab.workspace.manifest import read_manifest

@@ -195,7 +195,7 @@ def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     assert time.perf_counter() - start < 30
     assert answer["verdict"] == "adapt" and len(answer["recipes"]) == 3
     assert answer["task"]["split"] > 4 * answer["corpus"]["split"]
-    # Measured: benchmarks/advise.json.
+    # Measured: experiments/advise.json.
     assert answer["expected"]["low"] < 0.557 < answer["expected"]["high"]
 
 

@@ -22,7 +22,7 @@ from vocadapt.text.words import count_words, write_sentences
 from vocadapt.vocabulary.families import family_of
 
 MARK = "\u2581"
-# Blanks, marks, Arabic ligatures and one of each tenth of the others; `python benchmarks/words.py
+# Blanks, marks, Arabic ligatures and one of each tenth of the others; `python -m benchmarks.words
 # --planes` takes all.
 CODES = [
     *range(1, 0x700),

@@ -144,7 +144,7 @@ def test_the_forecast_rises_with_the_words():
 
 
 def test_the_forecast_agrees_with_what_it_was_fitted_on():
-    file = Path(__file__).parents[2] / "benchmarks" / "advise.json"
+    file = Path(__file__).parents[2] / "experiments" / "advise.json"
     runs = json.loads(file.read_text(encoding="utf-8"))["cells"]
     within = []
     for run in runs:

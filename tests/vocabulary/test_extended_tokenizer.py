@@ -90,7 +90,7 @@ def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> 
     """On all distinct pieces of 8.7 MB of real abstracts, departures stay under .5 % of the added
     words' occurrences.
 
-    benchmarks/departures.py counts them on all of the shared text.
+    experiments/departures.py counts them on all of the shared text.
     """
     import gzip
 

@@ -104,7 +104,7 @@ def test_fractions_that_cannot_be_kept_are_reported() -> None:
 @pytest.mark.parametrize("name", ["bert-base-uncased", "pubmedbert-abstract-fulltext"])
 def test_the_order_of_table_610_on_real_text(shared: Path, name: str) -> None:
     """freq < last < min(longest, random), on megabytes of biomedical text;
-    benchmarks/reduction.py takes all of it.
+    experiments/reduction.py takes all of it.
     """
     with gzip.open(shared / "data/text/biomedical-fulltext.txt.gz", "rt", encoding="utf-8") as file:
         counts = count_text(file.read(1_500_000), Splitter.bert())

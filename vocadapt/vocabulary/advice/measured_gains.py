@@ -51,7 +51,7 @@ MEASURED_GAINS = (
 )
 
 MEASURED_TABLE = Table("Measured changes of task scores", COLUMNS, MEASURED_GAINS, (SOURCE,))
-FULL_TASK = (  # benchmarks/full_task.json
+FULL_TASK = (  # experiments/full_task.json
     "On NCBI-disease with all training sentences and the default embeddings, mean F1 rose by .018"
     " (95 % interval .007 to .030)."
 )

@@ -10,7 +10,7 @@ whose own wordpiece is among the five nearest of all wordpieces. Before training
 
     logit P@5 = INTERCEPT + SLOPE · log10(words)
 
-fitted on the runs of `benchmarks/advise.py` with more than MIN_WORDS running words (November 2026):
+fitted on the runs of `experiments/advise.py` with more than MIN_WORDS running words (November 2026):
 lines of the five texts, drawn with seed 1, counted vectors, MiniLM (width 384), five folds. HALF is
 from the error on a text that was left out. It is no reason to adapt or not: whether a task gains by
 precision is another question (`measured_gains`), and no rule compares P@5 with a threshold. No

@@ -219,7 +219,7 @@ ROUND_FRACTION, ROUND_MIN = 0.06, 150
 # Assumptions of `cost` about other texts than the given one. Damped counts predict those of another
 # text better, as the exponent ¾ of word2vec's negative sampling (Mikolov et al. 2013, section 2.2).
 # The prior text (see `rank_by_cost`) weighs a fraction of the words of the real one. The first two
-# were chosen by benchmarks/reduction.py, ZIPF measured on general text under BERT's vocabulary.
+# were chosen by experiments/reduction.py, ZIPF measured on general text under BERT's vocabulary.
 POWER = 0.8  # exponent of the word counts
 BELIEF = 0.01  # weight of the prior text, as a fraction of the words of the real text
 ZIPF = 1.2  # exponent by which a token's frequency falls with its rank in the prior text

@@ -20,7 +20,7 @@ from vocadapt.ui.text.number_formats import count, fraction, percent
 
 OPENED = "lens_demo"  # query parameter of the first screen
 ADAPTED, RANDOM = "new-words", "random"  # variants of the study
-BASELINE = "none"  # variants of the real task (benchmarks/full_task.py)
+BASELINE = "none"  # variants of the real task (experiments/full_task.py)
 INITIALIZER_LABELS = {"context": "from context", "stacked": "from context and form"}
 
 

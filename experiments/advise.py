@@ -1,6 +1,6 @@
 """How precisely stacked embeddings place words, by the size of a text; fits the forecast of the advice.
 
-    python -m benchmarks.advise [--hours H] [--print] [--curves docs/small-texts.svg]
+    python -m experiments.advise [--hours H] [--print] [--curves docs/small-texts.svg]
 
 Baseline: chance, 5 of all wordpieces. Needs ../shared/data and the MiniLM of the development package.
 
@@ -10,7 +10,7 @@ Baseline: chance, 5 of all wordpieces. Needs ../shared/data and the MiniLM of th
 3. Fit logit(P@5) to the logarithm of the running words that get a vector, leaving out one text after
    the other: the error on that text is the one to expect on yours.
 
-Each run is written to benchmarks/advise.json when it ends, and is not measured again.
+Each run is written to experiments/advise.json when it ends, and is not measured again.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._curves import draw_curves
-from benchmarks._results import Cell, read_cells, write_cells
+from experiments._curves import draw_curves
+from experiments._results import Cell, read_cells, write_cells
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus

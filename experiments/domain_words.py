@@ -1,7 +1,7 @@
 """Are the nearest wordpieces of a new embedding of the same class? Disease and drug names that the
 model splits, from the mentions of NER training files.
 
-    python benchmarks/domain_words.py [--vectors DIR] [--model M]
+    python experiments/domain_words.py [--vectors DIR] [--model M]
 
 Needs ../shared/data. Without --vectors, word vectors are trained first (biomedical-fulltext, default
 settings, some minutes); without --model, MiniLM of the development package is used. The words are
@@ -10,6 +10,9 @@ files) that have a vector and that the model splits into several wordpieces. The
 fraction of these words with a mention of the same class among their five nearest wordpieces (cosine,
 without special tokens). Compared are embeddings from fitted alignments, from the identity, and
 random ones. Target: aligned at least 3 × random, identity at chance.
+
+Measured in November 2026: a nearest neighbor of the same kind for .12 of new names with 2.9 million
+words, for .25 with normalized, centered vectors.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How precisely stacked embeddings place rare words, and how far their contexts are to be trusted.
 
-    python -m benchmarks.rare_words [--words N] [--texts NAME …] [--print]
+    python -m experiments.rare_words [--words N] [--texts NAME …] [--print]
 
 Baseline: the prediction from the form alone. Needs ../shared/data and the MiniLM of the development
 package. A rare word of a text is seldom a word of the model, so its true embedding is unknown. Here
@@ -13,7 +13,7 @@ frequent own words are made rare:
    renamed words, with several half-reliable counts k: context · c / (c + k).
 
 k stays 3 unless another one has a clearly higher mean P@5 over the five numbers of occurrences, on
-contracts and reviews; biomedicine and encyclopedia report it. Results are in benchmarks/rare_words.json.
+contracts and reviews; biomedicine and encyclopedia report it. Results are in experiments/rare_words.json.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._results import read_cells, write_cells
-from benchmarks.small_texts import CHOOSING, DATA, TEXTS, write_sample
+from experiments._results import read_cells, write_cells
+from experiments.small_texts import CHOOSING, DATA, TEXTS, write_sample
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.choose import FOLDS, hash_word
 from vocadapt.spaces.alignment.cross_validation import rank_own_pieces

@@ -1,8 +1,8 @@
 """Does an adaptation reach the task? Texts without test sentences, one study, and what follows from it.
 
-    python -m benchmarks.evidence prepare DIR       (an hour on two cores; needs ../shared/data)
+    python -m experiments.evidence prepare DIR       (an hour on two cores; needs ../shared/data)
     python -m vocadapt study run DIR/evidence.toml --workers 2 --out DIR/out
-    python -m benchmarks.evidence report DIR
+    python -m experiments.evidence report DIR
 
 Baseline: the model as it is, in the same study. `prepare` makes texts of 1 and 15 million words
 without lines that share ten consecutive words with a test sentence; word vectors, and the P@1 of two
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._shared_passages import collect_passages
+from experiments._shared_passages import collect_passages
 from vocadapt.cli import main as run_vocadapt
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data"
@@ -378,7 +378,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     options = parser.parse_args()
     if options.action is None or options.folder is None:  # `make bench` runs every file
-        print("Takes hours: python -m benchmarks.evidence prepare DIR", file=sys.stderr)
+        print("Takes hours: python -m experiments.evidence prepare DIR", file=sys.stderr)
         return
     {"prepare": prepare, "report": report}[options.action](options.folder)
 

@@ -1,13 +1,8 @@
-"""Vocabulary reduction: the speed of the growth study, and the growth under the heuristic `cost`
-compared with the published heuristics.
+"""Vocabulary reduction: the growth under the heuristic `cost` compared with the published heuristics.
 
-    python benchmarks/reduction.py [--speed] [--growth] [--choose]      (default: all; seeds 1 2 3 for random)
+    python -m experiments.reduction [--growth] [--choose]      (default: both; seeds 1 2 3 for random)
 
 Needs ../shared/data.
-
---speed: the study of 4 heuristics × 3 fractions on biomedical-fulltext with BERT's vocabulary, against
-twelve tokenizations of the text with the fast tokenizer. One of these is timed on the first 20 million
-characters and scaled by length; its number of wordpieces is compared with that of the study.
 
 --growth: the removal order is chosen on the first half of biomedical-fulltext; growth is measured on
 its second half and on the second halves of three other domains. A * marks values where `cost` is not
@@ -30,7 +25,6 @@ the best heuristic. The column for a quarter of PubMedBERT's vocabulary is measu
 import argparse
 import gzip
 import sys
-import time
 from dataclasses import replace
 from itertools import groupby, product
 from pathlib import Path
@@ -40,13 +34,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.material.word_tables import token_mask  # noqa: E402
-from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.splitter import Splitter  # noqa: E402
-from vocadapt.text.words import count_words  # noqa: E402
 from vocadapt.vocabulary.families import read_tokenizer, vocabulary_of  # noqa: E402
-from vocadapt.vocabulary.families.wordpiece import build_tokenizer  # noqa: E402
-from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
+from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402
 from vocadapt.vocabulary.plan.reduction import (  # noqa: E402
     BELIEF,
@@ -57,7 +47,6 @@ from vocadapt.vocabulary.plan.reduction import (  # noqa: E402
     count_removed,
     list_removable_ids,
     rank_by_cost,
-    select_removed_tokens,
 )
 
 DATA = ROOT.parent / "shared" / "data"
@@ -65,20 +54,16 @@ CHOSEN = "biomedical-fulltext"
 OTHERS = ("legal-contracts", "general-wikipedia", "general-reviews")
 VOCABULARIES = ("bert-base-uncased", "pubmedbert-abstract-fulltext")
 POWERS, BELIEFS = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0), (0.01, 0.02, 0.04, 0.08, 0.16)
-SLICE = 20_000_000  # characters of the one re-tokenization that is timed
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--speed", action="store_true")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--choose", action="store_true")
     options = parser.parse_args()
-    everything = not (options.speed or options.growth or options.choose)
-    if options.speed or everything:
-        speed()
+    everything = not (options.growth or options.choose)
     if options.choose or everything:
         choose()
     if options.growth or everything:
@@ -182,45 +167,6 @@ def needs_marks(name: str, keep: float) -> bool:
 def grown(chooser: Reducer, judge: Reducer, settings: ReductionSettings) -> float:
     """Compute the growth of one text if another one determined which tokens are removed."""
     return judge.table.count_tokens(chooser.build_removed_mask(settings)) / judge.tokens - 1
-
-
-def speed() -> None:
-    vocabulary = vocabulary_of(read_tokenizer(DATA / "vocab/bert-base-uncased.txt"))
-    start = time.perf_counter()
-    counts = count_words(open_corpus([DATA / f"text/{CHOSEN}.txt.gz"]), Splitter.bert()).counts
-    counting = time.perf_counter() - start
-    start = time.perf_counter()
-    study(Reducer(vocabulary, counts), PUBLISHED, KEEPS, SEEDS[:1])
-    studying = time.perf_counter() - start
-    text = text_of(CHOSEN)
-    gone = set(select_removed_tokens(vocabulary, ReductionSettings("last", 0.5)))
-    tokenizer = build_tokenizer(
-        tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True
-    )
-    tokenizer.encode_special_tokens = (
-        True  # a literal [PAD] in the text is tokenized as text, as in the counts
-    )
-    lines = text[:SLICE].split("\n")
-    start = time.perf_counter()
-    total = sum(map(len, tokenizer.encode_batch_fast(lines, add_special_tokens=False)))
-    once = (time.perf_counter() - start) * len(text) / SLICE
-    ours = Reducer(vocabulary, count_text("\n".join(lines), Splitter.bert())).table.count_tokens(
-        token_mask(vocabulary, gone)
-    )
-    twelve = 12 * once
-    print(
-        f"counting {counting:.1f} s, study {studying:.2f} s; twelve re-tokenizations {twelve:.0f} s"
-        " (scaled)"
-    )
-    raw = twelve / (counting + studying)
-    print(
-        f"ratio with stored counts {twelve / studying:.0f} (target 100), from raw text {raw:.0f}"
-        " (target 30)"
-    )
-    print(
-        f"wordpieces of that slice: {ours:,} and {total:,},"
-        f" {'equal' if ours == total else 'NOT EQUAL'}"
-    )
 
 
 def growth(name: str) -> None:

@@ -1,6 +1,6 @@
 """exBERT against continued pretraining: five arms on the demo model and the shared biomedical text.
 
-    OMP_NUM_THREADS=1 python benchmarks/exbert_arms.py DIR [--hours .36] [--tokens-added 4000]
+    OMP_NUM_THREADS=1 python experiments/exbert_arms.py DIR [--hours .36] [--tokens-added 4000]
     [--seeds 1 2 3] [--windows 4000]
 
 The arms:
@@ -36,7 +36,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._curves import draw_curves
+from experiments._curves import draw_curves
 from vocadapt.models.contextual.masked_loss import (
     WindowSettings,
     build_loss_windows,

@@ -1,6 +1,6 @@
 """Alignment methods on the same held-out anchors: precision, vector length and seconds.
 
-    python -m benchmarks.alignments [--vectors DIR] [--model M] [--methods NAME …] [--few NAME …]
+    python -m experiments.alignments [--vectors DIR] [--model M] [--methods NAME …] [--few NAME …]
 
 Baseline: Procrustes and least squares, in the same process. Needs ../shared/data; without --vectors,
 word vectors are trained first (the first 30 MB of biomedical-fulltext, seed 1, default settings, some

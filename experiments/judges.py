@@ -1,6 +1,6 @@
 """Initializers judged by more than the rank of their embeddings, on several texts and models.
 
-    python -m benchmarks.judges [--texts NAME …] [--models NAME …] [--words N] [--hours H] [--print]
+    python -m experiments.judges [--texts NAME …] [--models NAME …] [--words N] [--hours H] [--print]
 
 Baseline: the mean of the pieces (`syntactic`). Needs ../shared/data and, for MiniLM, the development
 package. 500 words of a model that have a word vector are hidden and initialized as if they were new, by
@@ -12,7 +12,7 @@ every initializer that needs no other source. All are judged on the same words, 
 - word, sentence: the replacement test, four sentences of each word: cosine of the last hidden state of
   the word, and of the mean of all, to those with the true embedding. Beside it: the pieces instead.
 
-Each cell is written to benchmarks/judges.json when it ends, and is not measured again.
+Each cell is written to experiments/judges.json when it ends, and is not measured again.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._results import read_cells, write_cells
-from benchmarks.small_texts import DATA, TEXTS, write_sample
+from experiments._results import read_cells, write_cells
+from experiments.small_texts import DATA, TEXTS, write_sample
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import (
     BASELINES,

@@ -1,6 +1,6 @@
 """Make a task of contract law: which topic a clause is about, without the words of its heading.
 
-    python benchmarks/law_task.py legal-contracts.txt.gz law
+    python experiments/law_task.py legal-contracts.txt.gz law
 
 The text has one line of a contract on each line, in the order of its contracts. A clause is a line
 that begins with a number and a heading, such as "7.3 Governing Law. This Agreement …"; its heading
@@ -8,6 +8,8 @@ is its label. Headings are removed, and so are their words wherever they occur i
 60 % of the lines are for training, then 10 % for dev and 30 % for test. Between two parts 1 500 lines
 are left out, ten times the mean length of a contract, so that no contract lies in both. text.txt are
 the lines for training, as a text to train word vectors on.
+
+Measured: 559, 114 and 303 clauses, on which the study of docs/studies.md was run.
 """
 
 import argparse

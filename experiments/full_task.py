@@ -1,16 +1,16 @@
 """Do new words help a task with all of its training sentences? NCBI-disease, whole, several seeds.
 
-    python -m benchmarks.full_task DIR       (three minutes on two cores; needs ../shared/data)
+    python -m experiments.full_task DIR       (three minutes on two cores; needs ../shared/data)
     python -m vocadapt study run DIR/full-task.toml --workers 1 --out DIR/out
-    python -m benchmarks.full_task DIR --report
+    python -m experiments.full_task DIR --report
 
 Baseline: the model as it is, in the same study. The text is all of the biomedical articles without
-the lines that share ten consecutive words with a test sentence (`benchmarks.evidence`). Word vectors
+the lines that share ten consecutive words with a test sentence (`experiments.evidence`). Word vectors
 are counted, the default; two ways to make embeddings of them are compared: stacked, which is the
 default for embeddings that are read as they are, and an alignment by ridge regression. Both have the
 norms that the model's own words of equal frequency have, and the same words.
 
-The report adds finished cells to benchmarks/full_task.json: F1 by tokenization, and for each test
+The report adds finished cells to experiments/full_task.json: F1 by tokenization, and for each test
 sentence the numbers of correct, predicted and gold entities, with pooled tokenization (base
 tokenization for the baseline). The study omits seeds for which all variants are measured. Differences
 have 95 % intervals from bootstrap samples of the test sentences.
@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._results import Cell, read_cells, write_cells
-from benchmarks.evidence import DATA, minilm, read_blocks, vocadapt, write_texts
-from benchmarks.frozen_tasks import bootstrap_difference
+from experiments._results import Cell, read_cells, write_cells
+from experiments.evidence import DATA, minilm, read_blocks, vocadapt, write_texts
+from experiments.frozen_tasks import bootstrap_difference
 from vocadapt.training.examples.tags import decode_spans
 
 RESULTS = Path(__file__).with_suffix(".json")

@@ -1,6 +1,6 @@
 """Is the agreement of joined states a sign of a good embedding?
 
-    python -m benchmarks.joined_states [--words 1200]
+    python -m experiments.joined_states [--words 1200]
 
 1,200 words of MiniLM are hidden and get joined embeddings. Printed is the rank correlation of their
 agreement (the cosine of the last hidden states with the embedding and with the pieces) with the

@@ -1,6 +1,6 @@
 """Which trainer of word vectors is best for texts of different sizes, and for how long it trains.
 
-    python -m benchmarks.small_texts [--stage trainers|settings|seeds] [--words N …] [--texts NAME …]
+    python -m experiments.small_texts [--stage trainers|settings|seeds] [--words N …] [--texts NAME …]
                                      [--hours H] [--print]
 
 Baseline: gensim's CBOW with 5 epochs on the same text, in the same process. Needs ../shared/data and
@@ -13,7 +13,7 @@ alignment (ridge of ALIGNMENTS, kernel ridge) that is better on average counts. 
 when a doubling gains less than .005. Beside that, P@k of stacked embeddings from these vectors, raw and
 reweighted (`stacked_quality`).
 
-Each cell is written to benchmarks/small_texts.json when it ends, and is not measured again.
+Each cell is written to experiments/small_texts.json when it ends, and is not measured again.
 docs/small-texts.md has the tables.
 """
 
@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._results import Cell, read_cells, write_cells
+from experiments._results import Cell, read_cells, write_cells
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment.anchors import AnchorFilter
 from vocadapt.spaces.alignment.cross_validation import cross_validate

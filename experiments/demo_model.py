@@ -1,11 +1,13 @@
 """F1 of the demo model on NCBI-disease, compared with the same network randomly initialized.
 
-    python benchmarks/demo_model.py [--model DIR] [--train 1200] [--test 500] [--epochs 4] [--seeds
+    python experiments/demo_model.py [--model DIR] [--train 1200] [--test 500] [--epochs 4] [--seeds
     1 2 3]
 
 Token classification on the first wordpiece of each word, entity-strict F1 (a span is correct if both
 ends and the type are), three seeds, on samples of the training and test sentences. Prints a row for
 each run, mean ± sd, and the difference in standard deviations. Needs ../shared.
+
+Measured in November 2026: .537 ± .015 against .348 ± .007 (assets/demo/README.md).
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Which embeddings of new words help a frozen encoder find entities? Two tasks, 300 sentences each.
 
-    python -m benchmarks.frozen_tasks DIR [--print]   (two hours on one core; needs ../shared/data)
+    python -m experiments.frozen_tasks DIR [--print]   (two hours on one core; needs ../shared/data)
 
 Baseline: the model as it is. The text is two million words of biomedical articles without the lines
-that share ten consecutive words with a test sentence (`benchmarks.evidence`). For each way to make
+that share ten consecutive words with a test sentence (`experiments.evidence`). For each way to make
 embeddings, the words of the task that have a vector and are no wordpiece of MiniLM become tokens, as
 they would be added; the network is not trained. A logistic regression on the hidden states of layers
 1, 3 and 5 (chosen on dev sentences with the base model), mean over the pieces of a word, is fitted
@@ -12,7 +12,7 @@ and of the base model's (pooled). Vectors and embeddings are made with three see
 same for all. Beside it, how far the ten nearest wordpieces of the new words agree between two seeds.
 An interval is from BOOTSTRAPS samples of the test sentences, over all seeds and draws at once.
 
-What was measured is kept in DIR, and not measured again; the summary is benchmarks/frozen_tasks.json.
+What was measured is kept in DIR, and not measured again; the summary is experiments/frozen_tasks.json.
 """
 
 import argparse
@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._shared_passages import collect_passages
-from benchmarks.evidence import DATA, minilm, read_blocks, read_test_sentences
-from benchmarks.judges import BOOTSTRAPS
+from experiments._shared_passages import collect_passages
+from experiments.evidence import DATA, minilm, read_blocks, read_test_sentences
+from experiments.judges import BOOTSTRAPS
 from vocadapt.models.contextual.word_vectors import count_layers, iterate_batches, load_until_layer
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import silent

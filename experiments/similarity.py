@@ -1,13 +1,13 @@
 """Do the embeddings of new words agree with people on how similar words are?
 
-    python -m benchmarks.similarity [--words N] [--print]
+    python -m experiments.similarity [--words N] [--print]
 
 Baseline: the mean of the pieces (`syntactic`). Needs ../shared/data and the MiniLM of the development
 package. Word vectors are trained on biomedical articles; all words with a vector that MiniLM lacks are
 added by each initializer. Of the pairs of two biomedical lists, those count that all arms cover: both
 words are tokens then, and at least one of them is new. Printed is the rank correlation of cosine and
 human similarity, centered at the mean embedding, with the difference to `stacked` and its 95 % interval
-from BOOTSTRAPS samples of the pairs. Results are in benchmarks/similarity.json.
+from BOOTSTRAPS samples of the pairs. Results are in experiments/similarity.json.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.judges import ALIGNMENTS, BOOTSTRAPS, FIRST
-from benchmarks.small_texts import DATA, write_sample
+from experiments.judges import ALIGNMENTS, BOOTSTRAPS, FIRST
+from experiments.small_texts import DATA, write_sample
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
 from vocadapt.analysis.leaderboard.leaderboard import fit_own_alignment
 from vocadapt.errors import InputError

@@ -1,9 +1,12 @@
 """Count how often exact-word tokenizers violate their rule on the shared texts, uncased and cased.
 
-    python benchmarks/departures.py
+    python experiments/departures.py
 
 Needs ../shared/data. The added words are those that occur at least five times in the text, are
 missing in the vocabulary, and can be produced by the tokenizer.
+
+Measured on 28 November 2026, uncased: 89 of 130,834 occurrences of added words in abstracts, 2,140 of
+1,521,348 in articles; the other texts were not reached in 500 s.
 """
 
 from collections import Counter
