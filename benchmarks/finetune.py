@@ -47,7 +47,7 @@ def task(vocabulary, count):
 def padded(network, prepared):
     """Return the seconds of one epoch of the plain loop."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=2e-4)
-    views, start = prepared.train.parts, time.perf_counter()
+    views, start = prepared.train.chunks, time.perf_counter()
     network.train()
     for first in range(0, len(views), BATCH):
         part = slice(first, first + BATCH)

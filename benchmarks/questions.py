@@ -53,12 +53,12 @@ def ours(questions, tokenizers, scores):
     """Return the answers, computed like those of `answer` and `evaluate`."""
     encoded = encode_questions(questions, tokenizers, EncodingSettings(SIZE))
     found, place, owner = [], 0, -1
-    for view in encoded.parts:
+    for view in encoded.chunks:
         place = place if view.owner == owner else 0
         owner = view.owner
         found.append(scores[owner][place : place + len(view.places)])
         place += len(view.places)
-    logits = join_logits(found, encoded.parts, encoded.sizes)
+    logits = join_logits(found, encoded.chunks, encoded.sizes)
     predict = Outputs(TASK_KINDS["qa"], ("start", "end")).predict
     return [predict(rows, question) for rows, question in zip(logits, questions, strict=True)]
 

@@ -122,8 +122,7 @@ def measure(text: str, words: int, name: str, model: LanguageModel) -> dict[str,
 
     # 3. Compare with the first, on the same words.
     rng = np.random.default_rng(1)
-    pieces = judge.describe_pieces()
-    assert judge.test is not None and pieces is not None
+    assert judge.test is not None
     as_pieces = {"word": judge.test.pieces.word, "sentence": judge.test.pieces.sentence}
     rows = {label: compare(scores, found[FIRST], rng) for label, scores in found.items()}
     rows["the pieces instead"] = compare(as_pieces, found[FIRST], rng)
@@ -133,7 +132,7 @@ def measure(text: str, words: int, name: str, model: LanguageModel) -> dict[str,
         "model": name,
         "hidden": len(judge.hidden),
         "stems": len(judge.stems),
-        "sentences": pieces.sentences,
+        "sentences": len(judge.test.sentences),
         "new_words": len(materials.plan.new_embeddings),
         "matched": round(judge.matched, 3),
         "seconds": round(time.perf_counter() - started),

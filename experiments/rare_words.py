@@ -118,10 +118,8 @@ def measure(text: str, words: int, model: LanguageModel) -> dict[str, Any]:
                 rows = renamed.rows([f"{frequent[w]}{MARK}{occurrences}" for w in test.words])
                 vectors, c = renamed.matrix[rows], np.full(len(rows), occurrences)
                 if k is None:
-                    predicted = fitted.predict(form)
-                else:
-                    predicted = fitted.predict(form, vectors, c)
-                predicted = normalize_rows(predicted)
+                    c = np.zeros_like(c)  # the form alone
+                predicted = normalize_rows(fitted.predict(form, vectors, c))
                 hubness = compute_neighbor_cosines(pieces, predicted)
                 ranks = rank_own_pieces(predicted, pieces, hubness, test.rows, judged.rows)
                 hits.setdefault((k, occurrences), []).extend(ranks["csls pieces"] < 5)
