@@ -38,18 +38,9 @@ def test_kinds_by_hand(tiny_bert):
     tokens = ["[CLS]", "the", "hyper", "##tension", ",", "7", "##s", "a", "[UNK]", "[SEP]"]
     ids = np.array([vocabulary.ids[token] for token in tokens])
     new = np.zeros(len(vocabulary), dtype=bool)
-    expected = [
-        "special",
-        "whole word",
-        "first piece",
-        "continuation",
-        "punctuation",
-        "number",
-        "continuation",
-        "whole word",
-        "special",
-        "special",
-    ]
+    word, piece = "whole word", "continuation"
+    expected = ["special", word, "first piece", piece, "punctuation", "number", piece, word]
+    expected += ["special", "special"]
     assert [list(KINDS)[kind] for kind in classify_tokens(ids, vocabulary, new)] == expected
     new[[vocabulary.ids["the"], vocabulary.ids["##tension"], vocabulary.ids[","]]] = True
     for place in (1, 3, 4):

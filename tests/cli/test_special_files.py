@@ -248,28 +248,9 @@ def places(tmp_path, text, tiny_bert, vectors, run):
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
     (tmp_path / "good.vec").write_text("a 1 2\nb 3 4\n")
     np.save(tmp_path / "ones.npy", np.ones((2, 2), dtype=np.float32))
-    (tmp_path / "squad.json").write_text(
-        json.dumps(
-            {
-                "data": [
-                    {
-                        "paragraphs": [
-                            {
-                                "context": "a cat",
-                                "qas": [
-                                    {
-                                        "id": "1",
-                                        "question": "what",
-                                        "answers": [{"text": "cat", "answer_start": 2}],
-                                    }
-                                ],
-                            }
-                        ]
-                    }
-                ]
-            }
-        )
-    )
+    answered = {"id": "1", "question": "what", "answers": [{"text": "cat", "answer_start": 2}]}
+    paragraph = {"context": "a cat", "qas": [answered]}
+    (tmp_path / "squad.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
     with socket.socket(socket.AF_UNIX) as listener:
         here = os.open(".", os.O_RDONLY)
         os.chdir(tmp_path)  # a socket's path may be short only
