@@ -73,8 +73,7 @@ def list_files(workspace):
     return {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
 
 
-def test_opening_the_demo_copies_what_is_shipped_once(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_opening_the_demo_copies_what_is_shipped_once(workspace):
     opened = open_demo(workspace)
     assert [artifact.folder for artifact in opened] == [
         workspace.folder(*place) for place in demo.SHIPPED
@@ -86,8 +85,7 @@ def test_opening_the_demo_copies_what_is_shipped_once(tmp_path):
     assert demo.is_demo_installed()
 
 
-def test_renamed_artifacts_are_recognized_and_only_what_is_missing_is_added(tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path / "w")
+def test_renamed_artifacts_are_recognized_and_only_what_is_missing_is_added(workspace, monkeypatch):
     open_demo(workspace)
     for place in (MODEL, VECTORS, TASK):
         rename_artifact(workspace, workspace.artifact(*place), f"my-{place[1]}")
@@ -126,8 +124,7 @@ def test_renamed_artifacts_are_recognized_and_only_what_is_missing_is_added(tmp_
     assert specs[TRY_RUN[1]].one("task") == str(workspace.folder("tasks", "my-demo-diseases"))
 
 
-def test_artifacts_of_the_same_names_are_named_and_nothing_is_written(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_artifacts_of_the_same_names_are_named_and_nothing_is_written(workspace):
     for kind, name in (MODEL, TASK):
         with open_draft(workspace.folder(kind, name)) as draft:
             Manifest(kind, name, {}).save(draft)
@@ -137,8 +134,7 @@ def test_artifacts_of_the_same_names_are_named_and_nothing_is_written(tmp_path):
     assert list_files(workspace) == before
 
 
-def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path / "w")
+def test_on_a_disk_that_fills_up_nothing_is_left_and_opening_again_works(workspace, monkeypatch):
     copies = []
 
     def copy(source, target, *given, **options):
@@ -202,9 +198,8 @@ def plan_one_quick_job(word):
     return plan
 
 
-def test_the_command_waits_for_the_jobs_and_reports_their_results(tmp_path, capsys, monkeypatch):
+def test_the_command_waits_for_the_jobs_and_reports_their_results(workspace, capsys, monkeypatch):
     monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("heart"))
-    workspace = Workspace(tmp_path / "w")
     opened, made = run_demo(workspace)
     assert opened.step == "open" and "demo-bert" in opened.did
     assert made.step == "projection" and made.numbers["shown"] == 11 and made.seconds > 0
@@ -218,8 +213,7 @@ def test_the_command_waits_for_the_jobs_and_reports_their_results(tmp_path, caps
 
 
 @pytest.mark.slow
-def test_a_canceled_job_of_an_earlier_run_does_not_matter(tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path / "w")
+def test_a_canceled_job_of_an_earlier_run_does_not_matter(workspace, monkeypatch):
     monkeypatch.setattr(demo, "list_demo_jobs", plan_one_quick_job("heart"))
     running = run_demo(workspace)
     next(running)
@@ -277,8 +271,7 @@ def test_the_word_counts_have_no_text():
             read()
 
 
-def test_the_word_counts_of_the_notes_are_those_of_their_text(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_the_word_counts_of_the_notes_are_those_of_their_text(workspace):
     open_demo(workspace)
     corpus = read_corpus([workspace.folder(*NOTES)])
     splitter = open_model(workspace.folder(*MODEL)).splitter
@@ -304,8 +297,7 @@ def test_the_scores_of_the_runs_are_those_of_their_predictions(place):
             assert score.value == pytest.approx(run.record["scores"][tokenization][runs.metric])
 
 
-def test_runs_without_weights_are_compared_with_the_tokenizers_of_their_models(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_runs_without_weights_are_compared_with_the_tokenizers_of_their_models(workspace):
     open_demo(workspace)
     base, adapted = (workspace.folder(*place) / "seed-1" for place in (BASE_RUNS, ADAPTED_RUNS))
     assert find_trained_model(base) == workspace.folder(*MODEL)
@@ -465,10 +457,9 @@ def test_the_best_alignment_is_the_best_of_the_comparison():
 
 
 @pytest.mark.slow
-def test_the_shipped_demo_runs_to_the_end(tmp_path, capsys):
+def test_the_shipped_demo_runs_to_the_end(workspace, capsys, tmp_path):
     assert main(["demo", "--out", str(tmp_path / "w"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    workspace = Workspace(tmp_path / "w")
     for job in demo.list_demo_jobs(workspace):
         assert workspace.artifact(*job.place).explain_staleness(workspace) == []
     # Under a minute on a quiet machine of two cores; here others may run beside it.

@@ -21,7 +21,6 @@ from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.vectors import VectorsStep
 from vocadapt.lab.workspace.disk_space import FLOOR, measure_files, reserve_space
-from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 Usage = namedtuple("Usage", "total used free")
@@ -83,10 +82,9 @@ def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):
         reserve_space(tmp_path / "not" / "there", 3_000_000_000).__enter__()
 
 
-def test_no_step_and_no_job_starts_without_room(disk, tmp_path):
+def test_no_step_and_no_job_starts_without_room(disk, workspace, tmp_path):
     disk(FLOOR - 1)
     (tmp_path / "text.txt").write_text("the drug\n")
-    workspace = Workspace(tmp_path / "w")
     spec = Spec(CorpusStep(), {"text": str(tmp_path / "text.txt")})
     for start in (
         lambda: run_step(spec, workspace.folder("corpora", "c")),

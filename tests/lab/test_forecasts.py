@@ -77,16 +77,14 @@ def test_a_step_without_declared_work_has_no_forecast(tmp_path):
     assert forecast_step(spec.plan(tmp_path)) is None
 
 
-def test_the_start_up_is_that_of_the_latest_runs(tmp_path):
-    workspace = Workspace(tmp_path)
+def test_the_start_up_is_that_of_the_latest_runs(workspace):
     record(workspace, 0.0, 8.0, start_up=1000.0)  # too old to count
     for start_up in (21.0, 4.0, 30.0, 25.0, 28.0):
         record(workspace, 0.0, 8.0, start_up)
     assert learn_rate(plan(workspace)) == Rate(1.0, 25.0, 0)  # no run shows the rate
 
 
-def test_the_rate_is_the_median_of_the_runs_of_this_machine(tmp_path):
-    workspace = Workspace(tmp_path)
+def test_the_rate_is_the_median_of_the_runs_of_this_machine(workspace):
     record(workspace, 0.5, 0.1)  # start-up, hardly any work
     record(workspace, 900.0, 8.0, cores=count_cores() + 1)  # of another machine
     assert learn_rate(plan(workspace)).slowness == 1
@@ -96,18 +94,16 @@ def test_the_rate_is_the_median_of_the_runs_of_this_machine(tmp_path):
     assert found.seconds == pytest.approx(2 + 40) and "2 earlier" in found.basis
 
 
-def test_runs_of_an_idle_machine_count_more_than_corrected_ones(tmp_path):
+def test_runs_of_an_idle_machine_count_more_than_corrected_ones(workspace):
     """A load at the start may have ended soon after it, so that the correction is too large."""
-    workspace = Workspace(tmp_path)
     record(workspace, 24.0, 8.0, load=3.0)
     assert forecast(workspace, 8.0).total_idle_seconds == pytest.approx(2 / 3 + 8)
     record(workspace, 24.0, 8.0)
     assert forecast(workspace, 8.0).idle_seconds == pytest.approx(24)
 
 
-def test_the_nearest_runs_count(tmp_path):
+def test_the_nearest_runs_count(workspace):
     """Those with the same inputs, and among them those with the fewest other settings."""
-    workspace = Workspace(tmp_path)
     other = ProjectionStep(projection=ProjectionSettings("umap", seed=5, pca=20))
     record(workspace, 80.0, 8.0, space="other")
     assert forecast(workspace, 8.0).idle_seconds == pytest.approx(80)
@@ -120,8 +116,7 @@ def test_the_nearest_runs_count(tmp_path):
     assert forecast(workspace, 8.0, settings=other).idle_seconds == pytest.approx(40)
 
 
-def test_a_study_learns_from_the_workspace_around_it(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_study_learns_from_the_workspace_around_it(workspace):
     record(workspace, 24.0, 8.0)
     study = workspace.folder("studies", "s")
     study.mkdir(parents=True)
@@ -132,8 +127,7 @@ def test_a_study_learns_from_the_workspace_around_it(tmp_path):
 
 @pytest.mark.parametrize("value", ["much", None, -1, [1], 1e300])
 @pytest.mark.parametrize("name", ["work", "start_up", "load", "cores"])
-def test_a_damaged_record_shows_no_rate(tmp_path, name, value):
-    workspace = Workspace(tmp_path)
+def test_a_damaged_record_shows_no_rate(workspace, name, value):
     file = record(workspace, 24.0, 8.0) / "manifest.json"
     content = json.loads(file.read_text())
     content["timing"][name] = value
@@ -193,10 +187,11 @@ def test_the_basis_of_several_forecasts():
 
 
 @pytest.mark.parametrize("step", ["corpus", "counts"])
-def test_a_run_records_what_the_next_forecast_needs(step, tmp_path, tiny_bert, monkeypatch):
+def test_a_run_records_what_the_next_forecast_needs(
+    step, workspace, tiny_bert, monkeypatch, tmp_path
+):
     monkeypatch.setattr("vocadapt.lab.steps.corpus.BYTES_PER_SECOND", 100)
     monkeypatch.setattr("vocadapt.lab.steps.forecasts.MIN_SECONDS", 0.0)
-    workspace = Workspace(tmp_path / "w")
     (tmp_path / "long.txt").write_text("abc\n" * 100)  # 4 s at the default rate
     inputs = {"text": str(tmp_path / "long.txt"), "model": str(tiny_bert)}
     settings = CorpusStep() if step == "corpus" else WordCountsStep()

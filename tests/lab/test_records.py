@@ -140,8 +140,7 @@ def test_what_is_there_already_hides_itself_and_nothing_else(name, write, visito
 
 
 @pytest.mark.parametrize("path", ["a" * 5000, "a/" * 2400, "b" * 300, "\0", "~nobody-known/a"])
-def test_a_path_that_cannot_be_one_hides_its_artifact(path, tmp_path, capsys):
-    workspace = Workspace(tmp_path / "w")
+def test_a_path_that_cannot_be_one_hides_its_artifact(path, workspace, capsys):
     for name, write in CASES:
         kind = name.split("/")[0]
         if "fold" in name:  # the path is not at its beginning
@@ -158,8 +157,7 @@ def test_a_path_that_cannot_be_one_hides_its_artifact(path, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind", ["alignments", "changes"])
-def test_an_artifact_without_a_needed_input_hides_itself(kind, tmp_path):
-    workspace = Workspace(tmp_path)
+def test_an_artifact_without_a_needed_input_hides_itself(kind, workspace):
     manifest = json.loads(format_manifest(kind))
     for role in ("vectors", "before"):
         del manifest["inputs"][role]
@@ -179,8 +177,7 @@ def test_an_entry_that_is_not_recorded_is_a_sentence():
         assert entries.get("text") is None
 
 
-def test_a_missing_file_hides_its_artifact_but_a_run_may_lack_its_weights(tmp_path):
-    workspace = Workspace(tmp_path)
+def test_a_missing_file_hides_its_artifact_but_a_run_may_lack_its_weights(workspace):
     for kind in ("models", "runs"):
         for name in ("a", "b"):
             folder = workspace.folder(kind, name)
@@ -247,8 +244,7 @@ def read_files(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_an_export_of_every_kind_of_file_can_be_opened(tmp_path, capsys):
-    workspace = Workspace(tmp_path / "w")
+def test_an_export_of_every_kind_of_file_can_be_opened(workspace, capsys, tmp_path):
     fill(workspace)
     place = ["--workspace", str(workspace.root), "--json"]
     assert main(["workspace", "export", "--out", str(tmp_path / "w.zip"), *place]) == 0
@@ -270,8 +266,7 @@ def test_an_export_of_every_kind_of_file_can_be_opened(tmp_path, capsys):
     assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "w.zip").read_bytes()
 
 
-def test_what_could_not_be_opened_is_not_exported(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_what_could_not_be_opened_is_not_exported(workspace, tmp_path):
     plant(workspace, "studies/a/study.toml", RECORDS["studies/a/study.toml"]("../../../x.tsv"))
     assert workspace.artifacts("studies"), "its user may have written it"
     for write in (export_workspace, copy_workspace):
@@ -280,8 +275,7 @@ def test_what_could_not_be_opened_is_not_exported(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["w"]
 
 
-def test_a_damaged_record_names_nothing_and_is_carried_along(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_damaged_record_names_nothing_and_is_carried_along(workspace, tmp_path):
     plant(workspace, "models/sound/manifest.json", format_manifest("models"))
     plant(workspace, "models/bad/manifest.json", "{")
     plant(workspace, "tasks/bad/task.toml", "[")

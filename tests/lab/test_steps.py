@@ -328,8 +328,7 @@ def test_vectors_are_imported_limited_folded_and_filtered(text, tiny_bert, tmp_p
         run_step(Spec(ImportVectorsStep(fold=True), {"file": file}), tmp_path / "x")
 
 
-def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, workspace):
     by_name = run_step(
         Spec(CorpusStep(), {"text": text, "model": tiny_bert}), workspace.folder("corpora", "a")
     )
@@ -595,8 +594,7 @@ def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_b
     assert (place / "model.safetensors").is_file()
 
 
-def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tiny_bert, tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_step_measures_its_energy_with_the_rates_of_its_workspace(vectors, tiny_bert, workspace):
     workspace.root.mkdir()
     rates = workspace.root / "footprint.toml"
     rates.write_text('country = "SWE"\nwatts_per_core = 100\npue = 2\n')

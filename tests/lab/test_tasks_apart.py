@@ -49,8 +49,7 @@ def test_tasks_of_two_kinds_with_one_name(tmp_path):
     ]
 
 
-def test_a_task_alone_keeps_its_name(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_task_alone_keeps_its_name(workspace):
     write_runs(workspace, "a", WORDS, {1: {"base": [one.tags for one in WORDS]}}, task="data")
     assert list_tasks(list_runs(workspace)) == ["data"]
 

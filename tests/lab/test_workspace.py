@@ -56,8 +56,7 @@ def put(workspace, kind, name, inputs=None, text="1"):
 
 
 @check_each("name", BAD_NAMES, repr)
-def test_a_bad_name_is_refused_everywhere(name, tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_bad_name_is_refused_everywhere(name, workspace, tmp_path):
     for kind in list_kinds():
         with raises_input_error("invalid-name"):
             workspace.folder(kind, name)
@@ -69,8 +68,7 @@ def test_a_good_name_is_a_folder_of_the_workspace(name, tmp_path):
     assert Workspace(tmp_path).folder("vectors", name) == tmp_path / "vectors" / name
 
 
-def test_a_free_name_is_a_good_one_whatever_was_wished_and_counts_up(tmp_path):
-    workspace = Workspace(tmp_path)
+def test_a_free_name_is_a_good_one_whatever_was_wished_and_counts_up(workspace):
     for wish in (*BAD_NAMES, "My file (2).txt", "biomed"):
         check_name(workspace.find_free_name("vectors", wish))
     put(workspace, "vectors", "biomed")
@@ -86,8 +84,7 @@ def test_a_link_out_of_the_workspace_is_refused(tmp_path):
         Workspace(tmp_path / "w").folder("vectors", "x")
 
 
-def test_an_artifact_is_written_listed_and_read_again(tmp_path):
-    workspace = Workspace(tmp_path)
+def test_an_artifact_is_written_listed_and_read_again(workspace):
     put(workspace, "vectors", "first")
     put(workspace, "vectors", "second")
     assert [found.name for found in workspace.artifacts("vectors")] == ["second", "first"]
@@ -96,10 +93,9 @@ def test_an_artifact_is_written_listed_and_read_again(tmp_path):
         workspace.artifact("vectors", "third")
 
 
-def test_a_converted_model_is_not_an_adapted_one(tmp_path):
+def test_a_converted_model_is_not_an_adapted_one(workspace):
     from vocadapt.ui.parts.home.page import find_main_figure, list_results
 
-    workspace = Workspace(tmp_path)
     adapted_numbers = {"added": 5, "tokens_after": 15}
     reduced_numbers = {"added": 0, "dropped": 4, "tokens_after": 6}
     all_numbers = {
@@ -388,8 +384,7 @@ def test_a_lock_is_held_until_it_is_let_go(tmp_path):
     assert not is_locked(tmp_path / "gone")
 
 
-def test_a_changed_input_makes_an_artifact_stale(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_changed_input_makes_an_artifact_stale(workspace, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("one")
     made = put(workspace, "vectors", "x", {"text": record_input([text], workspace.root)})
@@ -402,8 +397,7 @@ def test_a_changed_input_makes_an_artifact_stale(tmp_path):
     assert made.explain_staleness(workspace) == ["text.txt is gone"]
 
 
-def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path / "w")
+def test_a_touched_input_is_read_once_not_at_every_turn(workspace, monkeypatch, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("one")
     made = put(workspace, "vectors", "x", {"text": record_input([text], workspace.root)})
@@ -417,8 +411,7 @@ def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
     assert opened.count(text) == 1
 
 
-def test_a_rebuilt_input_makes_stale_what_follows_from_it(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_rebuilt_input_makes_stale_what_follows_from_it(workspace):
     vectors = put(workspace, "vectors", "biomed")
     aligned = put(
         workspace, "alignments", "a", {"vectors": record_input([vectors.folder], workspace.root)}
@@ -432,8 +425,7 @@ def test_a_rebuilt_input_makes_stale_what_follows_from_it(tmp_path):
     assert model.explain_staleness(workspace) == ["alignments a is itself out of date"]
 
 
-def test_a_workspace_may_be_moved(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_workspace_may_be_moved(workspace, tmp_path):
     vectors = put(workspace, "vectors", "biomed")
     put(workspace, "alignments", "a", {"vectors": record_input([vectors.folder], workspace.root)})
     os.replace(tmp_path / "w", tmp_path / "moved")
