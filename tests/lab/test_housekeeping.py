@@ -40,11 +40,6 @@ from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Workspace
 
 
-@pytest.fixture
-def workspace(seeded_copy):
-    return seeded_copy
-
-
 def list_names(workspace):
     return {f"{kind}/{one.name}" for kind in ARTIFACTS for one in workspace.artifacts(kind)}
 
@@ -58,42 +53,46 @@ def list_stale(workspace):
     }
 
 
-def test_what_was_made_from_an_artifact_is_listed(workspace):
-    corpus = workspace.artifacts("corpora")[0]
-    found = {f"{one.kind}/{one.name}" for one in list_dependents(workspace, corpus)}
+def test_what_was_made_from_an_artifact_is_listed(seeded_copy):
+    corpus = seeded_copy.artifacts("corpora")[0]
+    found = {f"{one.kind}/{one.name}" for one in list_dependents(seeded_copy, corpus)}
     # The vectors were trained on the text, the alignment and the model made from the vectors.
     assert {"vectors/trials-vectors", "models/trials-model"} <= found
     assert f"corpora/{corpus.name}" not in found
-    model = workspace.artifact("models", "trials-model")
+    model = seeded_copy.artifact("models", "trials-model")
     assert "vectors/trials-vectors" not in {
-        f"{one.kind}/{one.name}" for one in list_dependents(workspace, model)
+        f"{one.kind}/{one.name}" for one in list_dependents(seeded_copy, model)
     }
 
 
-def test_a_renamed_artifact_is_found_by_its_old_name_and_nothing_is_out_of_date(workspace):
-    stale = list_stale(workspace)
+def test_a_renamed_artifact_is_found_by_its_old_name_and_nothing_is_out_of_date(seeded_copy):
+    stale = list_stale(seeded_copy)
     for kind, old in (
-        ("corpora", workspace.artifacts("corpora")[0].name),
+        ("corpora", seeded_copy.artifacts("corpora")[0].name),
         ("vectors", "trials-vectors"),
     ):
-        save_note(workspace, f"{kind}/{old}", "keep this")
-        renamed = rename_artifact(workspace, workspace.artifact(kind, old), f"{old}-new")
-        assert renamed.name == f"{old}-new" and not (workspace.root / kind / old).exists()
-        assert find_new_name(workspace, old) == f"{old}-new"
-        notes = load_notes(workspace)
+        save_note(seeded_copy, f"{kind}/{old}", "keep this")
+        renamed = rename_artifact(seeded_copy, seeded_copy.artifact(kind, old), f"{old}-new")
+        assert renamed.name == f"{old}-new" and not (seeded_copy.root / kind / old).exists()
+        assert find_new_name(seeded_copy, old) == f"{old}-new"
+        notes = load_notes(seeded_copy)
         assert notes[f"{kind}/{old}-new"].text == "keep this" and f"{kind}/{old}" not in notes
-        assert list_stale(workspace) == stale
+        assert list_stale(seeded_copy) == stale
 
 
-def test_a_name_that_moved_twice_leads_to_the_last_one(workspace):
-    first = workspace.artifact("models", "trials-model")
-    second = rename_artifact(workspace, first, "second")
-    rename_artifact(workspace, second, "third")
-    assert find_new_name(workspace, "trials-model") == find_new_name(workspace, "second") == "third"
+def test_a_name_that_moved_twice_leads_to_the_last_one(seeded_copy):
+    first = seeded_copy.artifact("models", "trials-model")
+    second = rename_artifact(seeded_copy, first, "second")
+    rename_artifact(seeded_copy, second, "third")
+    assert (
+        find_new_name(seeded_copy, "trials-model")
+        == find_new_name(seeded_copy, "second")
+        == "third"
+    )
     # Back to the first name: it is no old name any more.
-    rename_artifact(workspace, workspace.artifact("models", "third"), "trials-model")
-    assert find_new_name(workspace, "trials-model") == ""
-    assert find_new_name(workspace, "third") == "trials-model"
+    rename_artifact(seeded_copy, seeded_copy.artifact("models", "third"), "trials-model")
+    assert find_new_name(seeded_copy, "trials-model") == ""
+    assert find_new_name(seeded_copy, "third") == "trials-model"
 
 
 def make_model(workspace, name):
@@ -108,9 +107,8 @@ def rename(workspace, old, new):
 
 
 def test_a_later_artifact_of_an_old_name_is_never_opened_for_the_first_nor_the_first_for_it(
-    tmp_path,
+    workspace,
 ):
-    workspace = Workspace(tmp_path / "w")
     make_model(workspace, "a")
     rename(workspace, "a", "b")
     assert find_new_name(workspace, "a") == "b"
@@ -123,8 +121,7 @@ def test_a_later_artifact_of_an_old_name_is_never_opened_for_the_first_nor_the_f
     assert find_new_name(workspace, "b") == find_new_name(workspace, "c") == ""
 
 
-def test_a_later_artifact_of_the_new_name_is_not_opened_by_the_old_one(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_later_artifact_of_the_new_name_is_not_opened_by_the_old_one(workspace):
     make_model(workspace, "a")
     deleted = delete_artifact(workspace, rename(workspace, "a", "b"))
     make_model(workspace, "b")
@@ -134,8 +131,7 @@ def test_a_later_artifact_of_the_new_name_is_not_opened_by_the_old_one(tmp_path)
     assert find_new_name(workspace, "a") == "c"
 
 
-def test_names_that_change_in_a_cycle_lead_to_the_right_artifacts(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_names_that_change_in_a_cycle_lead_to_the_right_artifacts(workspace):
     for name in "ab":
         make_model(workspace, name)
     made = {name: workspace.artifact("models", name).manifest.created for name in "ab"}
@@ -151,8 +147,7 @@ def test_names_that_change_in_a_cycle_lead_to_the_right_artifacts(tmp_path):
     assert find_new_name(workspace, "c") == "a" and find_new_name(workspace, "a") == ""
 
 
-def test_an_old_name_of_one_kind_is_not_taken_for_an_artifact_of_another_kind(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_an_old_name_of_one_kind_is_not_taken_for_an_artifact_of_another_kind(workspace):
     make_model(workspace, "a")
     with open_draft(workspace.folder("vectors", "a")) as draft:
         Manifest("vectors", "a", {}).save(draft)
@@ -169,8 +164,7 @@ def make_vectors(workspace, model):
     return workspace.artifact("vectors", "v")
 
 
-def test_what_is_restored_refers_to_the_new_names(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_what_is_restored_refers_to_the_new_names(workspace):
     deleted = delete_artifact(workspace, make_vectors(workspace, make_model(workspace, "a")))
     rename(workspace, "a", "b")
     restore(workspace, deleted)
@@ -184,8 +178,7 @@ def test_what_is_restored_refers_to_the_new_names(tmp_path):
     assert vectors.explain_staleness(workspace) == []
 
 
-def test_jobs_that_used_or_made_a_renamed_artifact_know_its_new_name(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_jobs_that_used_or_made_a_renamed_artifact_know_its_new_name(workspace, tmp_path):
     corpus = Spec(CorpusStep(), {"text": str(write_text(tmp_path / "text.txt", lines=1))})
     first = write_job(workspace, corpus, "a", "done")
     inputs = {"text": str(workspace.folder("corpora", "a")), "model": str(tmp_path / "none")}
@@ -200,8 +193,7 @@ def test_jobs_that_used_or_made_a_renamed_artifact_know_its_new_name(tmp_path):
     assert queue.find_job(workspace, first.id).target == renamed.folder
 
 
-def test_what_was_made_from_a_second_artifact_of_a_name_does_not_refer_to_the_first(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_what_was_made_from_a_second_artifact_of_a_name_does_not_refer_to_the_first(workspace):
     make_model(workspace, "a")
     rename(workspace, "a", "b")
     make_vectors(workspace, make_model(workspace, "a"))
@@ -215,8 +207,7 @@ def test_what_was_made_from_a_second_artifact_of_a_name_does_not_refer_to_the_fi
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"models/a": 1}', '{"x/a": "b", "models": "c"}'])
-def test_a_broken_record_of_names_is_a_message_or_ignored(content, tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_broken_record_of_names_is_a_message_or_ignored(content, workspace):
     make_model(workspace, "a")
     (workspace.root / "renamed.json").write_text(content)
     try:
@@ -226,8 +217,7 @@ def test_a_broken_record_of_names_is_a_message_or_ignored(content, tmp_path):
         assert "renamed.json" in error.problem
 
 
-def test_an_artifact_that_another_session_has_deleted_is_a_message(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_an_artifact_that_another_session_has_deleted_is_a_message(workspace):
     artifact = make_model(workspace, "a")
     delete_artifact(workspace, artifact)
     for act in (
@@ -239,9 +229,8 @@ def test_an_artifact_that_another_session_has_deleted_is_a_message(tmp_path):
 
 
 @pytest.mark.parametrize("act", ["rename", "delete"])
-def test_a_job_that_starts_meanwhile_is_seen(act, tmp_path, monkeypatch):
+def test_a_job_that_starts_meanwhile_is_seen(act, workspace, monkeypatch):
     """Until the lock is held a job may still start: its use is checked after that."""
-    workspace = Workspace(tmp_path / "w")
     artifact, locked = make_model(workspace, "a"), []
 
     def check(workspace, artifact):
@@ -259,8 +248,7 @@ def test_a_job_that_starts_meanwhile_is_seen(act, tmp_path, monkeypatch):
     assert locked == ["a"] and artifact.folder.is_dir()
 
 
-def test_a_note_goes_to_the_trash_and_comes_back_with_its_artifact(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_note_goes_to_the_trash_and_comes_back_with_its_artifact(workspace):
     save_note(workspace, "models/a", "the first one", ["mine"])
     deleted = delete_artifact(workspace, make_model(workspace, "a"))
     assert load_notes(workspace) == {}
@@ -271,8 +259,7 @@ def test_a_note_goes_to_the_trash_and_comes_back_with_its_artifact(tmp_path):
     assert list(load_notes(workspace)) == ["models/b"]
 
 
-def test_a_bad_name_changes_nothing(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_bad_name_changes_nothing(workspace):
     make_model(workspace, "a")
     for name in ("", "../x", "a/b", ".hidden", "con", "x" * 81):
         with raises_input_error("invalid-name"):
@@ -280,8 +267,7 @@ def test_a_bad_name_changes_nothing(tmp_path):
     assert list_names(workspace) == {"models/a"}
 
 
-def test_a_taken_name_changes_nothing(tmp_path):
-    workspace = Workspace(tmp_path / "w")
+def test_a_taken_name_changes_nothing(workspace):
     for name in "ab":
         make_model(workspace, name)
     with raises_input_error("name-taken", "b"):
@@ -289,43 +275,43 @@ def test_a_taken_name_changes_nothing(tmp_path):
     assert list_names(workspace) == {"models/a", "models/b"}
 
 
-def test_a_deleted_artifact_comes_back_as_it_was(workspace):
-    before, stale = list_names(workspace), list_stale(workspace)
-    artifact = workspace.artifact("vectors", "trials-vectors")
-    deleted = delete_artifact(workspace, artifact)
-    assert list_names(workspace) == before - {"vectors/trials-vectors"}
-    assert [(one.kind, one.name) for one in list_trash(workspace)] == [
+def test_a_deleted_artifact_comes_back_as_it_was(seeded_copy):
+    before, stale = list_names(seeded_copy), list_stale(seeded_copy)
+    artifact = seeded_copy.artifact("vectors", "trials-vectors")
+    deleted = delete_artifact(seeded_copy, artifact)
+    assert list_names(seeded_copy) == before - {"vectors/trials-vectors"}
+    assert [(one.kind, one.name) for one in list_trash(seeded_copy)] == [
         ("vectors", "trials-vectors")
     ]
     assert deleted.bytes > 0
-    restore(workspace, deleted)
-    assert list_names(workspace) == before and list_stale(workspace) == stale
-    assert list_trash(workspace) == []
+    restore(seeded_copy, deleted)
+    assert list_names(seeded_copy) == before and list_stale(seeded_copy) == stale
+    assert list_trash(seeded_copy) == []
 
 
-def test_a_name_that_was_taken_meanwhile_is_a_message_and_another_one_works(workspace):
-    deleted = delete_artifact(workspace, workspace.artifact("models", "trials-model"))
-    (workspace.root / "models" / "trials-model").mkdir(parents=True)
+def test_a_name_that_was_taken_meanwhile_is_a_message_and_another_one_works(seeded_copy):
+    deleted = delete_artifact(seeded_copy, seeded_copy.artifact("models", "trials-model"))
+    (seeded_copy.root / "models" / "trials-model").mkdir(parents=True)
     with raises_input_error("name-taken"):
-        restore(workspace, deleted)
-    assert restore(workspace, deleted, "again").name == "again"
+        restore(seeded_copy, deleted)
+    assert restore(seeded_copy, deleted, "again").name == "again"
 
 
-def test_an_emptied_trash_is_empty(workspace):
-    deleted = delete_artifact(workspace, workspace.artifact("models", "trials-model"))
-    (workspace.root / TRASH / "notes of mine").mkdir()  # not ours: left alone
-    assert empty_trash(workspace) == deleted.bytes
-    assert list_trash(workspace) == []
-    assert [path.name for path in (workspace.root / TRASH).iterdir()] == ["notes of mine"]
+def test_an_emptied_trash_is_empty(seeded_copy):
+    deleted = delete_artifact(seeded_copy, seeded_copy.artifact("models", "trials-model"))
+    (seeded_copy.root / TRASH / "notes of mine").mkdir()  # not ours: left alone
+    assert empty_trash(seeded_copy) == deleted.bytes
+    assert list_trash(seeded_copy) == []
+    assert [path.name for path in (seeded_copy.root / TRASH).iterdir()] == ["notes of mine"]
     with raises_input_error("not-in-trash"):
-        find_deleted(workspace, deleted.id)
+        find_deleted(seeded_copy, deleted.id)
 
 
-def test_a_copy_and_an_export_hold_the_same_artifacts(workspace, tmp_path):
-    delete_artifact(workspace, workspace.artifact("models", "trials-model"))
-    before, stale = list_names(workspace), list_stale(workspace)
-    copied = copy_workspace(workspace, tmp_path / "copy")
-    export_workspace(workspace, tmp_path / "w.zip")
+def test_a_copy_and_an_export_hold_the_same_artifacts(seeded_copy, tmp_path):
+    delete_artifact(seeded_copy, seeded_copy.artifact("models", "trials-model"))
+    before, stale = list_names(seeded_copy), list_stale(seeded_copy)
+    copied = copy_workspace(seeded_copy, tmp_path / "copy")
+    export_workspace(seeded_copy, tmp_path / "w.zip")
     opened = open_export(tmp_path / "w.zip", tmp_path / "elsewhere")
     for one in (copied, opened):
         assert list_names(one) == before and list_stale(one) == stale
@@ -334,12 +320,12 @@ def test_a_copy_and_an_export_hold_the_same_artifacts(workspace, tmp_path):
     assert list(read_corpus([text.folder]).passages())
 
 
-def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
+def test_a_folder_in_use_is_not_overwritten(seeded_copy, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    export_workspace(workspace, tmp_path / "w.zip")
+    export_workspace(seeded_copy, tmp_path / "w.zip")
     for act in (
-        lambda: copy_workspace(workspace, tmp_path / "mine"),
+        lambda: copy_workspace(seeded_copy, tmp_path / "mine"),
         lambda: open_export(tmp_path / "w.zip", tmp_path / "mine"),
     ):
         with raises_input_error("already-exists"):
@@ -347,13 +333,13 @@ def test_a_folder_in_use_is_not_overwritten(workspace, tmp_path):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
-def test_a_copy_on_a_full_disk_leaves_nothing(workspace, tmp_path, monkeypatch):
+def test_a_copy_on_a_full_disk_leaves_nothing(seeded_copy, tmp_path, monkeypatch):
     def fill(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfileobj", fill)
     with raises_input_error("disk-full"):
-        copy_workspace(workspace, tmp_path / "copy")
+        copy_workspace(seeded_copy, tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trials"]
 
 
@@ -377,13 +363,13 @@ def test_a_file_from_elsewhere_cannot_lead_out_of_the_folder(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
 
 
-def test_the_same_by_command(workspace, tmp_path, capsys):
+def test_the_same_by_command(seeded_copy, tmp_path, capsys):
     def run(*arguments):
         code = main(["workspace", *arguments])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
-    place = ["--workspace", str(workspace.root)]
+    place = ["--workspace", str(seeded_copy.root)]
     assert run("rename", "models/trials-model", "mine", *place)[0] == 0
     assert run("note", "models/mine", "the first one", *place)[0] == 0
     code, out, _ = run("list", *place)
@@ -391,12 +377,12 @@ def test_the_same_by_command(workspace, tmp_path, capsys):
     # What depends on an artifact is named before it is deleted.
     code, _, err = run("delete", "vectors/trials-vectors", *place)
     assert code == 2 and "models/mine" in err and "--yes" in err
-    assert (workspace.root / "vectors" / "trials-vectors").is_dir()
+    assert (seeded_copy.root / "vectors" / "trials-vectors").is_dir()
     code, out, _ = run("delete", "vectors/trials-vectors", "--yes", "--json", *place)
     assert code == 0
     entry = json.loads(out)["id"]
     assert run("restore", entry, *place)[0] == 0
-    assert (workspace.root / "vectors" / "trials-vectors").is_dir()
+    assert (seeded_copy.root / "vectors" / "trials-vectors").is_dir()
     assert run("export", "--out", str(tmp_path / "w.zip"), *place)[0] == 0
     assert run("open", str(tmp_path / "w.zip"), "--out", str(tmp_path / "opened"))[0] == 0
     assert "models/mine" in list_names(Workspace(tmp_path / "opened"))
