@@ -323,18 +323,8 @@ def fit_tsne(
     )
     affinities = _compute_affinities(rows, settings.perplexity, stages["neighbors"])
 
-    # 2. Gradient descent. openTSNE counts each phase's iterations from 0; the report counts all.
+    # 2. Gradient descent, by Barnes-Hut or FFT.
     iterations = count_iterations(settings)
-    report = stages["descent"]
-    reached = iter(range(REPORT_EVERY, iterations + REPORT_EVERY, REPORT_EVERY))
-
-    def on_iteration(iteration: int, error: float, embedding: object) -> None:
-        done = next(reached, iterations)
-        report(done / iterations, f"iteration {done} of {iterations}")
-
-    gradient = "bh"  # Barnes-Hut
-    if len(rows) > FFT_FROM:
-        gradient = "fft"
     layout = TSNE(
         perplexity=settings.perplexity,
         early_exaggeration=settings.exaggeration,
@@ -342,16 +332,27 @@ def fit_tsne(
         n_iter=iterations - EXAGGERATED_ITERATIONS,
         # The setting has the unit of scikit-learn, a quarter of openTSNE's.
         learning_rate=4 * settings.learning_rate or "auto",
-        negative_gradient_method=gradient,
+        negative_gradient_method="fft" if len(rows) > FFT_FROM else "bh",
         ints_in_interval=GRID,
         n_jobs=-1,
         random_state=settings.seed,
-        callbacks=on_iteration,
+        callbacks=_report_iterations(iterations, stages["descent"]),
         callbacks_every_iters=REPORT_EVERY,
     )
     return np.ascontiguousarray(
         layout.fit(affinities=affinities, initialization=start.astype(np.float64)), dtype=np.float32
     )
+
+
+def _report_iterations(iterations: int, report: Progress) -> Callable[..., None]:
+    """Return a callback that counts all iterations; openTSNE counts those of each phase from 0."""
+    reached = iter(range(REPORT_EVERY, iterations + REPORT_EVERY, REPORT_EVERY))
+
+    def on_iteration(iteration: int, error: float, embedding: object) -> None:
+        done = next(reached, iterations)
+        report(done / iterations, f"iteration {done} of {iterations}")
+
+    return on_iteration
 
 
 def _compute_affinities(rows: Matrix, perplexity: float, progress: Progress) -> Any:

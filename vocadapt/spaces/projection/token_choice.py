@@ -96,23 +96,7 @@ def choose_tokens(
     `tokens`, and for a band of counts in a space without counts.
     """
     reasons: list[str] = []
-    if choice.tokens:
-        # 1. A list of tokens: no filter applies.
-        rows = _find_listed(space, choice.tokens)
-        first = f"a selection of {len(choice.tokens):,}"
-    else:
-        # 2. Filter, then take the neighbors of a word or a sample.
-        mask = _filter_tokens(space, choice, reasons)
-        if choice.around:
-            rows = _find_around(space, choice, mask, metric)
-            first = f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by {METRICS[metric]}"
-        else:
-            rows = np.flatnonzero(mask)
-            first = "all"
-            if 0 < choice.first < len(rows):
-                is_added = np.array([space.words[row] in added for row in rows], dtype=bool)
-                rows = rows[sample_by_origin(is_added, choice.first)]
-                first = f"the first {choice.first:,}"
+    rows, first = _select(space, choice, added, metric, reasons)
     if not len(rows):
         raise InputError(
             f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons)}.",
@@ -120,7 +104,6 @@ def choose_tokens(
             code="no-token-left",
         )
 
-    # 3. Describe the selection.
     n_added = sum(space.words[row] in added for row in rows)
     shown = f"{len(rows):,} of {len(space):,} shown"
     if n_added:
@@ -129,6 +112,27 @@ def choose_tokens(
             first = f"the first {len(rows) - n_added:,} original and {n_added:,} added"
     how = f"{shown}: {', '.join([first, *reasons])}"
     return ChosenTokens(rows.astype(np.int64), len(space), how, n_added)
+
+
+def _select(
+    space: EmbeddingSpace,
+    choice: TokenChoice,
+    added: Collection[str],
+    metric: str,
+    reasons: list[str],
+) -> tuple[IntArray, str]:
+    """Return the selected rows and what they are; add the filters that applied to `reasons`."""
+    if choice.tokens:  # no filter applies
+        return _find_listed(space, choice.tokens), f"a selection of {len(choice.tokens):,}"
+    mask = _filter_tokens(space, choice, reasons)
+    if choice.around:
+        rows = _find_around(space, choice, mask, metric)
+        return rows, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by {METRICS[metric]}"
+    rows = np.flatnonzero(mask)
+    if not 0 < choice.first < len(rows):
+        return rows, "all"
+    is_added = np.array([space.words[row] in added for row in rows], dtype=bool)
+    return rows[sample_by_origin(is_added, choice.first)], f"the first {choice.first:,}"
 
 
 def sample_by_origin(is_added: BoolArray, n: int) -> IntArray:

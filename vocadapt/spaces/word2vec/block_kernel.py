@@ -140,7 +140,6 @@ def multiply(left: Matrix, right: Matrix, products: Matrix) -> None:
 @compile_function
 def add_combinations(factors: Matrix, vectors: Matrix, sums: Matrix, fresh: bool) -> None:
     """Add factors (n, k) · vectors (k, d) to `sums` (n, d), or overwrite `sums` if `fresh`.
-
     n and k are multiples of TILE.
     """
     dim = vectors.shape[1]
