@@ -204,6 +204,7 @@ def _change_pretraining(recipe: Recipe, given: Values) -> Recipe:
             "This setting applies to continued pretraining, which was not requested.",
             "Give its stage.",
             next(iter([*changes, *own])),
+            "no-pretraining",
         )
     if not changes and not own and stage == recipe.pretraining.stage:
         return recipe

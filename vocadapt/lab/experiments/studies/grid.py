@@ -155,11 +155,13 @@ def _list_chosen(study: Study, confirmed: int) -> list[tuple[Variant, str, Study
         raise InputError(
             f"The study {study.name} has no cells: its rules exclude all {most:,} cells.",
             "Change its rules include and exclude.",
+            code="no-cells",
         )
     if study.baseline and study.baseline not in {variant.name for variant, *_ in chosen}:
         raise InputError(
             f"The study {study.name} has no cells of its baseline {study.baseline}.",
             "Change its rules include and exclude, or name another baseline.",
+            code="no-cells",
         )
     return chosen
 

@@ -167,7 +167,7 @@ def _read_variant(
     where = f"variant {name}"
     model = reader.read(entry, "model", "")
     if not model:
-        raise InputError(f"{reader.where}: {where} has no model.", 'Add model = "…".')
+        raise reader.build_error(f"{where} has no model.", 'Add model = "…".')
     declared = declare_adapting()
     training = declare_training()
     own = ("name", "model", "settings", "corpora", "casing", *SOURCES)
@@ -271,7 +271,7 @@ def _read_task(reader: TableReader, name: str, entry: Mapping[str, Any]) -> Stud
     }
     for split in ("train", "test"):
         if split not in files:
-            raise InputError(f"{reader.where}: {where} has no {split} file.", f'Add {split} = "…".')
+            raise reader.build_error(f"{where} has no {split} file.", f'Add {split} = "…".')
     return StudyTask(name, files, kind, given)
 
 

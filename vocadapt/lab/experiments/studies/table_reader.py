@@ -33,7 +33,7 @@ class TableReader:
 
     def build_error(self, problem: str, remedy: str = "Correct the file.") -> InputError:
         """Return the error for a problem in the file."""
-        return InputError(f"{self.where}: {problem}", remedy)
+        return InputError(f"{self.where}: {problem}", remedy, code="invalid-study")
 
     def check_keys(self, table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
         """Raise InputError, with the nearest known key, for an unknown one."""
