@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from tests.material.finetuning import sentences, write_conll
+from tests.material.input_errors import raises_input_error
 from tests.material.ray_nodes import find_raylet, needs_ray
 from tests.material.studies import find_begun_cell, finish_study, start_study, wait_for
 from tests.material.tiny_bert import build_tiny_bert
-from vocadapt.errors import InputError
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
@@ -70,7 +70,7 @@ def test_cells_end_with_a_study_that_is_killed(study_file, cluster, tmp_path):
 def test_cells_that_no_node_can_run_are_refused(cluster, tmp_path):
     from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
 
-    with pytest.raises(InputError, match="No node of the Ray cluster can run a cell"):
+    with raises_input_error("no-node"):
         RayPool("ray", tmp_path, Demand(threads=2))
 
 
@@ -78,7 +78,7 @@ def test_a_node_without_the_folder_is_named(cluster, tmp_path, monkeypatch):
     from vocadapt.lab.experiments.studies import ray_pool
 
     monkeypatch.setattr(ray_pool.ray_cluster, "hold_lock", nullcontext)
-    with pytest.raises(InputError, match="does not see the locks of the folder of the study"):
+    with raises_input_error("unusable-node", "locks"):
         ray_pool.RayPool("ray", tmp_path, ray_pool.Demand())
     assert not list(tmp_path.glob(".probe-*"))
 

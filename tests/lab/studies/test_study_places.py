@@ -36,9 +36,8 @@ def test_a_place_is_plain_text_in_the_message():
 
 def test_ray_that_is_not_installed_is_reported(monkeypatch, no_cluster):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match="Ray is not installed") as caught:
+    with raises_input_error("no-ray", "vocadapt[ray]"):
         connect("ray")
-    assert "vocadapt[ray]" in caught.value.remedy
 
 
 class FakeRay:
@@ -70,19 +69,19 @@ def test_a_cluster_that_does_not_answer_is_reported_soon(fake_ray):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(InputError, match=f"No Ray cluster answers at ray://127.0.0.1:{port}"):
+    with raises_input_error("no-cluster", f"ray://127.0.0.1:{port}"):
         connect(f"ray://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("address", ["ray://", "ray://head", "ray://head:x", "ray://head:70000"])
 def test_an_address_needs_host_and_port(fake_ray, address):
-    with pytest.raises(InputError, match="expected a host and a port"):
+    with raises_input_error("invalid-address", address):
         connect(address)
 
 
 def test_the_address_of_the_environment_is_checked_too(fake_ray, monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "head")
-    with pytest.raises(InputError, match="expected a host and a port"):
+    with raises_input_error("invalid-address", "head"):
         connect("ray")
 
 
@@ -90,20 +89,20 @@ def test_another_version_is_reported(fake_ray):
     fake_ray.error = RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0")
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"ray://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=r"runs another version\. .*Ray: 2\.9\.0"):
+        with raises_input_error("other-version", "Ray: 2.9.0"):
             connect(place)
 
 
 def test_a_node_that_is_not_up_in_time_is_reported(fake_ray):
     """Ray 2.60 raises a bare Exception, 30 s after the start of a node."""
     fake_ray.error = Exception("The current node timed out during startup. The GCS is overloaded.")
-    with pytest.raises(InputError, match="cannot be used: The current node timed out"):
+    with raises_input_error("unusable-cluster", "timed out"):
         connect("ray")
 
 
 def test_the_client_needs_grpc(fake_ray, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_has_client", lambda: False)
-    with pytest.raises(InputError, match="client of Ray is not installed"):
+    with raises_input_error("no-ray-client"):
         connect("ray://127.0.0.1:1")
 
 

@@ -90,7 +90,7 @@ def test_ray_that_is_not_installed_leaves_nothing(file, tmp_path, monkeypatch):
     study = start_study(file, tmp_path / "out", "--on", "ray", first=hidden)
     _, log = study.communicate()
     assert study.returncode == 2
-    assert "Ray is not installed" in log and "vocadapt[ray]" in log and "Traceback" not in log
+    assert "vocadapt[ray]" in log and "Traceback" not in log
     assert not (tmp_path / "out").exists()
 
 

@@ -50,7 +50,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError("Ray is not installed.", INSTALL) from None
+        raise InputError("Ray is not installed.", INSTALL, code="no-ray") from None
     return ray
 
 
@@ -66,7 +66,7 @@ def connect(place: str) -> bool:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     address = place if place.startswith(CLIENT) else os.environ.get("RAY_ADDRESS", "")
     if address.startswith(CLIENT) and not _has_client():
-        raise InputError("The client of Ray is not installed.", INSTALL)
+        raise InputError("The client of Ray is not installed.", INSTALL, code="no-ray-client")
     if address not in ("", "auto", "local"):
         _check_port(address)
     try:
@@ -127,6 +127,7 @@ def check_nodes(root: Path, nodes: Sequence[Node]) -> None:
                     f"None of the {len(nodes)} nodes of the Ray cluster ran a task within"
                     f" {CHECK_SECONDS:.0f} s.",
                     "Check the cluster with the command ray status.",
+                    code="no-cluster",
                 )
             for one in ready:
                 _check_answer(probe, nodes_by_task[one], one)
@@ -158,6 +159,7 @@ def _check_answer(probe: Path, node: Node, answer: Any) -> None:
         raise InputError(
             f"Node {node.address} of the Ray cluster cannot run vocadapt: {error.cause!r}.",
             f"Install vocadapt {__version__} on every node, with the same packages.",
+            code="unusable-node",
         ) from None
     except ray.exceptions.RayError:  # the node was lost meanwhile: it takes no cells
         return
@@ -166,6 +168,7 @@ def _check_answer(probe: Path, node: Node, answer: Any) -> None:
             f"Node {node.address} of the Ray cluster has vocadapt {found.version}, this machine"
             f" {__version__}.",
             "Install the same version on every node.",
+            code="other-version",
         )
     problem = found.problem
     if not problem and not (probe / node.id).exists():
@@ -176,6 +179,7 @@ def _check_answer(probe: Path, node: Node, answer: Any) -> None:
             f" {probe.parent}.",
             "Put the study on storage that all nodes mount at the same path, may write to, and"
             " that shares locks (NFS 4, Lustre with flock).",
+            code="unusable-node",
         )
 
 
@@ -200,7 +204,9 @@ def _check_port(address: str) -> None:
     host, _, port = address.removeprefix(CLIENT).rstrip("/").rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(
-            f"{address}: expected a host and a port.", "Such as ray://head-node:10001."
+            f"{address}: expected a host and a port.",
+            "Such as ray://head-node:10001.",
+            code="invalid-address",
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
@@ -208,6 +214,7 @@ def _check_port(address: str) -> None:
         raise InputError(
             f"No Ray cluster answers at {address} ({error.strerror or error}).",
             "Check the address, and that the cluster runs: ray status on its head node.",
+            code="no-cluster",
         ) from None
 
 
@@ -225,8 +232,10 @@ def _build_error(address: str, error: Exception) -> InputError:
         return InputError(
             f"The Ray cluster at {address} runs another version. {text:.300}",
             "Install the same versions of Ray and Python here and on the cluster.",
+            code="other-version",
         )
     return InputError(
         f"The Ray cluster at {address} cannot be used: {text:.300}",
         "Check the address, and that the cluster runs: ray status on its head node.",
+        code="unusable-cluster",
     )

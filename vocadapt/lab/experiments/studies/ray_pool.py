@@ -70,6 +70,7 @@ class RayPool:
                     f"No node of the Ray cluster can run a cell: it takes {self.demand.threads}"
                     f" CPUs and {self.demand.gpus:g} GPUs.",
                     "Use fewer threads or GPUs, or add a larger node.",
+                    code="no-node",
                 )
             ray_cluster.check_nodes(self.root, self._nodes)
         except BaseException:
