@@ -138,9 +138,9 @@ def test_a_token_whose_old_cut_is_one_piece_gets_that_row_back(model, sentences)
     plan = VocabularyPlan(model.vocabulary, (), replaced=("drug", "heart"))
     true = model.space.matrix[model.space.rows(["drug", "heart"])]
     start = np.random.default_rng(1).normal(scale=0.02, size=true.shape).astype(np.float32)
-    settings = DistilSettings(contexts=10, passes=15, length=16, batch=2, lr=0.02)
+    settings = DistilSettings(contexts=20, passes=20, length=16, batch=2, lr=0.01)
     rows, contexts = Distiller(model, sentences, True)(plan, start, settings)
-    assert contexts.tolist() == [10, 10]
+    assert contexts.tolist() == [20, 20]
     centered, truth = (
         value - value.mean(axis=1, keepdims=True) for value in (rows, true)
     )  # the norm behind takes the mean away

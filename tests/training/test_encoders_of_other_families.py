@@ -301,7 +301,7 @@ def test_a_trainer_and_an_architecture_are_chosen_in_the_command(text, tmp_path,
     assert open_model(tmp_path / "m").architecture == "RobertaForMaskedLM"
 
 
-DISTIL = DistilSettings(contexts=10, passes=20, length=16, batch=1, lr=0.03)
+DISTIL = DistilSettings(contexts=20, passes=30, length=16, batch=1, lr=0.02)
 # One layer tells less of an embedding than all layers: more passes, and a lower bound.
 ATTENTION = AttentionSettings(contexts=20, passes=80, length=16, batch=1, lr=0.01)
 
