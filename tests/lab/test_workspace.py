@@ -112,7 +112,7 @@ def test_a_converted_model_is_not_an_adapted_one(workspace):
     assert list_results("models", workspace) == [adapted]
     assert [find_main_figure(model) for model in workspace.artifacts("models")] == [
         ("Tokens removed", "4", "6 in total"),
-        ("", "", ""),
+        None,
         ("Tokens added", "5", "15 in total"),
     ]
 

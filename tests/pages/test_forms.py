@@ -37,34 +37,19 @@ def no_commands(monkeypatch):
 
 @pytest.mark.usefixtures("no_commands")
 @pytest.mark.parametrize(
-    ("part", "kind", "place", "form"),
+    ("part", "kind", "module", "form"),
     [
-        ("text", CorpusSettings, f"{PARTS}.text.intake_form.CorpusSettings", "text"),
-        ("vectors", Word2VecSettings, f"{PARTS}.vectors.page.Word2VecSettings", "vectors"),
-        (
-            "change",
-            ContextualSettings,
-            f"{PARTS}.vectors.contextual.ContextualSettings",
-            "contextual",
-        ),
-        (
-            "pretraining",
-            ContinuedSettings,
-            f"{PARTS}.pretraining.page.ContinuedSettings",
-            "pretraining",
-        ),
-        (
-            "initializers",
-            LeaderboardSettings,
-            f"{PARTS}.initializers.leaderboard.LeaderboardSettings",
-            "initializers",
-        ),
+        ("text", CorpusSettings, "text.intake_form", "text"),
+        ("vectors", Word2VecSettings, "vectors.page", "vectors"),
+        ("change", ContextualSettings, "vectors.contextual", "contextual"),
+        ("pretraining", ContinuedSettings, "pretraining.page", "pretraining"),
+        ("initializers", LeaderboardSettings, "initializers.leaderboard", "initializers"),
     ],
 )
 def test_a_setting_that_is_added_is_on_its_page(
-    open_page, seeded, monkeypatch, part, kind, place, form
+    open_page, seeded, monkeypatch, part, kind, module, form
 ):
-    monkeypatch.setattr(place, add_setting(kind))
+    monkeypatch.setattr(f"{PARTS}.{module}.{kind.__name__}", add_setting(kind))
     app = open_page(part, seeded)
     assert not app.exception and not app.error
     assert app.number_input(key=f"added_{form}").value == 3

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.material.apps import join_values, read_page
+from tests.material.apps import join_values, list_button_keys, read_page
 from tests.material.cases import check_each
 from vocadapt.analysis.comparison import UNTESTED
 from vocadapt.analysis.leaderboard.inputs import build_vector_materials
@@ -29,6 +29,7 @@ from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.results.leaderboards import build_results
 from vocadapt.lab.results.runs import open_runs
 from vocadapt.lab.workspace.lesson_progress import FILE, LessonProgress, load_progress
+from vocadapt.lab.workspace.manifest import read_manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.io.storage import load_space
@@ -67,8 +68,11 @@ def test_every_choice_differs_and_every_sentence_is_there(lesson):
     assert all(choice.feedback for choice in lesson.check.choices)
     assert lesson.teacher.times and lesson.teacher.answer and lesson.teacher.ask
     assert len({step.task for step in lesson.steps}) == len(lesson.steps)
-    # The sentence to remember is one sentence.
+    # The sentence to remember is one sentence, and a task is shown in one line.
     assert lesson.remember.count(".") == 1 and lesson.remember.endswith(".")
+    assert all(len(step.task) <= 110 for step in lesson.steps)
+    assert 3 <= lesson.minutes <= 6 and lesson.steps
+    assert 0 <= lesson.right < len(lesson.guesses) and 0 <= lesson.check.right < len(answers)
 
 
 @check_each("lesson", LESSONS, lambda lesson: lesson.name)
@@ -79,11 +83,6 @@ def test_a_published_result_has_author_and_year(lesson):
         assert f"*{TITLES[citation]}*" in page.format_claim(claim)
 
 
-def test_a_claim_cites_a_declared_work():
-    with pytest.raises(InputError, match="Unknown source"):
-        content.Claim("It is so.", "somewhere, page 3")
-
-
 def test_the_plan_of_an_hour_is_an_hour_with_every_lesson():
     hour = content.load_hour()
     plan = teacher.plan_hour(LESSONS, hour)
@@ -92,29 +91,21 @@ def test_the_plan_of_an_hour_is_an_hour_with_every_lesson():
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
+    ("old", "new"),
     [
-        (("minutes = 4", "minutes = 40"), "3 to 6 minutes"),
-        (("right = 2", "right = 9"), "no guess 9"),
-        (("right = 0", "right = 9"), "no choice 9"),
-        (('part = "lens"', 'part = "lenz"'), "Unknown part"),
-        (("lens_text =", "vectors_word ="), "not a key of the part lens"),
-        (("models/demo-bert", "demo-bert"), "expected kind/name"),
-        (("title = ", "titel = "), "no setting 'titel'"),
-        (('title = "What is a wordpiece?"', ""), "'title' is missing"),
-        (('title = "What', "title = What"), "not valid TOML"),
-        (("[teacher]", "[[teacher]]"), "expected a group of settings"),
-        (("task = ", 'task = "' + "x" * 200 + '"\n#'), "at most 110 characters"),
+        ("title = ", "titel = "),
+        ('title = "What is a wordpiece?"', ""),
+        ('title = "What', "title = What"),
+        ("[teacher]", "[[teacher]]"),
     ],
 )
-def test_an_invalid_file_is_named_in_the_error(change, problem, tmp_path):
+def test_an_invalid_file_is_named_in_the_error(old, new, tmp_path):
     text = content.list_files()[0].read_text(encoding="utf-8")
-    assert change[0] in text
+    assert old in text
     path = tmp_path / "1-broken.toml"
-    path.write_text(text.replace(*change), encoding="utf-8")
-    with pytest.raises(InputError, match=problem) as caught:
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=r"1-broken\.toml"):
         content.read_lesson(path)
-    assert "1-broken.toml" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +141,7 @@ def test_every_link_sets_keys_that_its_part_reads(lesson, number):
     source = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     assert PAGE_OF_PART[step.part]
     for key in step.set:
-        assert f'"{key}"' in source, key
+        assert f'"{key}"' in source and key.startswith(f"{step.part}_"), key
 
 
 @check_each("lesson, number", STEPS, lambda row: f"{row[0].name}-{row[1]}")
@@ -275,8 +266,7 @@ def test_euthymia_has_no_vector_and_the_others_have():
 
 @pytest.mark.parametrize("name", ["demo-map", "demo-best"])
 def test_a_map_of_the_demo_is_right_for_one_word_in_three_to_five(name):
-    manifest = json.loads((DEMO / "alignments" / name / "manifest.json").read_text())
-    numbers = manifest["numbers"]
+    numbers = read_manifest(DEMO / "alignments" / name).numbers
     assert 1 / 5 <= numbers["p@5"] <= 1 / 3
     assert numbers["p@5"] > 100 * numbers["chance@5"]
 
@@ -345,8 +335,10 @@ def open_lesson(open_page, workspace, name="wordpieces"):
     return open_page("lessons", workspace, lessons_lesson=name)
 
 
-def test_the_list_is_readable_in_an_empty_workspace(open_page):
-    app = open_page("lessons")
+@pytest.mark.parametrize("name", ["", "nosuch", "../wordpieces", "<b>"])
+def test_the_list_is_readable_in_an_empty_workspace(name, open_page):
+    """An unknown lesson in the address shows the list, too."""
+    app = open_page("lessons", lessons_lesson=name)
     assert not app.exception
     for lesson in LESSONS:
         assert lesson.question in read_page(app) and f"{lesson.minutes} min" in read_page(app)
@@ -372,34 +364,30 @@ def test_a_lesson_from_the_guess_to_the_sentence_to_remember(open_page, demo):
     assert load_progress(demo) == {"wordpieces": LessonProgress(0, 3, 0)}
 
 
-def test_a_lesson_left_in_the_middle_continues(open_page, demo):
+def test_a_lesson_left_in_the_middle_continues(open_page, demo, tmp_path):
     app = open_lesson(open_page, demo)
     radio(app, "guess").set_value(1).run()
-    later = open_page("lessons", demo)
-    assert "started" in read_page(later)
+    assert "started" in read_page(open_page("lessons", demo))
     again = open_lesson(open_page, demo)
     assert radio(again, "guess").value == 1 and LESSONS[0].steps[0].say in read_page(again)
+    # The progress of one workspace is not that of another.
+    assert radio(open_lesson(open_page, tmp_path / "other"), "guess").value is None
 
 
-def test_two_tabs_do_not_lose_each_others_progress(open_page, demo):
-    first, second = open_lesson(open_page, demo), open_lesson(open_page, demo, "luck")
-    radio(first, "guess").set_value(0).run()
-    radio(second, "guess").set_value(1).run()
-    assert load_progress(demo) == {
-        "wordpieces": LessonProgress(guess=0),
-        "luck": LessonProgress(guess=1),
-    }
-
-
-def test_one_lesson_in_two_tabs_keeps_the_further_progress(open_page, demo):
+def test_two_tabs_keep_the_further_progress(open_page, demo):
     first, second = open_lesson(open_page, demo), open_lesson(open_page, demo)
+    other = open_lesson(open_page, demo, "luck")
     radio(first, "guess").set_value(0).run()
+    radio(other, "guess").set_value(1).run()
     first.button(key="lessons_skip").click().run()
     radio(first, "answer").set_value(LESSONS[0].check.right).run()
     # The other tab still shows the question: a second guess loses neither the steps nor the answer.
     radio(second, "guess").set_value(1).run()
     assert not second.exception and LESSONS[0].remember in read_page(second)
-    assert load_progress(demo)["wordpieces"] == LessonProgress(1, 3, LESSONS[0].check.right)
+    assert load_progress(demo) == {
+        "wordpieces": LessonProgress(1, 3, LESSONS[0].check.right),
+        "luck": LessonProgress(guess=1),
+    }
 
 
 def test_an_artifact_that_is_deleted_in_the_middle_of_a_lesson_is_named(open_page, demo):
@@ -407,32 +395,25 @@ def test_an_artifact_that_is_deleted_in_the_middle_of_a_lesson_is_named(open_pag
     radio(app, "guess").set_value(1).run()
     deleted = delete_artifact(demo, demo.artifact("models", "demo-bert"))
     app.run()
-    assert not app.exception and f"this workspace lacks {plain('demo-bert')}" in read_page(app)
+    assert not app.exception and "lessons_demo_1" in list_button_keys(app)
     assert radio(app, "guess").value == 1 and LESSONS[0].steps[0].say in read_page(app)
     page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
-    assert not page.exception and f"this workspace lacks {plain('demo-bert')}" in read_page(page)
+    assert not page.exception and "lesson_bar_demo" in list_button_keys(page)
+    assert f"lacks {plain('demo-bert')}" in read_page(page)
     restore(demo, deleted)
     app.run()
-    assert f"this workspace lacks {plain('demo-bert')}" not in read_page(app)
+    assert "lessons_demo_1" not in list_button_keys(app)
 
 
 def test_a_renamed_artifact_of_the_demo_is_not_missing_in_a_lesson(open_page, demo):
     rename_artifact(demo, demo.artifact("models", "demo-bert"), "mine")
     app = open_lesson(open_page, demo)
     radio(app, "guess").set_value(1).run()
-    lacking = f"this workspace lacks {plain('demo-bert')}"
-    assert not app.exception and lacking not in read_page(app)
+    assert not app.exception and "lessons_demo_1" not in list_button_keys(app)
     assert '"models" / "mine"' in app.code[0].value and "demo-bert" not in app.code[0].value
     page = open_page("lens", demo, lens_models="demo-bert", lesson="wordpieces", lesson_step="1")
-    assert not page.exception and lacking not in read_page(page)
+    assert not page.exception and "lesson_bar_demo" not in list_button_keys(page)
     assert page.session_state["lens_models"] == ["mine"]
-
-
-def test_the_progress_of_one_workspace_is_not_that_of_another(open_page, demo, tmp_path):
-    app = open_lesson(open_page, demo)
-    radio(app, "guess").set_value(0).run()
-    other = open_lesson(open_page, tmp_path / "other")
-    assert radio(other, "guess").value is None
 
 
 @pytest.mark.parametrize("text", ["broken", '{"wordpieces": {"guess": 99, "seen": 99}}'])
@@ -443,7 +424,7 @@ def test_a_lesson_works_with_a_broken_or_odd_file(text, open_page, demo):
     radio(app, "guess").set_value(2).run()
     assert LESSONS[0].steps[0].say in read_page(app)
     is_broken = text == "broken"
-    assert ("cannot be saved" in read_page(app)) == is_broken
+    assert bool(app.warning) == is_broken
     assert ((demo.root / FILE).read_text() == text) == is_broken  # what is there is kept
 
 
@@ -456,17 +437,11 @@ def test_a_lesson_works_where_nothing_can_be_written(open_page, demo, monkeypatc
     radio(app, "guess").set_value(2).run()
     app.button(key="lessons_skip").click().run()
     radio(app, "answer").set_value(0).run()
-    assert LESSONS[0].remember in read_page(app) and "cannot be saved" in read_page(app)
+    assert LESSONS[0].remember in read_page(app) and app.warning
     assert not (demo.root / FILE).exists() and not app.exception
 
 
-@pytest.mark.parametrize("name", ["nosuch", "../wordpieces", "", "<b>"])
-def test_an_unknown_lesson_in_the_address_shows_the_list(name, open_page, demo):
-    app = open_lesson(open_page, demo, name)
-    assert not app.exception and app.metric[0].value == "0 of 8"
-
-
-def test_the_teacher_sees_the_plan_the_answers_and_the_progress(open_page, demo):
+def test_the_teacher_sees_the_plan_and_the_progress_and_resets_it(open_page, demo):
     app = open_lesson(open_page, demo, "luck")
     radio(app, "guess").set_value(2).run()
     app = open_page("teacher", demo)
@@ -476,15 +451,9 @@ def test_the_teacher_sees_the_plan_the_answers_and_the_progress(open_page, demo)
     assert progress.value["guess"].tolist()[6] == LESSONS[6].guesses[2]
     for lesson in LESSONS:
         assert lesson.teacher.answer in read_page(app) and lesson.teacher.ask[0] in read_page(app)
-
-
-def test_a_class_is_reset_after_a_confirmation(open_page, demo):
-    app = open_lesson(open_page, demo)
-    radio(app, "guess").set_value(2).run()
-    app = open_page("teacher", demo)
     app.button(key="teacher_reset").click().run()
     assert load_progress(demo) == {} and not app.exception
-    assert radio(open_lesson(open_page, demo), "guess").value is None
+    assert radio(open_lesson(open_page, demo, "luck"), "guess").value is None
 
 
 # The pages that a step opens, and the bar on top of them
@@ -515,19 +484,16 @@ def test_the_link_of_a_step_sets_the_state_of_its_page(lesson, number, open_page
 
 
 def test_the_bar_leads_back_and_records_the_step(open_page, demo):
-    app = open_page("lens", demo, lens_text="fever", lesson="wordpieces", lesson_step="1")
-    assert not app.exception
-    assert "Lesson 1 · step 1 of 3" in read_page(app) and LESSONS[0].steps[0].task in read_page(app)
-    assert load_progress(demo)["wordpieces"].seen == 1
-
-
-def test_an_open_lesson_has_no_other_next_part(open_page, demo):
     def has_next(app):
         labels = [link.proto.label for link in app.get("page_link")]
         return any("Next: " in label for label in labels)
 
-    assert not has_next(open_page("lens", demo, lesson="wordpieces", lesson_step="1"))
-    assert has_next(open_page("lens", demo))
+    app = open_page("lens", demo, lens_text="fever", lesson="wordpieces", lesson_step="1")
+    assert not app.exception
+    assert "step 1 of 3" in read_page(app) and LESSONS[0].steps[0].task in read_page(app)
+    assert load_progress(demo)["wordpieces"].seen == 1
+    # An open lesson has no other next part.
+    assert not has_next(app) and has_next(open_page("lens", demo))
     # An address that names no step opens no lesson.
     assert has_next(open_page("lens", demo, lesson="wordpieces", lesson_step="9"))
 
@@ -535,7 +501,7 @@ def test_an_open_lesson_has_no_other_next_part(open_page, demo):
 def test_a_step_that_lacks_its_artifacts_is_not_shown_and_not_recorded(open_page, demo):
     app = open_page("lens", demo, lesson="wordpieces", lesson_step="2")
     assert not app.exception and not app.error
-    assert "this workspace lacks demo\\-adapted" in read_page(app)
+    assert f"lacks {plain('demo-adapted')}" in read_page(app)
     assert not app.multiselect and not load_progress(demo)
 
 
@@ -559,7 +525,6 @@ def test_no_bar_without_a_step(query, open_page, demo):
 
 def test_a_missing_artifact_is_named_with_a_button_that_opens_the_demo(open_page, tmp_path):
     app = open_page("lens", tmp_path / "new", lesson="wordpieces", lesson_step="1")
-    assert f"this workspace lacks {plain('demo-bert')}" in read_page(app)
     app.button(key="lesson_bar_demo").click().run()
     assert Workspace(tmp_path / "new").artifact("models", "demo-bert")
-    assert "this workspace lacks" not in read_page(app) and not app.exception
+    assert "lesson_bar_demo" not in list_button_keys(app) and not app.exception

@@ -46,7 +46,6 @@ from vocadapt.training.estimates import (
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.ui.parts.pretraining import result
-from vocadapt.ui.parts.pretraining.result import compare_added
 from vocadapt.ui.text.number_formats import NARROW
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
@@ -70,23 +69,31 @@ def pretrained(tmp_path_factory, tiny_bert):
             ("x-ext", exbert, "extension"),
             ("x-cont", tiny_bert, "continued"),
         ):
-            step = ContinuePretrainingStep(
-                pretraining=ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6)
-            )
-            run_step(
-                Spec(step, {"model": str(model), "text": str(corpus)}),
-                workspace.folder("models", name),
-            )
+            settings = ContinuedSettings(stage, training=QUICK, keep_minutes=1e-6)
+            inputs = {"model": str(model), "text": str(corpus)}
+            spec = Spec(ContinuePretrainingStep(pretraining=settings), inputs)
+            run_step(spec, workspace.folder("models", name))
     return workspace
+
+
+@pytest.fixture
+def copy(pretrained, tmp_path):
+    """A copy of this workspace that may be changed."""
+    return Workspace(shutil.copytree(pretrained.root, tmp_path / "copy"))
+
+
+def change_manifest(workspace, name, change):
+    """Change the manifest of a model by a function."""
+    file = workspace.folder("models", name) / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    change(manifest)
+    file.write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
     assert list(list_stages(open_model(tiny_bert))) == ["continued", "embeddings"]
-    assert list(list_stages(open_model(pretrained.folder("models", "x-ext")))) == [
-        "extension",
-        "whole",
-        "embeddings",
-    ]
+    extended = open_model(pretrained.folder("models", "x-ext"))
+    assert list(list_stages(extended)) == ["extension", "whole", "embeddings"]
     assert has_masked_head(open_model(tiny_bert))
     assert not has_masked_head(open_model(make_bert(head="BertModel")))
 
@@ -101,11 +108,8 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
     assert len(app.get("plotly_chart")) == 1
     board = next(frame.value for frame in app.dataframe if "before" in frame.value)
     assert list(board["model"]) == ["x-cont", "x-ext"]
-    assert list(board["stage"]) == [
-        "continued",
-        "extension",
-    ]
-    assert any("6 models saved during training" in expander.label for expander in app.expander)
+    assert list(board["stage"]) == ["continued", "extension"]
+    assert any("6 models" in expander.label for expander in app.expander)
     commands = [code.value for code in app.code if "pretrain --model" in code.value]
     assert any("--stage extension" in command for command in commands)
 
@@ -120,28 +124,19 @@ def test_the_figures_of_one_step_are_in_the_singular(pretrained, monkeypatch):
     assert ("Wordpieces", "2\u202f048", "1 step") in shown
 
 
-def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
-    open_page, pretrained, tmp_path
-):
-    root = tmp_path / "both"
-    shutil.copytree(pretrained.root, root)
-    file = root / "models" / "x-ext" / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    manifest["numbers"] = {
-        "preset": "exbert-s3+mlm",
-        "added": 5,
-        "pretraining": manifest["numbers"],
-    }
-    manifest["settings"] = {
-        "corpus": manifest["settings"]["corpus"],
-        "recipe": {"pretraining": manifest["settings"]["pretraining"]},
-    }
-    file.write_text(json.dumps(manifest), encoding="utf-8")
+def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(open_page, pretrained, copy):
+    def merge(manifest):
+        numbers, settings = manifest["numbers"], manifest["settings"]
+        manifest["numbers"] = {"preset": "exbert-s3+mlm", "added": 5, "pretraining": numbers}
+        recipe = {"pretraining": settings["pretraining"]}
+        manifest["settings"] = {"corpus": settings["corpus"], "recipe": recipe}
+
+    change_manifest(copy, "x-ext", merge)
     before = {one.name: one for one in list_pretrained_models(pretrained)}
-    found = {one.name: one for one in list_pretrained_models(Workspace(root))}
+    found = {one.name: one for one in list_pretrained_models(copy)}
     assert list(found) == list(before)
     assert found["x-ext"].curve == before["x-ext"].curve and found["x-ext"].curve.points
-    app = open_page("pretraining", root, pretraining_pretrained="x-ext")
+    app = open_page("pretraining", copy, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
 
 
@@ -153,56 +148,37 @@ def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
     assert not app.exception and app.radio(key="pretraining_stage").value == "whole"
     assert app.number_input(key="hours_pretraining_quick").value == 1.0
     chart = app.get("plotly_chart")[0].proto.spec
-    assert "seconds of training" in chart and "wordpieces read" not in chart
-    app.selectbox(key="pretraining_model").set_value(
-        "x-cont"
-    ).run()  # for which there is no stage whole
-    assert not app.exception
-    assert not app.error
+    assert "seconds" in chart and "wordpieces read" not in chart
+    # A model without a stage "whole".
+    app.selectbox(key="pretraining_model").set_value("x-cont").run()
+    assert not app.exception and not app.error
     assert app.radio(key="pretraining_stage").value == "continued"
 
 
-def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_path):
+def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, copy):
     """Such as the demo's: it was made on another machine."""
-    workspace = Workspace(tmp_path / "w")
     for name in ("x-ext", "x-cont"):
-        shutil.copytree(pretrained.folder("models", name), workspace.folder("models", name))
-        file = workspace.folder("models", name) / "manifest.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"inputs": {}, "command": ""}))
-    app = open_page("pretraining", workspace)
+        change_manifest(copy, name, lambda one: one.update(inputs={}, command=""))
+    app = open_page("pretraining", copy)
     assert not app.exception and not app.error
-    assert [one.model for one in list_pretrained_models(workspace)] == ["", ""]
+    assert [one.model for one in list_pretrained_models(copy)] == ["", ""]
 
 
-def test_the_masked_words_count_and_not_the_place_of_the_text(open_page, pretrained, tmp_path):
+def test_models_evaluated_on_other_words_are_marked(open_page, copy):
     """A text given as a file and the same taken into the workspace have other stamps and the same
     held-out words.
     """
-    root = tmp_path / "trained"
-    shutil.copytree(pretrained.root, root)
-    manifest = root / "models" / "x-cont" / "manifest.json"
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    told["inputs"]["text"]["stamp"] = "another"
-    manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert "evaluated on different words" not in join_values(open_page("pretraining", root).warning)
-    models = {one.name: one for one in list_pretrained_models(Workspace(root))}
-    assert have_same_masked_tokens([models["x-ext"], models["x-cont"]])
-    told["numbers"]["held_out_asked"] = ""  # made before it was kept
-    manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert "evaluated on different words" in join_values(open_page("pretraining", root).warning)
 
+    def is_marked():
+        return "different words" in join_values(open_page("pretraining", copy).warning)
 
-def test_models_evaluated_on_other_words_are_marked(open_page, pretrained, tmp_path):
-    root = tmp_path / "other"
-    shutil.copytree(pretrained.root, root)
-    manifest = root / "models" / "x-cont" / "manifest.json"
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    told["numbers"]["held_out_asked"] = "0" * 64
-    manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert "evaluated on different words" not in join_values(
-        open_page("pretraining", pretrained).warning
-    )
-    assert "evaluated on different words" in join_values(open_page("pretraining", root).warning)
+    change_manifest(copy, "x-cont", lambda one: one["inputs"]["text"].update(stamp="another"))
+    models = {one.name: one for one in list_pretrained_models(copy)}
+    assert have_same_masked_tokens([models["x-ext"], models["x-cont"]]) and not is_marked()
+    # A digest of the masked words that was not kept, or another one.
+    for digest in ("", "0" * 64):
+        change_manifest(copy, "x-cont", lambda one: one["numbers"].update(held_out_asked=digest))  # noqa: B023
+        assert is_marked()
 
 
 def test_gates_are_read_on_the_press(open_page, pretrained):
@@ -210,26 +186,14 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     charts = len(app.get("plotly_chart"))
     app.button(key="read_gates").click().run()
     assert not app.exception and len(app.get("plotly_chart")) == charts + 1
-    assert any(
-        "extension's weight is" in text and "for added tokens" in text for text in list_texts(app)
-    )
-    assert "40 of 600 lines" in read_page(app)
+    assert "40 of 600" in read_page(app)
     assert "vocadapt gates --model" in join_values(app.code)
-
-
-@pytest.mark.parametrize(
-    ("added", "listens"),
-    [(0.6, "more"), (0.4, "less"), (0.5, "about as much"), (0.513, "about as much")],
-)
-def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
-    assert compare_added(added, 0.5).endswith(f"use the extension {listens}.")
 
 
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
     bare = make_bert(head="BertModel")
     app = open_page("pretraining", pretrained, typed={"pretraining_model": str(bare)})
-    assert not app.exception and "has no masked-language-model head" in read_page(app)
-    assert "start_pretraining" not in list_button_keys(app)
+    assert not app.exception and "start_pretraining" not in list_button_keys(app)
 
 
 @pytest.mark.parametrize(
@@ -253,13 +217,9 @@ def test_a_forged_address_is_no_crash(open_page, pretrained, query):
 
 def fill_in(open_page, workspace):
     """The page, with the form of a training of 30 epochs filled in."""
-    app = open_page(
-        "pretraining",
-        workspace,
-        pretraining_model="exbert",
-        pretraining_stage="extension",
-        pretraining_budget="epochs",
-    )
+    query = {"model": "exbert", "stage": "extension", "budget": "epochs"}
+    query = {f"pretraining_{name}": value for name, value in query.items()}
+    app = open_page("pretraining", workspace, **query)
     app.number_input(key="length_pretraining_quick").set_value(16).run()
     app.number_input(key="epochs_pretraining_quick").set_value(30.0).run()
     app.number_input(key="save_minutes_pretraining_quick").set_value(0.1).run()
@@ -274,11 +234,9 @@ def test_the_settings_are_not_those_of_the_page_fine_tune(open_page, pretrained)
     """
     app = go_to(open_page("finetune", pretrained), "pretraining")
     quick = PRETRAINING_PRESETS["quick"].settings
-    shown = {
-        name: app.number_input(key=f"{name}_pretraining_quick").value
-        for name in ("epochs", "batch", "lr", "warm_up")
-    }
-    assert shown == {name: getattr(quick, name) for name in shown}
+    for name in ("epochs", "batch", "lr", "warm_up"):
+        field = app.number_input(key=f"{name}_pretraining_quick")
+        assert field.value == getattr(quick, name)
 
 
 def test_the_form_starts_the_job_that_it_describes(open_page, pretrained, started):
@@ -341,9 +299,9 @@ def test_a_batch_that_is_larger_than_the_text_is_reported():
 
 def test_the_plan_says_that_a_batch_is_larger_than_the_text(open_page, pretrained):
     app = open_page("pretraining", pretrained)
-    assert "larger than the text" not in read_page(app)
+    assert not any(key.endswith("large-batch") for key in list_button_keys(app))
     app.number_input(key="batch_pretraining_quick").set_value(4096).run()
-    assert "larger than the text" in read_page(app)
+    assert any(key.endswith("large-batch") for key in list_button_keys(app))
 
 
 def test_an_hour_on_a_busy_machine_is_an_hour_with_fewer_wordpieces(
@@ -383,10 +341,8 @@ def test_the_modeled_speed_accounts_for_frozen_parts_and_extensions():
 
 def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
     app = open_page("adapt", pretrained, adapt_preset="exbert-s3", adapt_adapted="exbert")
-    assert not app.exception and not app.error
-    assert "pretrain it in stage *extension*" in read_page(app)
+    assert not app.exception and not app.error and "*extension*" in read_page(app)
     app.selectbox(key="adapt_preset").set_value("exbert-s3").run()
-    assert "of the layer" in read_page(app)
     app.number_input(key="adapt_extension").set_value(7).run()
     figures = read_metrics(app)
     assert not app.exception and figures["Tokens added"] == "7"

@@ -1,6 +1,5 @@
 """The part Search: searches of settings, and comparisons of seeds."""
 
-import shutil
 from dataclasses import asdict, replace
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from tests.material.apps import join_values, list_button_keys, list_texts, read_page
 from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
-from vocadapt.lab.demo import DEMO, MODEL, TASK
+from vocadapt.lab.demo import MODEL, TASK
 from vocadapt.lab.experiments.search.estimates import draw_settings, estimate_search
 from vocadapt.lab.experiments.search.saved import read_spec, save_search
 from vocadapt.lab.experiments.search.space import Range, Space, find_thesis_choices, parse_space
@@ -20,7 +19,6 @@ from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.manifest import Manifest
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.search import form
 from vocadapt.ui.parts.search.form import format_values
 
@@ -37,15 +35,6 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def own(tmp_path) -> Workspace:
-    """A workspace with a model and a task."""
-    workspace = Workspace(tmp_path / "own")
-    for place in (MODEL, TASK):
-        shutil.copytree(DEMO.joinpath(*place), workspace.folder(*place))
-    return workspace
-
-
 def make_spec(workspace: Workspace, settings=None) -> Spec:
     inputs = {"model": (str(workspace.folder(*MODEL)),), "task": (str(workspace.folder(*TASK)),)}
     settings = settings or SearchStep(trials=4, seeds=(1, 2))
@@ -60,19 +49,9 @@ def finish(workspace: Workspace, spec: Spec, numbers: dict) -> None:
     manifest.save(folder, lists_files=False)
 
 
-def test_an_empty_page_says_what_a_search_is_and_what_it_needs(open_page, tmp_path):
-    app = open_page("search", tmp_path / "none")
-    assert not app.exception and not app.error
-    said = " ".join(list_texts(app))
-    assert "There is no search in this workspace yet" in said and "a task with a dev split" in said
-    assert "There is no task in this workspace yet" in said
-
-
-def test_the_form_estimates_and_starts_a_search(open_page, own, monkeypatch):
-    started = []
-    monkeypatch.setattr(panel, "start", lambda *given: started.append(given))
+def test_the_form_estimates_and_starts_a_search(open_page, own, started):
     app = open_page("search", own)
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     values = next(one.value for one in app.dataframe if "values" in one.value)
     assert list(values["chosen by Fast 2023 (table 6.1)"]) == list(find_thesis_choices().values())
     assert "**6** runs (6 trials × 1 seed)" in read_page(app)
@@ -81,8 +60,8 @@ def test_the_form_estimates_and_starts_a_search(open_page, own, monkeypatch):
     app.text_area(key="search_text").set_value(SPACE).run()
     assert "**6** runs (3 trials × 2 seeds)" in read_page(app)
     app.button(key="search_start").click().run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
-    ((_, spec, name),) = started
+    assert not app.exception and not app.error
+    ((spec, name),) = started
     assert spec.settings.trials == 3 and spec.settings.seeds == (1, 2)
     (listed,) = own.artifacts("searches")
     assert listed.name == name and (listed.folder / "space.toml").read_text() == SPACE
@@ -93,27 +72,25 @@ def test_a_mistake_in_a_space_is_told_with_the_nearest_name(open_page, own):
     app = open_page("search", own)
     app.segmented_control(key="search_space").set_value("Your own").run()
     app.text_area(key="search_text").set_value("batch_sise = [1]").run()
-    assert not app.exception and [one.value for one in app.error] == ["This did not work."]
-    assert "Did you mean batch_size?" in join_values(app.text)
+    assert not app.exception and len(app.error) == 1 and "batch_size?" in join_values(app.text)
 
 
 def test_without_optuna_the_page_says_what_to_install(open_page, own, monkeypatch):
     monkeypatch.setattr(form, "is_optuna_installed", lambda: False)
     app = open_page("search", own)
-    assert not app.exception and "not installed" in app.info[0].value
-    assert "vocadapt[search]" in join_values(app.code)
+    assert not app.exception and "vocadapt[search]" in join_values(app.code)
     assert "search_start" not in list_button_keys(app)
     app.segmented_control(key="search_what").set_value("Seeds").run()
     assert not app.exception and app.button(key="search_start")
 
 
-def test_a_finished_search_shows_the_best_trial_that_has_all_its_seeds(open_page, own):
+def test_a_finished_search_shows_its_best_trial_and_is_continued(open_page, own, started):
     numbers = {"metric": "f1", "trials": 4, "rows": ROWS, "best": {}, "thesis": "Fast 2023 chose."}
     numbers["importance"] = {"learning_rate": 0.75, "num_epochs": 0.25}
     finish(own, make_spec(own), numbers)
     app = open_page("search", own)
-    assert not app.exception and not app.error, [one.value for one in app.text]
-    assert "**4 of 4 trials** have ended: 2 done, 1 pruned, 1 failed" in read_page(app)
+    assert not app.exception and not app.error
+    assert "2 done, 1 pruned, 1 failed" in read_page(app)
     assert [(one.label, one.value) for one in app.metric] == [("F1 on dev", ".600")]
     best = next(one.value for one in app.dataframe if "best" in one.value)
     assert list(best["best"]) == ["1e-4", "1"]
@@ -123,16 +100,9 @@ def test_a_finished_search_shows_the_best_trial_that_has_all_its_seeds(open_page
     assert any("no &lt;b&gt;memory" in t or "no \\<b\\>memory" in t for t in list_texts(app))
     assert len(app.get("plotly_chart")) == 2
     assert app.number_input(key="search_more").value == 10
-
-
-def test_more_trials_continue_a_finished_search(open_page, own, monkeypatch):
-    started = []
-    monkeypatch.setattr(panel, "start", lambda *given: started.append(given))
-    finish(own, make_spec(own), {"metric": "f1", "trials": 4, "rows": ROWS})
-    app = open_page("search", own)
     app.number_input(key="search_more").set_value(2).run()
     app.button(key="search_continue").click().run()
-    assert [(spec.settings.trials, name) for _, spec, name in started] == [(6, "s")]
+    assert [(spec.settings.trials, name) for spec, name in started] == [(6, "s")]
 
 
 def test_seeds_are_compared_by_epoch(open_page, own):
@@ -144,7 +114,7 @@ def test_seeds_are_compared_by_epoch(open_page, own):
     numbers |= {"best_epoch": [2, 1], "failures": []}
     finish(own, make_spec(own, SeedsStep((1, 2))), numbers)
     app = open_page("search", own)
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     table = next(one.value for one in app.dataframe if "Epoch" in one.value)
     assert table["Seed 2"][0] == 0.4 and table["Seed 2"].isna()[1]
     assert list(table["Mean ± sd"])[1] == ".600"

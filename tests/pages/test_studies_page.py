@@ -17,6 +17,7 @@ from tests.material.apps import (
     read_metrics,
     read_page,
 )
+from tests.material.input_errors import raises_input_error
 from vocadapt.errors import InputError
 from vocadapt.lab.demo import DEMO, MODEL, STUDY, TASK, VECTORS, open_demo
 from vocadapt.lab.experiments.published.imports import import_values
@@ -45,7 +46,6 @@ from vocadapt.report.formats import format_fraction
 from vocadapt.ui.parts.published.figures import collect_group_means
 from vocadapt.ui.parts.studies.cells import find_query
 from vocadapt.ui.parts.studies.opened import open_study
-from vocadapt.ui.parts.studies.page import choose_update_seconds
 from vocadapt.ui.state import address
 
 TEXT = """name = "s"
@@ -59,6 +59,8 @@ model = "../../models/demo-bert"
 name = "t"
 task = "../../tasks/demo-diseases"
 """
+# Figures that publications make of their tables.
+CHARTS = {"exbert-1": 1, "exbert-2b": 1, "poerner-coverage": 1, "fast-6.6": 1, "fast-3.1": 0}
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +68,6 @@ def demo(tmp_path_factory) -> Workspace:
     """The parts of the demo that the study reads, in a workspace; read only."""
     workspace = Workspace(tmp_path_factory.mktemp("demo") / "w")
     for place in (MODEL, VECTORS, TASK, STUDY):
-        shutil.copytree(DEMO.joinpath(*place), workspace.folder(*place))
-    return workspace
-
-
-@pytest.fixture
-def own(tmp_path) -> Workspace:
-    """A workspace with a model and a task."""
-    workspace = Workspace(tmp_path / "own")
-    for place in (MODEL, TASK):
         shutil.copytree(DEMO.joinpath(*place), workspace.folder(*place))
     return workspace
 
@@ -115,7 +108,6 @@ def test_a_study_opens_as_a_workspace_with_a_way_back(open_page, demo):
     board = next(one.value for one in app.dataframe if "Run" in one.value)
     assert set(board["Run"]) == {"demo-bert-demo-diseases", "green-bert-demo-diseases"}
     assert set(board["Seeds"]) == {3}
-    assert "Inside the study" in read_page(app)
     assert app.session_state["results_run"] is None
     app.button(key="leave_study").click().run()
     assert app.session_state["workspace"] == "w" and not app.exception
@@ -174,6 +166,8 @@ def test_a_saved_study_is_listed_and_can_be_changed(own):
         ("[settings]", "[settings"),
         ("num_epochs", "num_epoch"),
         ("models/demo-bert", "models/other"),
+        ('name = "s"', f'name = "s"\nx = {"[" * 3000}'),
+        ('name = "s"', f'name = "s"\nx = {"1" * 5000}'),
     ],
 )
 def test_a_file_that_is_no_study_is_refused_and_leaves_nothing(old, new, own):
@@ -183,15 +177,12 @@ def test_a_file_that_is_no_study_is_refused_and_leaves_nothing(old, new, own):
 
 
 def test_a_path_that_pages_may_not_open_is_refused(own, tmp_path):
-    seen = []
-
     def refuse(path):
-        seen.append(path)
-        raise InputError("no")
+        raise InputError("no", code=path)
 
-    with pytest.raises(InputError):
+    with raises_input_error(str(own.folder(*MODEL))):
         save_study(TEXT, own, refuse)
-    assert seen == [str(own.folder(*MODEL))] and not list(own.root.glob("studies/*"))
+    assert not list(own.root.glob("studies/*"))
 
 
 @pytest.mark.parametrize(
@@ -210,27 +201,21 @@ def test_a_path_that_pages_may_not_open_is_not_read(text, own, tmp_path):
 
     def refuse(path):
         if Path(path) == secret:
-            raise InputError("may not be opened")
+            raise InputError("no", code="refused")
 
-    with pytest.raises(InputError, match="may not be opened"):
+    with raises_input_error("refused"):
         save_study(text, own, refuse)
-
-
-@pytest.mark.parametrize("value", ["[" * 3000, "1" * 5000])
-def test_a_file_that_the_parser_cannot_read_is_refused(value, own):
-    with pytest.raises(InputError, match=r"not valid TOML|levels deep"):
-        save_study(f'name = "s"\nx = {value}', own)
 
 
 def test_the_form_writes_the_file_and_offers_to_start(open_page, own):
     app = open_page("studies", own)
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     written = tomllib.loads(app.code[0].value)
     assert written["seeds"] == [1, 2, 3]
     assert written["variants"] == [{"name": "demo-bert", "model": "../../models/demo-bert"}]
     assert written["tasks"][0]["task"] == "../../tasks/demo-diseases"
     app.button(key="studies_save").click().run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     assert [one.name for one in own.artifacts("studies")] == [written["name"]]
     assert app.button(key="studies_start").label == "Start"
     assert markup(app).count('class="va-seed va-seed-waiting"') >= 3
@@ -245,10 +230,7 @@ def test_a_page_does_not_download_the_model_of_a_study(adapting, open_page, own)
     text = TEXT.replace('"../../models/demo-bert"\n', '"someone/a-model"\n' + adapting)
     saved = save_study(text, own)
     app = open_page("studies", own)
-    assert not app.exception
-    assert any(
-        "offline mode, nothing is downloaded" in one.value.replace("\\", "") for one in app.warning
-    )
+    assert not app.exception and "offline" in join_values(app.warning)
     assert find_study_file(saved, own) is not None
 
 
@@ -265,19 +247,9 @@ def test_failed_cells_are_listed_with_their_problem_and_not_estimated(open_page,
         write_status(job.folder, Status("failed", error="line 1 has the tag 'Q-Disease'"))
     app = open_page("studies", own)
     assert not app.exception and not app.error
-    shown = list_texts(app)
-    assert any("plain · t · seeds 1, 2" in text and "Q\\-Disease" in text for text in shown), shown
-    assert any("cannot be estimated" in text and "line 1" in text for text in shown), shown
+    shown = [text for text in list_texts(app) if "Q\\-Disease" in text]
+    assert any("seeds 1, 2" in text for text in shown) and len(shown) == 2
     assert not app.button(key="studies_start").disabled
-
-
-def test_a_large_running_study_is_drawn_less_often(demo):
-    (artifact,) = demo.artifacts("studies")
-    found = open_study(demo, artifact)
-    assert choose_update_seconds(found) == 2.0
-    cells = found.grid.cells * 2500  # 15,000
-    assert choose_update_seconds(replace(found, grid=replace(found.grid, cells=cells))) == 30.0
-    assert choose_update_seconds(replace(found, grid=None)) == 2.0
 
 
 def test_a_study_without_its_file_shows_the_rows_of_its_manifest(open_page, tmp_path):
@@ -285,8 +257,7 @@ def test_a_study_without_its_file_shows_the_rows_of_its_manifest(open_page, tmp_
     shutil.copytree(DEMO.joinpath(*STUDY), workspace.folder(*STUDY))
     (workspace.folder(*STUDY) / FILE).unlink()
     app = open_page("studies", workspace)
-    assert not app.exception
-    assert "is gone" in app.warning[0].value
+    assert not app.exception and app.warning
     assert list(app.dataframe[0].value["Variant"]) == ["demo-bert", "green-bert"]
 
 
@@ -304,6 +275,10 @@ def test_every_published_table_is_drawn(name, open_page, own):
     drawn = next(one.proto.body for one in app.get("html") if "published-table" in one.proto.body)
     assert drawn.count('<th scope="row">') == len(table.rows)
     assert drawn.count('class="va-empty"') == len(table.empty)
+    if name in CHARTS:
+        assert len(app.get("plotly_chart")) == CHARTS[name]
+    if name == "fast-6.6":  # a drop is red, and the deeper the larger
+        assert "rgb(204 60 60 / 0.45)" in drawn and "<b>" in drawn and "<u>" in drawn
 
 
 def test_imported_values_fill_empty_cells_and_are_marked(open_page, own, tmp_path):
@@ -314,23 +289,10 @@ def test_imported_values_fill_empty_cells_and_are_marked(open_page, own, tmp_pat
     app = open_page("published", own, published_table=table.id)
     app.text_input(key="published_file_path").set_value(str(file)).run()
     app.button(key="published_import").click().run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     drawn = next(one.proto.body for one in app.get("html") if "published-table" in one.proto.body)
     assert "1234" in drawn and "<small>imported</small>" in drawn
     assert drawn.count('class="va-empty"') == len(table.empty) - 1
-
-
-@pytest.mark.parametrize(
-    ("name", "charts"),
-    [("exbert-1", 1), ("exbert-2b", 1), ("poerner-coverage", 1), ("fast-6.6", 1), ("fast-3.1", 0)],
-)
-def test_a_figure_of_a_publication_is_drawn(name, charts, open_page, own):
-    app = open_page("published", own, published_table=name)
-    assert not app.exception and not app.error
-    assert len(app.get("plotly_chart")) == charts
-    if name == "fast-6.6":  # a drop is red, and the deeper the larger
-        drawn = markup(app)
-        assert "rgb(204 60 60 / 0.45)" in drawn and "<b>" in drawn and "<u>" in drawn
 
 
 def test_figures_are_drawn_of_imported_values(open_page, own, tmp_path):
@@ -349,9 +311,8 @@ def test_figures_are_drawn_of_imported_values(open_page, own, tmp_path):
     import_values("poerner-ner", file, own)
     app = open_page("published", own, published_table="poerner-ner")
     assert not app.exception and len(app.get("plotly_chart")) == 1
-    found = " ".join(list_texts(app))
-    assert "Mean of the fractions: 50 %" in found and "Defined for 1 of 2 tasks" in found
-    assert "Not defined: there is no gap." in found
+    found = read_page(app)
+    assert "50 %" in found and "1 of 2" in found
 
 
 def test_means_over_groups_are_those_of_the_table():
@@ -364,9 +325,9 @@ def test_means_over_groups_are_those_of_the_table():
 def test_cells_without_training_are_computed_on_click(open_page, own):
     app = open_page("published", own, published_table="fast-4.1")
     assert not app.exception and not app.error
-    assert "**54 of 54** cells" in read_page(app)
+    assert "**54 of 54**" in read_page(app)
     app.button(key="published_compute").click().run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     shown = app.dataframe[0].value
     domains = shown[shown["Column"] == "Domain"]
     assert len(shown) == 54 and set(domains["Difference"]) == {"equal"}
@@ -380,19 +341,16 @@ def test_trainings_start_as_a_study(open_page, own, tmp_path, started):
         (folder / f"{split}.tsv").write_text("leukemia\tB-Disease\n\n" * 8, encoding="utf-8")
     app = open_page("published", own, published_table="fast-6.4")
     app.text_input(key="published_data").set_value(str(tmp_path / "data")).run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
-    assert "**6** trainings left" in read_page(app)
+    assert not app.exception and not app.error
+    assert "**6** trainings" in read_page(app)
     app.button(key="published_start").click().run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     ((spec, name),) = started
-    study = read_study(own.folder("studies", name) / FILE)
-    assert spec.step == "study"
-    assert [one.name for one in study.variants] == [
-        "demo-bert-plain",
-        "demo-bert-reduced-last-25",
-    ]
-    # Finished, its scores stand beside the published ones.
     root = own.folder("studies", name)
+    study = read_study(root / FILE)
+    names = ["demo-bert-plain", "demo-bert-reduced-last-25"]
+    assert spec.step == "study" and [one.name for one in study.variants] == names
+    # Finished, its scores stand beside the published ones.
     grid = expand(study, root)
     for step in grid.steps:
         numbers = {"mean": {"f1": 0.5}, "scorer": "entity-strict", "collapsed": 0}
@@ -401,10 +359,10 @@ def test_trainings_start_as_a_study(open_page, own, tmp_path, started):
         Manifest(step.spec.kind, step.name, {}, numbers=numbers).save(folder)
     app = open_page("published", own, published_table="fast-6.4")
     app.text_input(key="published_data").set_value(str(tmp_path / "data")).run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     shown = app.dataframe[0].value
     assert list(shown["Ours"]) == ["50.00 ± 0.00", "0.00"]
-    assert all("not comparable: data version" in note for note in shown["Note"])
+    assert all(note.startswith("not comparable") for note in shown["Note"])
 
 
 def make_own(base_model: str, **more) -> OwnScore:
@@ -419,7 +377,7 @@ def test_own_scores_belong_to_cells_of_their_benchmark_and_model():
     near = match_scores(table, [make_own("biomednlp-pubmedbert-base-uncased-abstract")])
     assert [column for _, column in near] == ["PubMedBERT-abstract"]
     compared = compare(table.grid["GAD", "BERT"], matched["GAD", "BERT"][0].score)
-    assert compared.why.startswith("not comparable: the split is not stated")
+    assert compared.why.startswith("not comparable") and "split" in compared.why
     [row] = build_comparison_table([(table.grid["GAD", "BERT"], "r", compared)]).rows
     assert (row["ours"], row["difference"]) == ("80.00 ± 1.00", "")
 
@@ -459,7 +417,7 @@ def test_the_formula_for_co2_is_applied_to_the_rows_whose_power_and_time_are_at_
     app = AppTest.from_function(page).run()
     assert not app.exception and len(app.dataframe) == 1
     assert round(app.dataframe[0].value["lbs CO2"][0]) == 544
-    assert "at hand for 1 of 5 rows" in read_page(app)
+    assert "1 of 5" in read_page(app)
 
 
 def test_the_cells_of_a_variant_are_one_set_of_runs(demo):
@@ -495,53 +453,39 @@ def test_the_file_of_a_study_may_stay_where_it_is(open_page, own, tmp_path):
     app.segmented_control(key="studies_how").set_value("Path").run()
     app.text_input(key="studies_path").set_value(str(file)).run()
     app.button(key="studies_save").click().run()
-    assert not app.exception and not app.error, [one.value for one in app.text]
+    assert not app.exception and not app.error
     (study,) = own.artifacts("studies")
     assert find_study_file(study, own) == file and app.button(key="studies_start").label == "Start"
     assert register_study(file, own).folder == study.folder
-    other = tmp_path / "other.toml"
-    other.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(InputError, match="with another file"):
+    other = shutil.copy(file, tmp_path / "other.toml")
+    with pytest.raises(InputError):
         register_study(other, own)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
+def test_a_mistake_in_a_file_is_told_with_the_nearest_name(open_page, own):
+    app = open_page("studies", own)
+    app.segmented_control(key="studies_how").set_value("File").run()
+    for old, new, nearest in (
         ("num_epochs", "num_epoch", "num_epochs"),
         ("[[variants]]", "[[variant]]", "variants"),
         ("seeds = [1, 2]", 'seeds = ["a"]', "seeds"),
-    ],
-)
-def test_a_mistake_in_a_file_is_told_with_the_nearest_name(old, new, told, open_page, own):
-    app = open_page("studies", own)
-    app.segmented_control(key="studies_how").set_value("File").run()
-    app.text_area(key="studies_text").set_value(TEXT.replace(old, new, 1)).run()
-    app.button(key="studies_save").click().run()
-    assert not app.exception and [one.value for one in app.error] == ["This did not work."]
-    assert told in join_values(app.text), [one.value for one in app.text]
-    assert app.text_area(key="studies_text").value == TEXT.replace(old, new, 1)
+    ):
+        text = TEXT.replace(old, new, 1)
+        app.text_area(key="studies_text").set_value(text).run()
+        app.button(key="studies_save").click().run()
+        assert not app.exception and len(app.error) == 1 and nearest in join_values(app.text)
+        assert app.text_area(key="studies_text").value == text
 
 
 def test_a_study_whose_task_is_gone_says_so_and_its_file_can_be_corrected(open_page, own):
-    save_study(TEXT.replace("../../tasks/demo-diseases", "demo-disease"), own)
+    saved = save_study(TEXT.replace("../../tasks/demo-diseases", "demo-disease"), own)
     app = open_page("studies", own)
-    assert not app.exception and "Did you mean demo\\-diseases?" in app.warning[0].value
+    assert not app.exception and "demo\\-diseases?" in app.warning[0].value
     app.button(key="studies_edit").click().run()
     assert 'task = "demo-disease"' in app.text_area(key="studies_text").value
-    app.text_area(key="studies_text").set_value(TEXT).run()
-    app.button(key="studies_save").click().run()
-    assert not app.exception and not app.warning and app.button(key="studies_start")
-
-
-def test_the_file_of_a_study_is_edited_as_text(open_page, own):
-    saved = save_study(TEXT, own)
-    app = open_page("studies", own)
-    app.button(key="studies_edit").click().run()
-    assert not app.exception and app.text_area(key="studies_text").value == TEXT
     app.text_area(key="studies_text").set_value(TEXT.replace("[1, 2]", "[1, 2, 3, 4]")).run()
     app.button(key="studies_save").click().run()
-    assert not app.exception and not app.error
+    assert not app.exception and not app.warning and app.button(key="studies_start")
     assert len(read_study(saved.folder / FILE).seeds) == 4
 
 
@@ -549,5 +493,4 @@ def test_a_place_that_is_not_known_is_reported(open_page, own):
     save_study(TEXT, own)
     app = open_page("studies", own)
     app.text_input(key="studies_on").set_value("rai").run()
-    assert not app.exception and [one.value for one in app.error] == ["This did not work."]
-    assert "Did you mean ray?" in join_values(app.text)
+    assert not app.exception and len(app.error) == 1 and "ray?" in join_values(app.text)

@@ -3,6 +3,8 @@ splits worst, with links to the lens."""
 
 import shutil
 
+import pytest
+
 from tests.material.apps import join_values, list_button_keys, markup, read_metrics, read_page
 from tests.material.lab import NEW
 from tests.material.tiny_bert import TINY_TOKENS
@@ -24,6 +26,14 @@ from vocadapt.vocabulary.families.wordpiece import WordPieceVocabulary
 from vocadapt.vocabulary.lens import WordTokenizer, list_worst_split_words
 
 TEXT = "text"
+
+
+@pytest.fixture
+def uncounted(seeded, tmp_path) -> Workspace:
+    """A copy of the seeded workspace in which no words were counted."""
+    root = shutil.copytree(seeded.root, tmp_path / "uncounted")
+    shutil.rmtree(root / "counts")
+    return Workspace(root)
 
 
 def test_without_a_text_the_form_comes_first_and_news_are_offered(open_page, monkeypatch, tmp_path):
@@ -62,65 +72,48 @@ def test_a_word_leads_to_the_lens(open_page, seeded):
     assert not app.exception and app.text_area(key="lens_text").value == NEW[0]
 
 
-def test_a_text_without_counts_is_counted_on_request(open_page, seeded, tmp_path):
-    root = tmp_path / "uncounted"
-    shutil.copytree(seeded.root, root)
-    shutil.rmtree(root / "counts")
-    app = open_page(TEXT, root)
+def test_a_text_without_counts_is_counted_on_request(open_page, uncounted):
+    app = open_page(TEXT, uncounted)
     assert not app.exception and not app.error and len(app.metric) == 4
     app.button(key="count").click().run()
     assert not app.exception and len(app.metric) == 7
 
 
-def test_a_long_text_is_counted_by_a_job_that_can_be_canceled(
-    open_page, seeded, tmp_path, monkeypatch
-):
-    root = tmp_path / "uncounted"
-    shutil.copytree(seeded.root, root)
-    shutil.rmtree(root / "counts")
+def test_a_long_text_is_counted_by_a_job(open_page, uncounted, monkeypatch):
     monkeypatch.setattr("vocadapt.ui.parts.text.counting.PAGE_SECONDS", 0.0)
-    app = open_page(TEXT, root)
+    app = open_page(TEXT, uncounted)
     app.button(key="count").click().run()
     assert not app.exception and not app.error
-    [job] = queue.list_jobs(Workspace(root))
+    [job] = queue.list_jobs(uncounted)
     assert (job.spec.step, job.target.parent.name) == ("word-counts", "word-counts")
     assert job.wait(60).state == "done", job.status()
     # The text itself is counted: there is no second one, and the page shows how it is read.
     part, query = find_result_part(job)
     assert (part, query["text_corpus"]) == (TEXT, "trials") and query["text_model"]
-    assert [one.name for one in Workspace(root).artifacts("corpora")] == ["trials"]
-    app = open_page(TEXT, root)
+    assert [one.name for one in uncounted.artifacts("corpora")] == ["trials"]
+    app = open_page(TEXT, uncounted)
     assert not app.exception and len(app.metric) == 7
 
 
-def test_while_a_job_counts_the_words_the_page_says_so(open_page, seeded, tmp_path):
-    root = tmp_path / "uncounted"
-    shutil.copytree(seeded.root, root)
-    shutil.rmtree(root / "counts")
-    (root / "jobs").mkdir(exist_ok=True)
-    workspace = Workspace(root)
-    app = open_page(TEXT, root)
-    assert [button for button in app.button if button.key == "count"]
-    [corpus] = workspace.artifacts("corpora")
-    model = model_behind(corpus, workspace)
-    inputs = {"text": (str(corpus.folder),), "model": (model,)}
-    with hold_lock(root / "jobs"):  # it waits
-        job = queue.start(workspace, Spec(WordCountsStep(), inputs), "counted")
+def test_while_a_job_counts_the_words_the_page_says_so(open_page, uncounted):
+    (uncounted.root / "jobs").mkdir(exist_ok=True)
+    app = open_page(TEXT, uncounted)
+    assert "count" in list_button_keys(app)
+    [corpus] = uncounted.artifacts("corpora")
+    inputs = {"text": (str(corpus.folder),), "model": (model_behind(corpus, uncounted),)}
+    with hold_lock(uncounted.root / "jobs"):  # it waits
+        job = queue.start(uncounted, Spec(WordCountsStep(), inputs), "counted")
         app.run()
         assert not app.exception and "waiting" in read_page(app)
-        assert not [button for button in app.button if button.key == "count"]
+        assert "count" not in list_button_keys(app)
         job.cancel(grace=2)
 
 
-def test_counts_that_cannot_be_saved_are_a_message(open_page, seeded, tmp_path):
-    root = tmp_path / "uncounted"
-    shutil.copytree(seeded.root, root)
-    shutil.rmtree(root / "counts")
-    (root / "counts").write_text("in the way")
-    app = open_page(TEXT, root)
+def test_counts_that_cannot_be_saved_are_a_message(open_page, uncounted):
+    (uncounted.root / "counts").write_text("in the way")
+    app = open_page(TEXT, uncounted)
     app.button(key="count").click().run()
-    assert not app.exception and app.error
-    assert "the word counts cannot be saved" in join_values(app.text)
+    assert not app.exception and app.error and str(uncounted.root) in join_values(app.text)
 
 
 def test_word_counts_without_a_text_are_said_to_have_no_sentences(
@@ -138,7 +131,6 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     manifest.save(folder)
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)})
     assert not app.exception and not app.error
-    assert "this text has no sentences" in join_values(app.markdown)
     figures = read_metrics(app)
     assert figures["Files"] == "–" and "Whole words" in figures
     # Its counts cannot be had for a model that splits text into other words.
@@ -146,12 +138,10 @@ def test_word_counts_without_a_text_are_said_to_have_no_sentences(
     other.write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
     app = open_page(TEXT, workspace, typed={"text_model": str(other)})
     assert not app.exception and not app.error
-    assert "This text contains only word counts" in join_values(app.markdown)
     assert "count" not in list_button_keys(app)
     # No word vectors can be trained on it.
     app = open_page("advise", workspace, typed={"advise_model": str(tiny_bert)})
     assert not app.exception and not app.error
-    assert "holds word counts only" in join_values(app.markdown)
     assert "advise_train" not in list_button_keys(app)
 
 
@@ -189,13 +179,11 @@ def test_copies_are_counted_and_can_be_left_out(
     run_step(Spec(CorpusStep(), inputs), workspace.folder("corpora", "copies"))
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)})
     assert not app.exception and not app.error
-    [sentence] = [block.value for block in app.markdown if "lines are copies" in block.value]
-    assert "2 of 5 lines" in sentence and "3 times" in sentence
-    assert "<b>" not in sentence
+    [sentence] = [block.value for block in app.markdown if "2 of 5" in block.value]
+    assert "3 times" in sentence and "<b>" not in sentence
     app.button(key="drop_copies").click().run()
     [(spec, name)] = started
-    assert spec.step == "corpus"
-    assert name == "copies-distinct"
+    assert (spec.step, name) == ("corpus", "copies-distinct")
     assert spec.settings.corpus.drop_copies is True
     run_step(spec, workspace.folder("corpora", name))
     app = open_page(TEXT, workspace, typed={"text_model": str(tiny_bert)}, text_corpus=name)
@@ -210,6 +198,5 @@ def test_counts_without_lines_offer_no_import_without_copies(open_page, tmp_path
     open_demo(workspace)
     app = open_page(TEXT, workspace, text_corpus="demo-biomedical")
     assert not app.exception and not app.error
-    [sentence] = [block.value for block in app.markdown if "lines are copies" in block.value]
-    assert "times" not in sentence
+    assert any("are copies" in block.value for block in app.markdown)
     assert "drop_copies" not in list_button_keys(app)

@@ -13,8 +13,10 @@ from tests.material.tiny_bert import TINY_TOKENS
 from vocadapt.analysis.figures import figures
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_adaptation
+from vocadapt.ui.parts.vocabulary.page import TRIM_TITLE
 from vocadapt.ui.state.names import shown_model
 from vocadapt.ui.text.number_formats import count
+from vocadapt.vocabulary.plan.reduction import name_heuristic
 
 VOCABULARY = "vocabulary"
 
@@ -28,8 +30,11 @@ def shown(tiny_bert):
 def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, shown):
     app = open_page(VOCABULARY, seeded, vocabulary_models=shown)
     assert not app.exception and not app.error
-    slider = app.slider(key="vocabulary_keep")
-    slider.set_value(95).run()
+    menu = app.selectbox(key="vocabulary_heuristic")
+    names = [name_heuristic(name) for name in ("freq", "cost", "last", "longest", "random")]
+    assert menu.value == "freq" and menu.options == [*names, TRIM_TITLE]
+    assert any("held out" in text for text in list_texts(app))
+    app.slider(key="vocabulary_keep").set_value(95).run()
     assert not app.exception and not app.error
     shown = read_metrics(app)
     kept = round(0.95 * len(TINY_TOKENS))
@@ -39,23 +44,6 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, sho
     assert shown["Text growth"].endswith(" %")
     app.selectbox(key="vocabulary_heuristic").set_value("random").run()
     assert not app.exception and "±" in read_metrics(app)["Text growth"]
-
-
-def test_the_page_opens_on_the_rarest_tokens_and_prices_them_held_out(open_page, seeded, shown):
-    app = open_page(VOCABULARY, seeded, vocabulary_models=shown)
-    menu = app.selectbox(key="vocabulary_heuristic")
-    assert menu.value == "freq"
-    assert menu.options == [
-        "rarest in your text",
-        "least costly",
-        "highest ids",
-        "longest",
-        "random",
-        "only what my text needs (trim)",
-    ]
-    assert any(
-        "lines are held out" in text for text in list_texts(app) + [c.value for c in app.caption]
-    )
 
 
 def test_a_trim_is_one_of_the_choices(open_page, seeded, shown, started):
@@ -83,13 +71,8 @@ def test_the_comparison_is_computed_when_it_is_opened(open_page, seeded, tiny_be
 
 
 def test_a_button_makes_the_model_of_the_reduction_that_is_shown(open_page, seeded, shown, started):
-    app = open_page(
-        VOCABULARY,
-        seeded,
-        vocabulary_models=shown,
-        vocabulary_keep="95",
-        vocabulary_heuristic="last",
-    )
+    query = {"vocabulary_models": shown, "vocabulary_keep": "95"}
+    app = open_page(VOCABULARY, seeded, vocabulary_heuristic="last", **query)
     removed = read_metrics(app)["Tokens removed"]
     app.button(key="vocabulary_make").click().run()
     assert not app.exception and not app.error
@@ -105,17 +88,6 @@ def test_a_button_makes_the_model_of_the_reduction_that_is_shown(open_page, seed
     assert set(started[-1][0].inputs) == {"model", "text"}
     app.slider(key="vocabulary_keep").set_value(100).run()
     assert "vocabulary_make" not in list_button_keys(app)
-
-
-def test_the_whole_vocabulary_grows_nothing(open_page, seeded, shown):
-    app = open_page(
-        VOCABULARY,
-        seeded,
-        vocabulary_models=shown,
-        vocabulary_keep="100",
-        vocabulary_heuristic="cost",
-    )
-    assert not app.exception and not app.error
     assert read_metrics(app)["Text growth"] == "0 %" and read_metrics(app)["Tokens removed"] == "0"
 
 
@@ -128,29 +100,25 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
     assert read_metrics(app)["Parameters saved"] == "–"
     (table,) = [frame.value for frame in app.dataframe if "Tokens of" in frame.value.columns]
     assert table.iloc[1, 1].startswith("100 %")
-    assert any(
-        "<img/src" not in text and "img" in text for text in list_texts(app)
-    )  # never reached, and escaped
+    # The token that is never reached is escaped.
+    assert any("<img/src" not in text and "img" in text for text in list_texts(app))
 
 
 def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_bert, tmp_path):
-    (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]), encoding="utf-8")
+    path = tmp_path / "v.txt"
+    path.write_text("\n".join([*TINY_TOKENS, "", "heart"]), encoding="utf-8")
     app = open_page(VOCABULARY, seeded)
-    app.multiselect(key="vocabulary_models").set_value(
-        [str(tmp_path / "v.txt"), str(tiny_bert)]
-    ).run()
+    app.multiselect(key="vocabulary_models").set_value([str(path), str(tiny_bert)]).run()
     assert not app.exception
-    assert "repeats" in read_page(app)
-    assert "Tokens kept" in read_metrics(app)
+    assert "repeats" in read_page(app) and "Tokens kept" in read_metrics(app)
 
 
 def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
-    (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
+    path = tmp_path / "v.txt"
+    path.write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
     app = open_page(VOCABULARY, seeded)
-    app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt")]).run()
-    assert not app.exception
-    assert "has no word counts" in read_page(app)
-    assert "count" in list_button_keys(app)
+    app.multiselect(key="vocabulary_models").set_value([str(path)]).run()
+    assert not app.exception and "count" in list_button_keys(app)
 
 
 def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, shown, tmp_path):
@@ -175,18 +143,14 @@ def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, shown, tm
 
 
 def test_a_grid_of_panels_has_its_rows_and_lines():
-    panels = [
-        figures.Dots(f"panel {i}", np.arange(1, 9), np.zeros(8, dtype=bool)) for i in range(4)
-    ]
+    unmarked = np.zeros(8, dtype=bool)
+    panels = [figures.Dots(f"panel {i}", np.arange(1, 9), unmarked) for i in range(4)]
     lined = [dataclasses.replace(panel, lines=[2, 4]) for panel in panels]
-    row, grid = (
-        figures.plot_against_id(panels, "n"),
-        figures.plot_against_id(lined, "n", True, across=2),
-    )
+    row = figures.plot_against_id(panels, "n")
+    grid = figures.plot_against_id(lined, "n", True, across=2)
     assert len(grid.layout.shapes) == 8 and not row.layout.shapes
     assert grid.layout.height > row.layout.height
-    assert {trace.yaxis for trace in grid.data} == {
-        trace.yaxis for trace in row.data
-    }  # four axes, two by two
+    # Four axes, two by two.
+    assert {trace.yaxis for trace in grid.data} == {trace.yaxis for trace in row.data}
     assert grid.layout.yaxis.domain != grid.layout.yaxis3.domain
     assert row.layout.yaxis.domain == row.layout.yaxis3.domain

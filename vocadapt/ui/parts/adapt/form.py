@@ -74,15 +74,10 @@ class ChosenRecipe:
     def inputs(self) -> dict[str, tuple[str, ...]]:
         """The inputs of the step."""
         found: dict[str, tuple[str, ...]] = {"model": (str(cache.model_of(self.model).path),)}
-        if self.vectors:
-            found["vectors"] = (str(self.vectors.folder),)
         if self.target:
             found["target"] = (str(cache.model_of(self.target).path),)
-        if self.corpus:
-            found["text"] = (str(self.corpus.folder),)
-        if self.glossary:
-            found["glossary"] = (str(self.glossary.folder),)
-        return found
+        sources = {"vectors": self.vectors, "text": self.corpus, "glossary": self.glossary}
+        return found | {role: (str(one.folder),) for role, one in sources.items() if one}
 
     @property
     def suggested_name(self) -> str:
@@ -107,21 +102,15 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
         more = more.expander("More settings", icon=":material/tune:")
     with more:
         recipe = _choose_initializer(recipe)
-    text = "text" if "text" in recipe.needs else "counts"
     with inputs_box:
-        vectors = _pick_input(workspace, recipe, "vectors")
-        corpus = _pick_input(workspace, recipe, text)
-        glossary = _pick_input(workspace, recipe, "glossary")
-    sources = {"vectors": vectors, text: corpus, "glossary": glossary}
-    given = {name for name, one in sources.items() if one}
+        sources = _pick_sources(workspace, recipe)
     # 2. The model, and the target whose vocabulary it adopts.
-    default, target = None, None
-    if vectors:
-        default = model_behind(vectors, workspace)
+    vectors, target = sources["vectors"], None
+    default = model_behind(vectors, workspace) if vectors else None
     with model_box:
         model = pickers.pick_model(workspace, "adapt_model", default=default)
     # Checked only after both pickers, which report all missing inputs at once.
-    if not sources.keys() & recipe.needs <= given:
+    if not sources.keys() & recipe.needs <= {name for name, one in sources.items() if one}:
         return None
     if "target" in recipe.needs:
         with inputs_box:
@@ -133,7 +122,8 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
             )
             return None
     # 3. What is recommended for the text of these vectors, and the options of the recipe.
-    chosen = ChosenRecipe(recipe, model, vectors, target, corpus, glossary=glossary)
+    corpus = sources.get("text") or sources.get("counts")
+    chosen = ChosenRecipe(recipe, model, vectors, target, corpus, glossary=sources["glossary"])
     if recipe.name == RECOMMENDED:
         with preset_box:
             found = _recommend(workspace, chosen)
@@ -187,9 +177,8 @@ def _pick_preset(workspace: Workspace) -> Recipe:
     vectors = workspace.artifacts("vectors")
     first = DEFAULT_PRESET
     if vectors:
-        recommended = replace(
-            PRESETS[DEFAULT_PRESET], name=RECOMMENDED, title="Recommended for this text"
-        )
+        title = "Recommended for this text"
+        recommended = replace(PRESETS[DEFAULT_PRESET], name=RECOMMENDED, title=title)
         offered = {RECOMMENDED: recommended, **offered}
         model = model_behind(vectors[0], workspace)
         with suppress(InputError):  # the model may not be on this machine
@@ -200,29 +189,24 @@ def _pick_preset(workspace: Workspace) -> Recipe:
     with suppress(InputError):
         offered.setdefault(linked, get_preset(linked))
     offered.pop("", None)
-    names = list(offered)
     titles = {name: format_recipe_title(recipe) for name, recipe in offered.items()}
     if RECOMMENDED in offered:
         titles[RECOMMENDED] = offered[RECOMMENDED].title
     address.restore_selection("adapt_preset", address.Choice(offered.__contains__, first))
     name = st.selectbox(
         "Preset",
-        names,
+        list(offered),
         key="adapt_preset",
         persist_state="session",
-        format_func=lambda name: titles[name],
+        format_func=titles.__getitem__,
         help=explain("Preset", "Selects what is changed, and where the new embeddings come from."),
     )
     address.write("adapt_preset", [name or first], offered.__contains__)
     recipe = offered[name or first]
     if recipe.name != RECOMMENDED:
-        draw_note(plain(_capitalize(recipe.about)))
+        about = recipe.about.removesuffix(".")
+        draw_note(plain(f"{about[:1].upper()}{about[1:]}."))
     return recipe
-
-
-def _capitalize(sentence: str) -> str:
-    """Return a sentence that begins with a capital letter and ends with a full stop."""
-    return f"{sentence[:1].upper()}{sentence[1:]}".rstrip(".") + "."
 
 
 def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | None:
@@ -234,10 +218,8 @@ def _recommend(workspace: Workspace, chosen: ChosenRecipe) -> ChosenRecipe | Non
     if report is None:
         pickers.draw_empty_state(
             "There is no advice for these word vectors.",
-            (
-                "Their text is not in this workspace, or its words were not counted for this model."
-                " Import the text, or select another preset."
-            ),
+            "Their text is not in this workspace, or its words were not counted for this model."
+            " Import the text, or select another preset.",
             "text",
         )
         return None
@@ -306,6 +288,14 @@ REQUIRED_INPUTS = {  # need → kind of artifact, label, and the message if ther
         f"Import one on the page Your text. {GLOSSARY_FORMAT}",
     ),
 }
+
+
+def _pick_sources(workspace: Workspace, recipe: Recipe) -> dict[str, Artifact | None]:
+    """Show the pickers of the sources that a recipe needs, each with a message if there is none;
+    return the selected ones by need. A text to train on need not be counted.
+    """
+    needs = ("vectors", "text" if "text" in recipe.needs else "counts", "glossary")
+    return {need: _pick_input(workspace, recipe, need) for need in needs}
 
 
 def _pick_input(workspace: Workspace, recipe: Recipe, need: str) -> Artifact | None:
@@ -433,14 +423,9 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
     an extension. Return the changed recipe.
     """
     if "cover" in recipe.kind.settings and recipe.vocabulary.cover:
+        key = f"adapt_cover_{recipe.name}"
         cover = draw_setting(
-            st,
-            recipe.vocabulary,
-            "cover",
-            f"adapt_cover_{recipe.name}",
-            least=MIN_COVER,
-            step=0.0001,
-            format="%.4f",
+            st, recipe.vocabulary, "cover", key, least=MIN_COVER, step=0.0001, format="%.4f"
         )
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, cover=cover))
     if {"add_by", "max_added"} <= set(recipe.kind.settings):
@@ -450,7 +435,8 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
         size = draw_linked_setting(plan, "max_added", "adapt_extension", **options)
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
     if recipe.module.size:
-        check_ability(cache.model_of(model), "extend")
+        base = cache.model_of(model)
+        check_ability(base, "extend")
         gate = st.radio(
             "Initial gate",
             list(GATES),
@@ -459,7 +445,6 @@ def _choose_extension_options(recipe: Recipe, model: str) -> Recipe:
             format_func=fraction,
         )
         recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
-        base = cache.model_of(model)
         module = ModuleSize.from_settings(recipe.module, base.config)
         parameters = module.to_dict(count_layers(base))["parameters"]
         st.markdown(

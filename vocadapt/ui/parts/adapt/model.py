@@ -12,8 +12,6 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.adapted_model import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, list_new_words, render_snippet
 from vocadapt.models.load_states import DIFFERS, LOADS, NOT_APPLICABLE, NOT_TRIED
-from vocadapt.settings import build_settings
-from vocadapt.spaces.word2vec.trainer import COUNTED
 from vocadapt.system.footprint import RATES, Footprint, format_basis, format_co2, format_energy
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
@@ -24,22 +22,17 @@ from vocadapt.ui.components.blocks import (
     draw_note,
 )
 from vocadapt.ui.parts.adapt.plan import describe_cost
-from vocadapt.ui.parts.advise.recommendation import load_advice
 from vocadapt.ui.parts.lens.view import build_chips
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import display_label, list_display_names, shown_model
-from vocadapt.ui.text import markup
-from vocadapt.ui.text.markup import format_sentence, plain
-from vocadapt.ui.text.number_formats import (
-    chance,
-    count,
-    duration,
-    fraction,
-    megabytes,
-    percent,
+from vocadapt.ui.text.markup import (
+    TokenizationLine,
+    draw_tokenization_lines,
+    format_sentence,
+    plain,
 )
+from vocadapt.ui.text.number_formats import chance, count, duration, fraction, megabytes, percent
 from vocadapt.vocabulary.families import FAMILIES, TokenizerFamily
-from vocadapt.vocabulary.initializers.stacked import StackedSettings
 
 MAX_EXAMPLES = 6
 EXACT_WORD = "An added word is one token wherever it stands as a whole word."
@@ -62,22 +55,15 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
     *columns, pick = st.columns([1, 1, 1.8])
     with pick:
         artifact = pickers.pick("Adapted model", models, "adapt_adapted", newest=True)
-    numbers = artifact.manifest.numbers
-    draw_metrics(
-        describe_size(numbers),
-        describe_quality(numbers),
-        places=columns,
-    )
+    numbers, folder = artifact.manifest.numbers, artifact.folder
+    draw_metrics(describe_size(numbers), describe_quality(numbers), places=columns)
     draw_note(f"Recipe: {plain(numbers['preset'])}.")
-    _draw_forecast(workspace, artifact)
     pickers.warn_if_stale(artifact, workspace)
     _draw_next_step(artifact)
     if numbers.get("verdict") == "chance":
         st.warning(
-            (
-                "**At chance.** The alignment behind the new embeddings is no better than chance:"
-                " train on more text."
-            ),
+            "**At chance.** The alignment behind the new embeddings is no better than chance: train"
+            " on more text.",
             icon=":material/casino:",
         )
     record = load_record(artifact)
@@ -86,29 +72,31 @@ def draw_adapted_model(workspace: Workspace, models: list[Artifact]) -> None:
         left, right = st.columns([1.1, 1], gap="large")
     with left:
         draw_before_and_after(artifact, " ".join(words))
-        needed = "its modules need vocadapt" if numbers.get("module") else "vocadapt is not needed"
-        st.markdown(f"**Use the model**: a standard model folder, {needed}")
-        draw_code(render_snippet(record, str(artifact.folder)), "python")
-        folder = artifact.folder
-        st.download_button(
-            f"Download as zip · {megabytes(compute_packed_size(folder))}",
-            lambda: pack_to_temporary_file(folder, workspace.root),
-            f"{folder.name}.zip",
-            "application/zip",
-            on_click="ignore",
-            icon=":material/folder_zip:",
-            key="get_zip",
-            help=(
-                "Downloads the weights, both tokenizers, the record and the model card. The archive"
-                " is created when you click."
-            ),
-        )
+        _draw_use(workspace, artifact, record)
     with right:
         draw_certificate(record.get("certificate"), str(record.get("certified", "")))
-        draw_deviations(numbers, FAMILIES[cache.model_of(str(artifact.folder)).vocabulary.family])
+        draw_deviations(numbers, FAMILIES[cache.model_of(str(folder)).vocabulary.family])
     draw_footprint(artifact)
-    draw_artifact_details(
-        artifact, {"recipe.toml": lambda: (artifact.folder / "recipe.toml").read_bytes()}
+    draw_artifact_details(artifact, {"recipe.toml": (folder / "recipe.toml").read_bytes})
+
+
+def _draw_use(workspace: Workspace, artifact: Artifact, record: Mapping[str, Any]) -> None:
+    """Draw the code that uses a model, and its download."""
+    needed = "vocadapt is not needed"
+    if artifact.manifest.numbers.get("module"):
+        needed = "its modules need vocadapt"
+    folder = artifact.folder
+    st.markdown(f"**Use the model**: a standard model folder, {needed}")
+    draw_code(render_snippet(record, str(folder)), "python")
+    st.download_button(
+        f"Download as zip · {megabytes(compute_packed_size(folder))}",
+        lambda: pack_to_temporary_file(folder, workspace.root),
+        f"{folder.name}.zip",
+        "application/zip",
+        on_click="ignore",
+        icon=":material/folder_zip:",
+        key="get_zip",
+        help="Downloads the weights, both tokenizers, the record and the model card.",
     )
 
 
@@ -150,44 +138,13 @@ def describe_quality(numbers: Mapping[str, Any]) -> tuple[str | None, ...]:
     if "p@5" not in numbers:
         return "Held-out P@5", "–", str(numbers.get("verdict", "no alignment to measure"))
     basis = f"chance {chance(numbers['chance@5'])}"
-    if "anchors" in numbers:  # models of earlier versions lack the number
+    if "anchors" in numbers:
         basis += f", n = {count(numbers['anchors'])}"
     about = (
         "Fraction of the words of both vocabularies whose aligned vector has the right wordpiece"
         f" among its five nearest neighbors, by cross-validation with {numbers['folds']} folds."
     )
     return "Held-out P@5", fraction(numbers["p@5"]), basis, about
-
-
-def _draw_forecast(workspace: Workspace, artifact: Artifact) -> None:
-    """Draw the measured P@5 of stacked embeddings next to the forecast of the advice; nothing if
-    one of them is missing, or if the forecast is that of other settings.
-    """
-    numbers, inputs = artifact.manifest.numbers, artifact.manifest.inputs
-    if "stacked" not in numbers or "vectors" not in inputs:
-        return
-    initializer = artifact.manifest.settings["recipe"]["initializer"]
-    if (
-        build_settings(StackedSettings, initializer["options"].get("stacked", {}))
-        != StackedSettings()
-    ):
-        return
-    found = [one for one in workspace.artifacts("vectors") if one.stamp == inputs["vectors"].stamp]
-    if not found or found[0].manifest.numbers.get("trainer") != COUNTED:
-        return
-    model = str(workspace.root / inputs["model"].paths[0])
-    try:
-        report = load_advice(workspace, found[0], model)
-    except InputError:  # the model before adaptation is not on this machine any more
-        return
-    if report is None:
-        return
-    expected = report.expected
-    st.markdown(
-        f"Measured P@5 **{fraction(numbers['stacked']['reweighted']['p@5'])}**, forecast by the"
-        f" advice **{fraction(expected.value)}** (95 % interval {fraction(expected.low)} to"
-        f" {fraction(expected.high)})."
-    )
 
 
 def draw_footprint(artifact: Artifact) -> None:
@@ -201,10 +158,8 @@ def draw_footprint(artifact: Artifact) -> None:
         f"This adaptation took {duration(artifact.manifest.seconds)} and cost an estimated"
         f" {format_energy(footprint.kwh)} and {format_co2(footprint.kg_co2)}. Basis:"
         f" {plain(format_basis(footprint))}.",
-        help=(
-            "Enter your country, the power of a core and the PUE of your data center in a file"
-            f" `{RATES}` in the folder of the workspace; they apply from the next step on."
-        ),
+        help="Enter your country, the power of a core and the PUE of your data center in a file"
+        f" `{RATES}` in the folder of the workspace; they apply from the next step on.",
     )
 
 
@@ -245,15 +200,14 @@ def draw_certificate(certificate: dict[str, Any] | None, when: str = "") -> None
         st.markdown(
             f"{icon} {plain(check['name'])} :small[:gray[{format_sentence(check['detail'])}]]"
         )
-    _draw_loads(certificate.get("loads", ()))
+    if loads := certificate.get("loads"):
+        _draw_loads(loads)
 
 
 def _draw_loads(loads: Sequence[Mapping[str, str]]) -> None:
     """Draw a line with the programs in which the model was loaded, grouped by the result; its help
-    has the details. Draw nothing for models of earlier versions.
+    has the details.
     """
-    if not loads:
-        return
     titles: dict[str, list[str]] = {}
     for load in loads:
         titles.setdefault(load["state"], []).append(plain(load["title"]))
@@ -265,27 +219,20 @@ def _draw_loads(loads: Sequence[Mapping[str, str]]) -> None:
 def draw_deviations(numbers: Mapping[str, Any], family: TokenizerFamily) -> None:
     """Draw how often added words are not read as whole words, if this was counted."""
     occurrences = numbers.get("added_occurrences")
-    why = numbers.get(NOT_COUNTED)
-    if why:
+    if why := numbers.get(NOT_COUNTED):
         st.markdown(f":small[{EXACT_WORD} Exceptions in the text were not counted: {plain(why)}.]")
-    if occurrences and not numbers["departures"]:
-        st.markdown(
-            f":small[All {count(occurrences)} occurrences of added words in the text are read as"
-            " one token, and none is read inside a longer word.]"
-        )
     elif occurrences:
-        frequency = (
-            f"{count(numbers['departures'])}, compared with {count(occurrences)} occurrences of"
-            f" added words ({percent(numbers['departures'] / occurrences)})"
+        exceptions = numbers["departures"]
+        text = (
+            f"{EXACT_WORD} Exceptions in the text: {count(exceptions)}, compared with"
+            f" {count(occurrences)} occurrences of added words"
+            f" ({percent(exceptions / occurrences)})."
         )
-        within = ""
+        if exceptions:
+            text += f" They occur {family.exceptions}."
         if numbers.get("within_words"):
-            n_within = count(numbers["within_words"])
-            within = f" In {n_within} of them, a new word is part of a longer word."
-        st.markdown(
-            f":small[{EXACT_WORD} Exceptions in the text: {frequency},"
-            f" {family.exceptions}.{within}]"
-        )
+            text += f" Inside a longer word: {count(numbers['within_words'])}."
+        st.markdown(f":small[{text}]")
 
 
 def draw_before_and_after(artifact: Artifact, example: str) -> None:
@@ -295,15 +242,15 @@ def draw_before_and_after(artifact: Artifact, example: str) -> None:
     after = cache.model_of(str(artifact.folder))
     path = shown_model(artifact.manifest.inputs["model"].paths[0])
     name = display_label(path, list_display_names(address.workspace()))
+    known = before.vocabulary.__contains__
     lines = []
     for label, note, opened in (
         ("before", name, before),
         ("after", "a new word is framed in green", after),
     ):
-        known = before.vocabulary.__contains__
         chips = build_chips(opened.fast_tokenizer, opened.vocabulary, text, known)
-        lines.append(markup.TokenizationLine(label, note, chips))
-    markup.draw_tokenization_lines(lines)
+        lines.append(TokenizationLine(label, note, chips))
+    draw_tokenization_lines(lines)
 
 
 @st.cache_data(max_entries=4, show_spinner=False, hash_funcs=cache.STAMPS)

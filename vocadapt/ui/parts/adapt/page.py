@@ -49,13 +49,7 @@ def _draw_form(workspace: Workspace) -> None:
             plan.draw_plan(workspace, chosen)
         # Not reached if there is no plan.
         with form_side, mistakes.show_errors():
-            _draw_start_button(workspace, chosen)
-
-
-def _draw_start_button(workspace: Workspace, chosen: form.ChosenRecipe) -> None:
-    """Draw the name of the result and the button that starts the job."""
-    if chosen.advice is not None and chosen.advice.verdict == "keep":
-        draw_note("The advice for this text is not to change the vocabulary.")
-    spec = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs)
-    wish = chosen.suggested_name
-    forms.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")
+            if chosen.advice is not None and chosen.advice.verdict == "keep":
+                draw_note("The advice for this text is not to change the vocabulary.")
+            spec, wish = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs), chosen.suggested_name
+            forms.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")

@@ -58,28 +58,19 @@ def draw_plan(workspace: Workspace, chosen: ChosenRecipe) -> None:
     found = count_cache.plan_of(
         chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
     )
-    draw_plan_metrics(
-        found, cache.model_of(chosen.model).dim, _measure_cost(workspace, chosen, found)
-    )
+    cost = _measure_cost(workspace, chosen, found)
+    draw_plan_metrics(found, cache.model_of(chosen.model).dim, cost)
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         _draw_extension_curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     if chosen.vectors and "min_count" in chosen.recipe.kind.settings:
         _draw_frequency_curve(cache.space_of(chosen.vectors), found)
     # 2. The tokens themselves.
     draw_added_words(found)
-    if found.removed_tokens:
-        with st.expander(
-            f"{count(len(found.removed_tokens))} removed tokens", expanded=not found.added
-        ):
-            draw_table(
-                {
-                    "token": list(found.removed_tokens),
-                    "old id": [found.base.ids[token] for token in found.removed_tokens],
-                },
-                height=240,
-                key="dropped",
-                column_config={"token": st.column_config.TextColumn()},
-            )
+    removed = list(found.removed_tokens)
+    if removed:
+        with st.expander(f"{count(len(removed))} removed tokens", expanded=not found.added):
+            ids = [found.base.ids[token] for token in removed]
+            draw_table({"token": removed, "old id": ids}, height=240, key="dropped")
 
 
 def _draw_frequency_curve(words: EmbeddingSpace, plan: VocabularyPlan) -> None:
@@ -95,11 +86,9 @@ def _draw_frequency_curve(words: EmbeddingSpace, plan: VocabularyPlan) -> None:
         f"**Words that could be added**, by frequency. Left of the dashed line: the"
         f" {count(len(plan.added))} of {count(len(counts))} that are added."
     )
-    rarest = min(word.count or 0 for word in plan.added)
     alt = (
         f"Occurrences of {count(len(counts))} words by rank, from {count(max(counts))} to"
-        f" {count(min(counts))}. The {count(len(plan.added))} added words occur"
-        f" {count(rarest)} times or more."
+        f" {count(min(counts))}."
     )
     draw_figure(plot_added_words(counts, len(plan.added)), "added_frequency", alt)
 
@@ -129,13 +118,11 @@ def _draw_extension_curve(
             f" with none, {count(last.tokens)} with {count(last.size)}."
         )
         draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size", alt)
-    legend = "Dashed: the selected size. " if size <= last.size else ""
     draw_note(
-        f"{legend}Of all"
-        f" {count(last.size)} tokens, {count(last.seldom)} occur fewer than {RARE} times in the"
-        f" text. Together they make the tokenization of held-out lines"
-        f" {percent(last.shorter)} shorter ({percent(last.shorter_in_sample)}"
-        f" {IN_SAMPLE}). Embeddings of rare tokens are hardly trained."
+        f"Dashed: the selected size. Of all {count(last.size)} tokens, {count(last.seldom)} occur"
+        f" fewer than {RARE} times in the text. Together they make the tokenization of held-out"
+        f" lines {percent(last.shorter)} shorter ({percent(last.shorter_in_sample)} {IN_SAMPLE})."
+        " Embeddings of rare tokens are hardly trained."
     )
     draw_command(["vocabulary", "extension", "--model", model, "--corpus", str(corpus.folder)])
 
@@ -165,11 +152,12 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = No
     """Draw the numbers of added, removed and excluded tokens, the parameters, and what the plan
     costs or saves; only those that the kind of plan has.
     """
-    parameters, size = count_added_parameters(plan, dim)
+    # The parameters of the input embeddings; fewer if more are removed than added.
+    parameters = (len(plan.tokens) - len(plan.base)) * dim
     label = "Parameters added" if parameters >= 0 else "Parameters saved"
     metrics = [
         *_describe_tokens(plan),
-        (label, count(abs(parameters)), megabytes(abs(size))),
+        (label, count(abs(parameters)), megabytes(abs(parameters) * FLOAT32)),
         *_describe_effect(plan, cost),
     ]
     # Two in a row: the plan shares the page with the form.
@@ -250,14 +238,6 @@ def count_saved_wordpieces(plan: VocabularyPlan) -> int | None:
     return sum((word.count or 0) * (len(word.pieces) - 1) for word in plan.added)
 
 
-def count_added_parameters(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
-    """Return the number of parameters and bytes (float32) of the added input embeddings; negative
-    if more embeddings are removed than added.
-    """
-    parameters = (len(plan.tokens) - len(plan.base)) * dim
-    return parameters, parameters * FLOAT32
-
-
 def draw_added_words(plan: VocabularyPlan) -> None:
     """Draw LISTED added words, their wordpieces before, and their counts if known; and the file of
     all. Words come first, numbers and two letters last.
@@ -278,15 +258,7 @@ def draw_added_words(plan: VocabularyPlan) -> None:
         # The plan `extend` counts whole words: a wordpiece also occurs inside other words.
         counted = "as a whole word" if plan.settings.kind == "extend" else "occurrences"
         table[counted] = [word.count for word in listed]
-    draw_table(
-        table,
-        height=330,
-        key="added",
-        column_config={
-            "new token": st.column_config.TextColumn(),
-            "wordpieces before": st.column_config.TextColumn(width="medium"),
-        },
-    )
+    draw_table(table, height=330, key="added")
     if len(listed) < len(plan.added):
         draw_note(f"{count(len(listed))} of {count(len(plan.added))} added words.")
         rows: list[tuple[object, ...]] = [

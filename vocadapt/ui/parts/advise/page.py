@@ -19,8 +19,6 @@ from vocadapt.lab.workspace import strict_json
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.presets import PRESETS
 from vocadapt.report.csv_files import write_csv
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings
-from vocadapt.system.forecasts import Forecast
 from vocadapt.text.words import describe_held_out
 from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import (
@@ -52,14 +50,10 @@ from vocadapt.ui.text.number_formats import (
     megabytes,
     percent,
 )
-from vocadapt.vocabulary.advice.advice import RECOMMENDED, Suggestion
+from vocadapt.vocabulary.advice.advice import RECOMMENDED
 from vocadapt.vocabulary.advice.measured_gains import MEASURED_TABLE
 from vocadapt.vocabulary.advice.measured_gains import SOURCE as MEASURED_SOURCE
-from vocadapt.vocabulary.growth.word_tokenizations import (
-    FEW_OCCURRENCES,
-    Gain,
-    TokenizationStatistics,
-)
+from vocadapt.vocabulary.growth.word_tokenizations import FEW_OCCURRENCES, TokenizationStatistics
 
 TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
 
@@ -70,10 +64,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     if not corpora:
         pickers.draw_empty_state(
             "There is no text in this workspace yet.",
-            (
-                "Import a text of your domain and choose a model: the advice is based on how the"
-                " model tokenizes its words. Nothing is trained."
-            ),
+            "Import a text of your domain and choose a model: the advice is based on how the model"
+            " tokenizes its words. Nothing is trained.",
             "text",
         )
         return None
@@ -83,9 +75,8 @@ def draw(workspace: Workspace) -> NextPart | None:
     with left:
         corpus = pickers.pick("Text", corpora, "advise_corpus", newest=True)
     with middle:
-        model = pickers.pick_model(
-            workspace, "advise_model", default=model_behind(corpus, workspace)
-        )
+        usual = model_behind(corpus, workspace)
+        model = pickers.pick_model(workspace, "advise_model", default=usual)
     with right:
         task = pick_task(workspace)
     pickers.draw_demo_note(model)
@@ -96,28 +87,42 @@ def draw(workspace: Workspace) -> NextPart | None:
     if report is None:
         offer_counting(workspace, corpus, model)
         return None
-
     # 3. The verdict, what to do, and why.
     draw_verdict_box(report)
     vectors = draw_action(workspace, corpus, model, report)
     draw_reasons(report)
 
     # 4. The figures behind it.
+    draw_figures(report)
+    if report.recipes and vectors:
+        draw_recipes(report, vectors)
+    draw_details(report, corpus, model, task, vectors)
+    return choose_next(workspace, report.verdict, vectors)
+
+
+def draw_figures(report: lab.AdviceReport) -> None:
+    """Draw the figures behind the advice: sizes, wordpieces per word, and the gains of added words."""
     draw_headline(report)
-    counts = count_cache.counts_of(corpus, model, workspace.root)
-    draw_counts(report, counts.words if counts else None)
+    draw_note(
+        f"Counts: {count(report.corpus.words)} running words contain a letter;"
+        f" {count(report.expected.words)}, with numbers and punctuation marks, occur at least"
+        f" {report.min_count} times and get a vector. Chance is 5 in"
+        f" {count(report.expected.candidates)} wordpieces."
+    )
     with st.container(key="va_stacked_advise"):
         chart, words = st.columns(2, gap="large")
     with chart:
         draw_length_chart(report)
     with words:
-        draw_split_words(report)
-    draw_gains(report)
-    draw_measured_gains()
-    if report.recipes and vectors:
-        draw_recipes(report, vectors)
-    draw_details(report, corpus, model, task, vectors)
-    return choose_next(workspace, report.verdict, vectors)
+        table = report.build_split_words_table()
+        draw_heading(table.title)
+        draw_report(table, "split", height=330)
+    table = report.build_gains_table()
+    draw_heading(table.title)
+    draw_report(table, "gains")
+    draw_heading(MEASURED_TABLE.title)
+    st.markdown(MEASURED_SOURCE)
+    draw_report(MEASURED_TABLE, "measured_gains")
 
 
 def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) -> NextPart:
@@ -141,14 +146,8 @@ def choose_next(workspace: Workspace, verdict: str, vectors: Artifact | None) ->
 
 def pick_task(workspace: Workspace) -> Path | None:
     """Show the picker of a task file, by upload or by path; return the file."""
-    # The label of the closed popover names the chosen file.
-    label = "Task file"
-    uploaded = st.session_state.get("task_files") or [""]
-    chosen = str(st.session_state.get("task_path") or uploaded[0]).strip()
-    if chosen:
-        label = f"Task: {markup.plain(Path(chosen).name[:30])}"
     with st.popover(
-        label,
+        "Task file",
         icon=":material/label:",
         help="Optional: also reports how the entity words are tokenized.",
     ):
@@ -162,9 +161,7 @@ def pick_task(workspace: Workspace) -> Path | None:
             for key in ("task_files", "task_path"):
                 st.session_state.pop(key, None)
             st.rerun()
-    if not files:
-        return None
-    return files[0]
+    return files[0] if files else None
 
 
 def draw_action(
@@ -215,20 +212,14 @@ def _draw_recommendation(
             return
         inputs = {"model": (model,), "vectors": (str(vectors.folder),)}
         forecast = guards.forecast_job(workspace, Spec(AdaptStep(recipe), inputs))
-        certain = describe_certain(report.gain(suggested.min_count), forecast)
-        label = f"{label}: {certain}"
+        certain = report.gain(suggested.min_count)
+        label = f"{label}: {percent(certain.saved)} fewer tokens"
+        if certain.bytes is not None:
+            label += f", {megabytes(certain.bytes)} more"
+        if forecast is not None:
+            label += f", about {duration(forecast.seconds)}"
         if st.button(label, type="primary", icon=":material/library_add:", key="advise_adapt"):
             address.go_to("adapt", adapt_preset=RECOMMENDED, adapt_vectors=vectors.name)
-
-
-def describe_certain(gain: Gain, forecast: Forecast | None) -> str:
-    """Describe what is certain of an adaptation: tokens saved, growth of the model, and its time."""
-    parts = [f"{percent(gain.saved)} fewer tokens"]
-    if gain.bytes is not None:
-        parts.append(f"{megabytes(gain.bytes)} more")
-    if forecast is not None:
-        parts.append(f"about {duration(forecast.seconds)}")
-    return ", ".join(parts)
 
 
 def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
@@ -243,18 +234,16 @@ def _offer_training(workspace: Workspace, corpus: Artifact, model: str) -> None:
         )
         draw_link("vectors", "Import word vectors")
         return
-    settings = Word2VecSettings()
     st.markdown(
         "The embeddings of new words are made from word vectors, and there are none of this text"
         " yet."
     )
-    draw_note(vectors_view.describe_training(workspace, model, corpus, settings))
+    step = VectorsStep()
+    draw_note(vectors_view.describe_training(workspace, model, corpus, step.word2vec))
     with st.container(horizontal=True, vertical_alignment="center"):
-        inputs = {"text": (str(corpus.folder),), "model": (model,)}
-        spec = Spec(VectorsStep(word2vec=settings), inputs)
-        label, key = "Train word vectors", "advise_train"
-        start = vectors_view.start_training
-        forms.draw_start(workspace, spec, corpus.name, label, key, start=start)
+        spec = Spec(step, {"text": (str(corpus.folder),), "model": (model,)})
+        label, start = "Train word vectors", vectors_view.start_training
+        forms.draw_start(workspace, spec, corpus.name, label, "advise_train", start=start)
         draw_link("vectors", "Train with other settings", vectors_corpus=corpus.name)
 
 
@@ -277,11 +266,10 @@ def draw_headline(report: lab.AdviceReport) -> None:
             f"{fraction(expected.low)}–{fraction(expected.high)}, chance {chance(expected.chance)}"
         )
     metrics: list[tuple[str | None, ...]] = [
-        (
+        _describe_split(
             "Split words",
-            percent(report.corpus.split),
-            _describe_words(report.corpus),
-            ("Fraction of running words with a letter that the model splits into several tokens."),
+            report.corpus,
+            "Fraction of running words with a letter that the model splits into several tokens.",
         ),
         (
             "New words",
@@ -293,58 +281,33 @@ def draw_headline(report: lab.AdviceReport) -> None:
             "Expected P@5",
             forecast,
             interval,
-            (
-                "How precisely the embeddings of new words can be placed: the fraction of words"
-                " like them whose own wordpiece would be among the five nearest. A forecast from"
-                f" {count(expected.words)} running words; range: 95 % interval on a text that it"
-                " was not fitted on."
-            ),
+            "How precisely the embeddings of new words can be placed: the fraction of words like"
+            " them whose own wordpiece would be among the five nearest. A forecast from"
+            f" {count(expected.words)} running words; range: 95 % interval on a text that it was"
+            " not fitted on.",
         ),
         (
             "Tokens saved",
             percent(gain.saved),
-            _describe_saved(gain),
-            (
-                f"By {count(gain.words)} words that occur {gain.min_count} times or more."
-                f" {group_digits(describe_held_out(report.held_out_lines, report.lines))}"
-                f" Wordpieces per word: {fraction(report.corpus.fertility, 2)} before,"
-                f" {fraction(gain.fertility, 2)} after."
-            ),
+            f"{count_noun(gain.words, 'word')}; {percent(gain.saved_in_sample)} in sample",
+            f"By {count(gain.words)} words that occur {gain.min_count} times or more."
+            f" {group_digits(describe_held_out(report.held_out_lines, report.lines))}"
+            f" Wordpieces per word: {fraction(report.corpus.fertility, 2)} before,"
+            f" {fraction(gain.fertility, 2)} after.",
         ),
     ]
     if report.task:
         about = "Fraction of the words inside entities of the task file that the model splits."
-        figures_of_task = (percent(report.task.split), _describe_words(report.task), about)
-        metrics.insert(1, ("Split entity words", *figures_of_task))
+        metrics.insert(1, _describe_split("Split entity words", report.task, about))
     draw_metrics(*metrics)
 
 
-def draw_counts(report: lab.AdviceReport, words: int | None) -> None:
-    """Explain what each word count on the page includes, and how chance is computed.
-
-    words: number of running words of the text; None if unknown.
-    """
-    parts = [
-        f"{count(report.corpus.words)} running words contain a letter",
-        (
-            f"{count(report.expected.words)}, with numbers and punctuation marks, occur at least"
-            f" {report.min_count} times and get a vector"
-        ),
-    ]
-    if words is not None:
-        parts.insert(0, f"the text has {count(words)} running words, numbers and punctuation marks")
-    candidates = count(report.expected.candidates)
-    draw_note(f"Counts: {'; '.join(parts)}. Chance is 5 in {candidates} wordpieces.")
-
-
-def _describe_words(statistics: TokenizationStatistics) -> str:
-    """Format the number of words behind a fraction, and the fraction of distinct ones."""
-    return f"n = {count(statistics.words)}, distinct {percent(statistics.split_distinct)}"
-
-
-def _describe_saved(gain: Gain) -> str:
-    """Format the number of added words, and what they save in sample."""
-    return f"{count_noun(gain.words, 'word')}; {percent(gain.saved_in_sample)} in sample"
+def _describe_split(
+    label: str, statistics: TokenizationStatistics, about: str
+) -> tuple[str | None, ...]:
+    """Describe the fraction of split words as a metric: label, value, note and help."""
+    note = f"n = {count(statistics.words)}, distinct {percent(statistics.split_distinct)}"
+    return label, percent(statistics.split), note, about
 
 
 def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
@@ -358,42 +321,28 @@ def draw_recipes(report: lab.AdviceReport, vectors: Artifact) -> None:
                     f" :green[**{count(recipe.max_added)} words**]"
                 )
                 st.markdown(f":small[{markup.format_sentence(recipe.about)}]")
-                draw_link("adapt", "Set up in Adapt", **_build_adapt_address(recipe, vectors))
+                draw_link(
+                    "adapt",
+                    "Set up in Adapt",
+                    adapt_vectors=vectors.name,
+                    adapt_preset=recipe.preset,
+                    adapt_cap=str(recipe.max_added),
+                    adapt_occurrences=str(recipe.min_count),
+                )
 
 
 def draw_length_chart(report: lab.AdviceReport) -> None:
     """Draw the distribution of wordpieces per word for the text and the entities of the task."""
     draw_heading("Wordpieces per word")
-    fractions = {"words of the text": report.corpus.shares()}
+    shares = report.corpus.shares()
+    fractions = {"words of the text": shares}
     sizes = f"{count(report.corpus.words)} of the text"
     if report.task:
         fractions["words in the task's entities"] = report.task.shares()
         sizes += f", {count(report.task.words)} entity words"
-    shares = fractions["words of the text"].items()
-    alt = "; ".join(f"{size} tokens: {percent(share)}" for size, share in shares)
+    alt = "; ".join(f"{size} tokens: {percent(share)}" for size, share in shares.items())
     draw_figure(figures.plot_wordpieces_per_word(fractions), "pieces", f"Words of the text: {alt}.")
     draw_note(f"Running words with a letter: {sizes}.")
-
-
-def draw_split_words(report: lab.AdviceReport) -> None:
-    """Draw the most frequent split words."""
-    table = report.build_split_words_table()
-    draw_heading(table.title)
-    draw_report(table, "split", height=330)
-
-
-def draw_gains(report: lab.AdviceReport) -> None:
-    """Draw the gains and costs of adding words by minimum count."""
-    table = report.build_gains_table()
-    draw_heading(table.title)
-    draw_report(table, "gains")
-
-
-def draw_measured_gains() -> None:
-    """Draw the changes on tasks that were measured once."""
-    draw_heading(MEASURED_TABLE.title)
-    st.markdown(MEASURED_SOURCE)
-    draw_report(MEASURED_TABLE, "measured_gains")
 
 
 def draw_details(
@@ -423,18 +372,9 @@ def draw_details(
             f" {duration(report.seconds)}."
         )
         answer = lab.add_commands(report, [corpus.folder], model)
-        files = {
-            "advice.json": strict_json.dumps(answer, indent=1),
-            "split-words.csv": write_csv([report.build_split_words_table()]),
-        }
-        draw_downloads(files)
-
-
-def _build_adapt_address(recipe: Suggestion, vectors: Artifact) -> dict[str, str]:
-    """Return the address of the page Adapt with the recipe filled in."""
-    return {
-        "adapt_vectors": vectors.name,
-        "adapt_preset": recipe.preset,
-        "adapt_cap": str(recipe.max_added),
-        "adapt_occurrences": str(recipe.min_count),
-    }
+        draw_downloads(
+            {
+                "advice.json": strict_json.dumps(answer, indent=1),
+                "split-words.csv": write_csv([report.build_split_words_table()]),
+            }
+        )

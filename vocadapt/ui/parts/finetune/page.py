@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -28,13 +29,10 @@ from vocadapt.ui.jobs import forms, guards, panel
 from vocadapt.ui.parts.finetune import result, task_intake
 from vocadapt.ui.parts.finetune.task_intake import TASK
 from vocadapt.ui.state import address, cache
-from vocadapt.ui.state.address import Choice
 from vocadapt.ui.state.names import display_model, find_model_stem, label_of, model_behind
 from vocadapt.ui.text.markup import format_sentence, plain
 from vocadapt.ui.text.number_formats import count, count_noun, duration
 
-MODELS = "finetune_models"  # key of the picker, and query parameter
-DEFAULT_TOKENIZATION = "default"
 HELP = {
     "models": (
         "Selects the models to fine-tune, one job each: models of this workspace, or others by"
@@ -78,17 +76,15 @@ def _draw_forms(workspace: Workspace, is_first: bool) -> None:
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(
             "There is no task in this workspace yet.",
-            (
-                "Fine-tuning needs labeled examples: download a benchmark or import your own files"
-                " below, or choose a task's .toml by its path. Then select models and press Start."
-            ),
+            "Fine-tuning needs labeled examples: download a benchmark or import your own files"
+            " below, or choose a task's .toml by its path. Then select models and press Start.",
         )
     with mistakes.show_errors():
         request = draw_form(workspace)
         if request:
             describe_task(request)
-            draw_cost(workspace, request)
-            draw_start_button(workspace, request)
+            can_run = draw_cost(workspace, request)
+            draw_start_button(workspace, request, can_run)
     # 2. The forms of new tasks.
     with st.expander(
         "Add a task", icon=":material/add:", expanded=not workspace.artifacts("tasks")
@@ -115,100 +111,81 @@ def draw_form(workspace: Workspace) -> FinetuneRequest | None:
     # 1. The models and the task.
     chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
     with chosen:
-        models = choose_models(workspace)
+        offered = pickers.list_models_to_train(workspace)
+        first = partial(_choose_first_models, workspace, offered)
+        models = pickers.pick_several(
+            workspace, "Models", offered, "finetune_models", first, help=HELP["models"]
+        )
     with task:
         task_path = choose_task(workspace)
+    # 2. The settings: a preset, and changes to it.
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # 2. The settings: a preset, and changes to it.
         preset = draw_preset(FINETUNING_PRESETS, "finetune_preset")
-        picked = st.selectbox(
-            "Tokenization",
-            [DEFAULT_TOKENIZATION, *TOKENIZATIONS],
-            key="finetune_tokenization",
-            bind="query-params",
-            width=170,
-            help=explain("Tokenization", HELP["tokenization"]),
-        )
-        limit = draw_linked_setting(FinetuneStep, "limit", "finetune_limit", width=150)
-        n_folds, with_word_rule = 0, False
-        if task_path is not None:
-            file = read_task_file(task_path / TASK_FILE if task_path.is_dir() else task_path)
-            n_folds, with_word_rule = file.folds, TASK_KINDS[file.kind].has_word_rule
-        fold = _choose_fold(n_folds)
-        with st.popover("More settings", icon=":material/tune:"):
-            settings = choose_settings(preset, with_word_rule)
-            tokenization = "" if picked == DEFAULT_TOKENIZATION else str(picked)
-            step = FinetuneStep(settings, tokenization, fold=fold, limit=limit)
-            step = draw_settings(step, "finetune", DRAWN)
+        step = _choose_step(preset, task_path)
     about = FINETUNING_PRESETS[preset].about
     st.markdown(f":small[{about[0].upper()}{about[1:]}.]")
-    with seeds:
-        usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
-        typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
+    usual = " ".join(map(str, FINETUNING_PRESETS[preset].seeds))
+    typed = seeds.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
     # 3. The step; with all folds, each seed is trained once per fold, and the first one is shown.
     if task_path is None or not models:
         return None
     for place in models.values():
         if os.path.isdir(place):  # a model of a hub is checked when the job has loaded it
             check_ability(cache.model_of(place), "finetune")
-        if settings.only_new_embeddings:
+        if step.finetune.only_new_embeddings:
             require_new_ids(cache.model_of(place))
     step = replace(step, seeds=parse_seeds(typed))
     specs = {
         label: Spec(step, {"model": (model,), "task": (str(task_path),)})
         for label, model in models.items()
     }
-    shown_fold = 1 if fold == ALL_FOLDS else fold
+    shown_fold = 1 if step.fold == ALL_FOLDS else step.fold
     return FinetuneRequest(cache.task_of(task_path, shown_fold), specs)
 
 
-def choose_models(workspace: Workspace) -> dict[str, str]:
-    """Show the picker of models; return label → folder or hub name."""
-    offered = pickers.list_models_to_train(workspace)
-    return pickers.pick_several(
-        workspace,
-        "Models",
-        offered,
-        MODELS,
-        lambda: _choose_first_models(workspace, offered),
-        help=HELP["models"],
+def _choose_step(preset: str, task_path: Path | None) -> FinetuneStep:
+    """Draw the settings of the step, initially those of a preset; without its seeds."""
+    tokenization = st.selectbox(
+        "Tokenization",
+        ["", *TOKENIZATIONS],
+        key="finetune_tokenization",
+        bind="query-params",
+        format_func=lambda name: name or "default",
+        width=170,
+        help=explain("Tokenization", HELP["tokenization"]),
     )
+    limit = draw_linked_setting(FinetuneStep, "limit", "finetune_limit", width=150)
+    n_folds, with_word_rule = 0, False
+    if task_path is not None:
+        file = read_task_file(task_path / TASK_FILE if task_path.is_dir() else task_path)
+        n_folds, with_word_rule = file.folds, TASK_KINDS[file.kind].has_word_rule
+    fold = _choose_fold(n_folds)
+    with st.popover("More settings", icon=":material/tune:"):
+        settings = choose_settings(preset, with_word_rule)
+        step = FinetuneStep(settings, str(tokenization or ""), fold=fold, limit=limit)
+        return draw_settings(step, "finetune", DRAWN)
 
 
 def _choose_first_models(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
     """Return the models that are selected at first: the newest adapted model after the model that
-    it was made from, to compare both; else the model of the newest run, or the first one.
+    it was made from, to compare both; else the first one.
     """
-    adapted = next(iter(list_adapted_models(workspace)), None)
-    if adapted is not None:
+    names: list[str | None] = []
+    for adapted in list_adapted_models(workspace)[:1]:
         names = [model_behind(adapted, workspace), str(adapted.folder)]
-        labels = [label_of(name, offered) for name in names if name]
-        found = [label for label in labels if label in offered]
-        if found:
-            return found
-    runs = cache.load_runs(workspace)
-    if runs:
-        for label, name in offered.items():
-            # A run has its model as it was given: by label, name or folder.
-            if runs[0].model in (label, name, Path(name).name):
-                return [label]
-    return [next(iter(offered))]
+    labels = [label_of(name, offered) for name in names if name]
+    return [label for label in labels if label in offered] or [next(iter(offered))]
 
 
 def choose_task(workspace: Workspace) -> Path | None:
     """Draw the picker of tasks; return the path of the selected one, None if none is selected."""
     names = [artifact.name for artifact in workspace.artifacts("tasks")]
-    address.restore_selection(
-        TASK, Choice(names.__contains__, names[0] if names else "", typed=True)
-    )
-    placeholder = "Add one below, or pick a .toml"
-    typed = pickers.draw_select_or_type(
-        "Task", names, TASK, placeholder=placeholder, help=HELP["task"]
-    )
+    first = names[0] if names else ""
+    address.restore_selection(TASK, address.Choice(names.__contains__, first, typed=True))
+    empty = "Add one below, or pick a .toml"
+    typed = pickers.draw_select_or_type("Task", names, TASK, placeholder=empty, help=HELP["task"])
     address.write(TASK, [typed], names.__contains__)
-    if not typed:
-        return None
-    return find_task(os.path.expanduser(typed), workspace)
+    return find_task(os.path.expanduser(typed), workspace) if typed else None
 
 
 def _choose_fold(n_folds: int) -> int:
@@ -216,12 +193,9 @@ def _choose_fold(n_folds: int) -> int:
     if not n_folds:
         return 0
     folds = ["all", *map(str, range(1, n_folds + 1))]
-    chosen = st.selectbox(
-        f"Fold, of {n_folds}", folds, key="finetune_fold", bind="query-params", width=130
-    )
-    if chosen in ("all", None):
-        return ALL_FOLDS
-    return int(chosen)
+    label = f"Fold, of {n_folds}"
+    chosen = st.selectbox(label, folds, key="finetune_fold", bind="query-params", width=130)
+    return ALL_FOLDS if chosen in ("all", None) else int(chosen)
 
 
 def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettings:
@@ -236,21 +210,17 @@ def choose_settings(preset: str, with_word_rule: bool = False) -> FinetuneSettin
     # If only new embeddings are trained, no layer is trained, so none can be selected.
     if settings.only_new_embeddings:
         return settings
-    frozen = [name for name in FREEZE if name != "top-K"]
-    frozen += [f"top-{layers}" for layers in range(1, 25)]
+    about = {name: f"{name}: {text}" for name, text in FREEZE.items() if name != "top-K"}
+    for k in range(1, 25):
+        about[f"top-{k}"] = f"top-{k}: {FREEZE['top-K'].replace('the K', f'the {k}')}"
     freeze = st.selectbox(
         "Trained layers",
-        frozen,
-        frozen.index(usual.freeze),
-        format_func=_describe_freezing,
+        list(about),
+        list(about).index(usual.freeze),
+        format_func=about.__getitem__,
         key=f"freeze_{form}",
     )
     return replace(settings, freeze=freeze)
-
-
-def _describe_freezing(name: str) -> str:
-    about = FREEZE.get(name) or FREEZE["top-K"].replace("the K", f"the {name[4:]}")
-    return f"{name}: {about}"
 
 
 def parse_seeds(typed: str) -> tuple[int, ...]:
@@ -287,51 +257,40 @@ def describe_task(request: FinetuneRequest) -> None:
         draw_note(format_sentence(finding))
 
 
-def draw_cost(workspace: Workspace, request: FinetuneRequest) -> None:
-    """Draw how long the job of each model takes, and the basis of the forecast."""
-    total = 0.0
+def draw_cost(workspace: Workspace, request: FinetuneRequest) -> bool:
+    """Draw how long the job of each model takes, and the basis of the forecast, or why a job cannot
+    run; return whether all can.
+    """
+    total, can_run = 0.0, True
     for label, spec in request.specs.items():
-        shown = display_model(workspace, label)
+        shown = plain(display_model(workspace, label))
         try:
+            cache.model_of(spec.inputs["model"][0])
             found = guards.forecast_job(workspace, spec)
         except InputError as error:
             # One missing model must not hide the times of the others.
-            problem = mistakes.format_message(error.problem)
-            if label not in problem:
-                problem = f"{shown}: {problem}"
-            st.markdown(plain(problem))
+            can_run = False
+            st.markdown(f"**{shown}**: {plain(mistakes.format_in_one_line(error))}")
             continue
         if found is not None:
             total += found.seconds
-            st.markdown(f"{plain(shown)}: about {guards.describe_forecast(found)}")
+            st.markdown(f"{shown}: about {guards.describe_forecast(found)}")
     if len(request.specs) > 1:
         st.markdown(f"About **{duration(total)}** in total: the jobs run one after another.")
+    return can_run
 
 
-def draw_start_button(workspace: Workspace, request: FinetuneRequest) -> None:
+def draw_start_button(workspace: Workspace, request: FinetuneRequest, can_run: bool) -> None:
     """Draw the button that starts one job per model, queued in order, and the equivalent commands."""
     specs = request.specs
     if panel.draw_if_running(workspace, *specs.values()):
         return
-    # 1. Check the models now: a missing one would fail only when its job starts.
-    missing = []
-    for label, spec in specs.items():
-        try:
-            cache.model_of(spec.inputs["model"][0])
-        except InputError:
-            missing.append(plain(display_model(workspace, label)))
-    if missing:
-        st.markdown(
-            f"**Not on this machine: {', '.join(missing)}.** Remove it under *Models*, or give the"
-            " folder of a model there instead."
-        )
-    # 2. What is known before they start, and the button.
     is_long = guards.draw_guards(workspace, *specs.values())
     kind: panel.ButtonKind = "primary"
     if is_long or panel.draw_if_made(workspace, *specs.values()):
         kind = "secondary"
     start = f"Start {count_noun(len(specs), 'job')}"
-    if forms.draw_button(workspace, start, "start_finetune", kind, disabled=bool(missing)):
+    if forms.draw_button(workspace, start, "start_finetune", kind, disabled=not can_run):
         # The name of a job must differ from those of the jobs just queued.
         for label, spec in specs.items():
             name = pickers.find_default_name(workspace, spec.kind, request.suggest_name(label))

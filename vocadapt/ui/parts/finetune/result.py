@@ -1,18 +1,18 @@
 """Blocks of the part Fine-tune: the running job, and the newest runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.analysis.results.fair_pairs import FairPair
+from vocadapt.analysis.results.results import COLLAPSED
 from vocadapt.lab.experiments.search.saved import read_spec
 from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.jobs.queue import list_promised_names
 from vocadapt.lab.jobs.status import Status
 from vocadapt.lab.results.runs import RunSet, find_fair_pair
-from vocadapt.lab.steps.finetune import FinetuneStep, read_live_runs
+from vocadapt.lab.steps.finetune import read_live_runs
 from vocadapt.lab.steps.guards import Change, apply_change, is_change
 from vocadapt.lab.steps.run import CHECKPOINT
 from vocadapt.lab.steps.task_guards import MORE_EPOCHS
@@ -35,14 +35,12 @@ from vocadapt.ui.components.curves import (
 )
 from vocadapt.ui.components.setting_inputs import format_change
 from vocadapt.ui.jobs import panel
-from vocadapt.ui.state import address, cache
+from vocadapt.ui.state import address
 from vocadapt.ui.state.names import display_model, display_name, list_display_names
 from vocadapt.ui.text.markup import format_sentence, plain
-from vocadapt.ui.text.number_formats import count, fraction
+from vocadapt.ui.text.number_formats import count, count_noun
 
-MAX_FINDINGS = 4  # more findings of the newest runs are shown only in the folded block
 LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
-REDRAW_EVERY = 4  # points of a curve; drawing it at each point would flicker
 
 
 def draw_running_job(job: Job, status: Status) -> None:
@@ -51,54 +49,20 @@ def draw_running_job(job: Job, status: Status) -> None:
     line += f" · {panel.describe_pace(job, status)}"
     panel.draw_running_job(job, status, line)
     live_runs = read_live_runs(job.folder / CHECKPOINT)
-    settings = job.spec.settings
-    if not live_runs or not isinstance(settings, FinetuneStep):
+    if not live_runs:
         draw_note("The curves appear here after the first steps.")
         return
-    newest = list(live_runs)[-1]
-    live = live_runs[newest]
-    done, best = 0.0, "no dev score yet"
-    if live.curve and live.epoch:
-        done = live.curve[-1][0] / live.epoch
-    if live.dev:
-        best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
-    st.markdown(f"**{newest}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
-    # The labels and colors that the runs will have on Results.
     name = display_name(job.workspace, job.spec.kind, job.target.name)
     seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
-    among = _list_earlier_curves(job)
     loss, dev = st.columns(2, gap="large")
-    curves = {
-        name: one.curve[: max(2, len(one.curve) // REDRAW_EVERY * REDRAW_EVERY)]
-        for name, one in seeds.items()
-    }
+    curves = {label: one.curve for label, one in seeds.items() if one.curve}
     with loss:
         if any(len(curve) > 1 for curve in curves.values()):
-            draw_losses(
-                {label: curve for label, curve in curves.items() if curve}, f"loss_{job.id}", among
-            )
+            draw_losses(curves, f"loss_{job.id}", ())
     with dev:
         scores = {label: one.dev for label, one in seeds.items() if one.dev}
         if scores:
-            draw_dev_scores(scores, "Score", f"dev_{job.id}", among)
-
-
-def _list_earlier_curves(job: Job) -> list[str]:
-    """Return the labels of the curves of earlier runs on the examples of a job, the oldest first."""
-    runs = cache.load_runs(job.workspace)
-    examples = _find_examples(job.workspace, job.spec.inputs)
-    for one in runs:
-        given = {role: entry.paths for role, entry in one.inputs.items()}
-        if _find_examples(job.workspace, given) == examples:
-            return list_curves(runs, one.task, list_display_names(job.workspace, "runs"))
-    return []
-
-
-def _find_examples(workspace: Workspace, inputs: Mapping[str, Sequence[str]]) -> set[Path]:
-    """Return the files of the examples among the inputs of a fine-tuning."""
-    return {
-        workspace.root / path for role, paths in inputs.items() if role != "model" for path in paths
-    }
+            draw_dev_scores(scores, "Score", f"dev_{job.id}", ())
 
 
 def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
@@ -174,8 +138,7 @@ def describe_model_and_task(workspace: Workspace, runs: RunSet) -> str:
 
 def describe_training(runs: RunSet) -> str:
     """Describe a training: its tokenization, number of runs and speed."""
-    n = len(runs.seeds)
-    runs_of_model = f"{n} seed{'s' * (n > 1)}"
+    runs_of_model = count_noun(len(runs.seeds), "seed")
     if runs.folds > 1:
         runs_of_model += f" × {runs.folds} folds"
     speed = count(round(runs.examples_per_second))
@@ -211,14 +174,8 @@ def draw_runs(
         _draw_scores(runs)
         if workspace is not None:
             _draw_retrain_button(workspace, runs)
-        findings = list_findings(runs)
-        for finding in findings[:MAX_FINDINGS]:
+        for finding in list_findings(runs):
             draw_note(finding)
-        n_more = len(findings) - MAX_FINDINGS
-        if n_more > 0:
-            draw_note(
-                f"and {count(n_more)} more finding{'s' * (n_more > 1)} under *Details & export*"
-            )
     with dev:
         records = label_curves([runs], {runs.name: name})
         scores = {label: one["dev"] for label, one in records.items() if one.get("dev")}
@@ -246,14 +203,8 @@ def _draw_scores(newest: RunSet) -> None:
     scores = newest.scores[newest.main_tokenization]
     defined = plain(str(scores.get("definition", newest.scorer.about)))
     draw_note(f"{newest.scorer.name}: {defined}; {count(scores['units'])} test units.")
-    if len(newest.seeds) == 1 and any(newest.collapsed):
+    if any(newest.collapsed):
         st.warning(
-            "This run collapsed: its predictions remained at the majority baseline, on the dev"
-            " split or, without one, on training examples."
-        )
-    elif any(newest.collapsed):
-        st.warning(
-            f"{count(sum(newest.collapsed))} of {count(len(newest.seeds))} seeds collapsed: their"
-            " predictions remained at the majority baseline, on the dev split or, without one, on"
-            " training examples."
+            f"{count(sum(newest.collapsed))} of {count_noun(len(newest.seeds), 'seed')} collapsed."
+            f" {COLLAPSED.help}"
         )

@@ -1,18 +1,10 @@
 """Forms that add a task: the download of a benchmark, and the import of the user's files."""
 
-import re
-from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
-
 import streamlit as st
 
-from vocadapt.errors import InputError
 from vocadapt.lab.inputs.tasks import fetch_benchmark, import_task
-from vocadapt.lab.workspace.manifest import compute_seen_stamp
-from vocadapt.lab.workspace.workspace import Workspace, simplify_name
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.benchmarks import ACCESS, UNKNOWN, Card, cards
-from vocadapt.training.tasks.kinds import TaskKind, find_kind
 from vocadapt.training.tasks.splits import SPLITS
 from vocadapt.ui.components import intake, mistakes, pickers
 from vocadapt.ui.components.blocks import draw_note
@@ -20,7 +12,6 @@ from vocadapt.ui.state import address
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count
 
-MAX_IN_NAME = 3  # labels that name a task
 TASK = "finetune_task"  # key of the picker, and query parameter
 
 
@@ -54,12 +45,8 @@ def _draw_download_form(workspace: Workspace) -> None:
         return
     target = pickers.draw_name_input(workspace, "tasks", name.replace("/", "-"), "download_name")
     if st.button("Download", type="primary", icon=":material/download:", key="download_task"):
-        shown = st.progress(0.0, text="requesting the files …")
-
-        def report(fraction: float | None, message: str = "") -> None:
-            shown.progress(fraction or 0.0, text=plain(message))
-
-        fetch_benchmark(name, workspace.folder("tasks", target), progress=report)
+        with st.spinner("Downloading the files …", show_time=True):
+            fetch_benchmark(name, workspace.folder("tasks", target))
         _select_task(target)
 
 
@@ -82,7 +69,10 @@ def _draw_import_form(workspace: Workspace) -> None:
     labels = {split: f"**{split}** :small[:gray[optional]]" for split in SPLITS}
     labels["train"] = "**train**"
     files = intake.choose_file_per_role(workspace, "task", labels)
-    name = pickers.draw_name_input(workspace, "tasks", _suggest_name(kind, files), "own_name")
+    wish = intake.suggest_name([files["train"]]) if "train" in files else kind.name
+    if wish in SPLITS:  # train.tsv
+        wish = kind.name
+    name = pickers.draw_name_input(workspace, "tasks", wish, "own_name")
     if st.button(
         "Import",
         type="primary",
@@ -96,30 +86,6 @@ def _draw_import_form(workspace: Workspace) -> None:
         _select_task(name)
 
 
-def _suggest_name(kind: TaskKind, files: Mapping[str, Path]) -> str:
-    """Return the default name of a task: its entity types or classes, if these are few; else the
-    name of the training file, unless that is only "train".
-    """
-    if "train" not in files:
-        return "task"
-    path = files["train"]
-    labels: list[str] = []
-    with suppress(InputError):  # the import reports it
-        labels = _list_labels(kind.name, str(path), compute_seen_stamp([path]))
-    if 0 < len(labels) <= MAX_IN_NAME and any(re.search(r"[A-Za-z0-9]", one) for one in labels):
-        return simplify_name("-".join(labels))
-    own = intake.suggest_name([path])
-    return kind.name if own in SPLITS else own
-
-
-@st.cache_data(max_entries=8, show_spinner="Reading the labels …")
-def _list_labels(kind: str, path: str, stamp: str) -> list[str]:
-    """List the labels of a file, without that of bare tags."""
-    found = find_kind(kind)
-    return sorted(filter(None, found.labels_of(found.read(Path(path)).examples)))
-
-
 def _select_task(name: str) -> None:
-    """Rerun the page with a new task selected."""
     address.show_next(TASK, name)
     st.rerun()

@@ -63,14 +63,14 @@ def draw(workspace: Workspace) -> None:
     draw_walk(workspace)
     # 3. What was made last.
     draw_recent(workspace)
-    if is_demo_installed() and not is_new:
+    if is_demo_installed() and not is_new and not is_demo_complete(workspace):
         offer_demo(workspace)
     place = (
         f"The workspace is the folder `{workspace.root}`. Your data does not leave this machine."
     )
     if is_for_others():
         place = "Your data is kept on the server of this lab, and is not sent anywhere else."
-    st.markdown(f":small[:gray[{place}]]")
+    draw_note(place)
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,10 @@ WALK = (
         "models",
     ),
 )
+FURTHER = {  # part → what it is for, after the walk
+    "lessons": "Questions of a few minutes each, answered on these pages.",
+    "studies": "Variants × tasks × seeds in one table, run in the background.",
+}
 
 
 @dataclass(frozen=True)
@@ -152,18 +156,12 @@ def draw_walk(workspace: Workspace) -> None:
     for place, (step, state) in enumerate(zip(WALK, states, strict=True)):
         with st.container(border=True, key=f"walk_{place + 1}"):
             _draw_step(workspace, place, step, state, following)
-    with st.container(border=True, key="walk_lessons"):
-        about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
-        about.markdown("**Lessons**  \nQuestions of a few minutes each, answered on these pages.")
-        with action:
-            _draw_action("lessons", following == len(WALK))
-    with st.container(border=True, key="walk_studies"):
-        about, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
-        about.markdown(
-            "**Studies**  \nVariants × tasks × seeds in one table, run in the background."
-        )
-        with action:
-            draw_link("studies", find_label("studies"))
+    for place, (part, about) in enumerate(FURTHER.items(), start=len(WALK)):
+        with st.container(border=True, key=f"walk_{part}"):
+            text, _, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
+            text.markdown(f"**{find_label(part)}**  \n{about}")
+            with action:
+                _draw_action(part, place == following)
 
 
 def find_next_step(states: Sequence[StepState]) -> int:
@@ -221,21 +219,20 @@ def _draw_action(part: str, is_next: bool) -> None:
 def find_label(part: str) -> str:
     """Return the title of the page that a part opens first, or of its tab."""
     page = PAGE_OF_PART[part]
-    if page.parts[0].name == part:
-        return page.title
-    return PARTS[part].title
+    return page.title if page.parts[0].name == part else PARTS[part].title
 
 
 def _draw_result(artifact: Artifact, workspace: Workspace) -> None:
     """Draw the main figure of an artifact and its name, or its name alone if it has none."""
-    label, value, basis = "", "", ""
+    name = plain(shorten_name(display_name(workspace, artifact.kind, artifact.name)))
+    figure = None
     with suppress(InputError):  # a damaged result has no figures
-        label, value, basis = find_main_figure(artifact)
-    name = _find_name(artifact, workspace)
-    if value:
-        draw_metric(st, label, value, f"{plain(name)} · {basis}")
+        figure = find_main_figure(artifact)
+    if figure:
+        label, value, basis = figure
+        draw_metric(st, label, value, f"{name} · {basis}")
     else:
-        st.markdown(plain(name))
+        st.markdown(name)
 
 
 def _draw_pair(workspace: Workspace) -> None:
@@ -274,10 +271,6 @@ def describe_pair(pair: FairPair) -> str:
     return " · ".join(parts)
 
 
-def _find_name(artifact: Artifact, workspace: Workspace) -> str:
-    return shorten_name(display_name(workspace, artifact.kind, artifact.name))
-
-
 def find_state(step: WalkStep, workspace: Workspace) -> StepState:
     """Return the state of a step, its artifacts and the part that continues it."""
     # 1. The artifacts of every kind; the first kind without one is made next.
@@ -291,30 +284,22 @@ def find_state(step: WalkStep, workspace: Workspace) -> StepState:
             state = "running"
         elif step.needs and not workspace.artifacts(step.needs):
             state = "later"
-        elif step.instead and has_looked(workspace):
+        elif step.instead and (
+            was_tried(workspace) or workspace.artifacts("changes") or list_slices(workspace)
+        ):
             state, part = "done", step.part
         return StepState(state, tuple(found), part, step.instead)
     # 2. All are there: is the newest up to date?
     kind, part = step.makes[-1]
     if found[0].explain_staleness(workspace):
         return StepState("stale", tuple(found), part)
-    # 3. What was found? A step that failed is not done.
-    if kind == "runs" and have_collapsed(workspace):
+    # 3. What was found? A step that failed is not done: no run learned anything, for example.
+    pair = find_fair_pair(cache.load_runs(workspace)) if kind == "runs" else None
+    if pair and pair.collapsed:
         return StepState(COLLAPSED, tuple(found), part)
     if found[0].manifest.numbers.get("verdict") == "chance":
         return StepState("chance", tuple(found), part)
     return StepState("done", tuple(found), step.part)
-
-
-def have_collapsed(workspace: Workspace) -> bool:
-    """Return whether no run of the workspace learned anything."""
-    pair = find_fair_pair(cache.load_runs(workspace))
-    return pair is not None and pair.collapsed
-
-
-def has_looked(workspace: Workspace) -> bool:
-    """Return whether a sentence was typed on Try it, or a comparison or a slice of tokens was saved."""
-    return bool(was_tried(workspace) or workspace.artifacts("changes") or list_slices(workspace))
 
 
 def list_results(kind: str, workspace: Workspace) -> list[Artifact]:
@@ -329,10 +314,9 @@ def is_empty(workspace: Workspace) -> bool:
     return not any(list_results(kind, workspace) for step in WALK for kind, _ in step.makes)
 
 
-def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
-    """Return the main figure of an artifact: label, value, and what it is based on.
-
-    All are "" if it has none.
+def find_main_figure(artifact: Artifact) -> tuple[str, str, str] | None:
+    """Return the main figure of an artifact: label, value, and what it is based on; None if it has
+    none.
     """
     kind, numbers = artifact.kind, artifact.manifest.numbers
     if kind == "corpora" and "distinct" in numbers:
@@ -344,7 +328,7 @@ def find_main_figure(artifact: Artifact) -> tuple[str, str, str]:
         return "Held-out P@5", fraction(numbers["p@5"]), basis
     if kind == "models" and "added" in numbers:
         return describe_size(numbers)
-    return "", "", ""
+    return None
 
 
 def draw_recent(workspace: Workspace) -> None:
@@ -358,19 +342,14 @@ def draw_recent(workspace: Workspace) -> None:
     names = {kind: list_display_names(workspace, kind) for kind in {one.kind for one in newest}}
     for artifact in newest:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            part, query = find_result_link(artifact)
+            makers = (step for step in STEPS.values() if step.makes == artifact.kind)
+            step = STEPS.get(artifact.manifest.step) or next(makers)
+            part, query = find_artifact_part(step, artifact.name)
             shown = names[artifact.kind].get(artifact.name, artifact.name)
             name = plain(shorten_name(shown, MAX_RECENT_LENGTH))
             draw_link(part, name, icon=icon_of(artifact.kind), **query)
             created = artifact.manifest.created[:16].replace("T", " ")
             draw_note(f"{ARTIFACTS[artifact.kind]} · {created}")
-
-
-def find_result_link(artifact: Artifact) -> tuple[str, dict[str, str]]:
-    """Return the part that shows an artifact, and the query parameter that selects it."""
-    makers = (step for step in STEPS.values() if step.makes == artifact.kind)
-    step = STEPS.get(artifact.manifest.step) or next(makers)
-    return find_artifact_part(step, artifact.name)
 
 
 def draw_beginning(workspace: Workspace) -> None:
@@ -391,9 +370,7 @@ def draw_beginning(workspace: Workspace) -> None:
 
 
 def offer_demo(workspace: Workspace) -> None:
-    """Offer to add what a workspace lacks of the demo; nothing if it lacks nothing."""
-    if is_demo_complete(workspace):
-        return
+    """Offer to add what a workspace lacks of the demo."""
     with st.container(horizontal=True, vertical_alignment="center", key="offer_demo"):
         _draw_demo_button(workspace, "tertiary")
         draw_note("Adds the parts of the demo that this workspace lacks; nothing else changes.")

@@ -6,9 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.analysis.figures import figures
-from vocadapt.analysis.leaderboard.leaderboard import (
-    LeaderboardSettings,
-)
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.lab.inputs.corpora import list_texts
 from vocadapt.lab.steps.command_lines import build_artifact_command
 from vocadapt.lab.steps.initializers import InitializerComparison, InitializersStep, load_comparison
@@ -64,10 +62,7 @@ def draw_leaderboard(workspace: Workspace, transfer: Transfer) -> None:
                 }
             )
     # 2. The form, folded if there is a comparison.
-    place = st.container()
-    if made:
-        place = st.expander("Compare again", icon=":material/replay:")
-    with place:
+    with st.expander("Compare initializers", icon=":material/replay:", expanded=not made):
         _draw_form(workspace, transfer)
 
 
@@ -108,9 +103,8 @@ def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
             "Selects what is compared, each with its own settings. Empty: all of them.",
         ),
     )
-    settings = replace(settings, methods=tuple(compared))
-    own = draw_own_settings({}, settings.methods, "initializers")
-    settings = replace(settings, options=own)
+    own = draw_own_settings({}, compared, "initializers")
+    settings = replace(settings, methods=tuple(compared), options=own)
     corpora = {corpus.name: str(corpus.folder) for corpus in list_texts(workspace)}
     text = st.selectbox(
         "Held-out text",
@@ -119,19 +113,18 @@ def _draw_form(workspace: Workspace, transfer: Transfer) -> None:
         help=explain(
             "Held-out text",
             "Selects a text for the masked loss and for the sentences that the network reads."
-            " Without one,"
-            " sentences come from the text of the word vectors, and there is no masked loss.",
+            " Without one, sentences come from the text of the word vectors, and there is no masked"
+            " loss.",
         ),
     )
-    # 3. The button, with the time, of which the masked loss is not part.
+    # 3. The button.
     inputs = dict(transfer.inputs)
     if text in corpora:
         inputs["held_out"] = corpora[text]
         draw_note("The masked loss reads the text once for each initializer.")
-    paths = {role: (path,) for role, path in inputs.items()}
-    spec = Spec(InitializersStep(settings), paths)
-    wish, label = Path(inputs.get("vectors") or inputs["target"]).stem, "Compare initializers"
-    forms.draw_start(workspace, spec, wish, label, "compare", "initializers_name")
+    spec = Spec(InitializersStep(settings), {role: (path,) for role, path in inputs.items()})
+    wish = Path(inputs.get("vectors") or inputs["target"]).stem
+    forms.draw_start(workspace, spec, wish, "Compare initializers", "compare", "initializers_name")
 
 
 def _draw_standings(compared: InitializerComparison) -> None:
@@ -140,15 +133,14 @@ def _draw_standings(compared: InitializerComparison) -> None:
     reading = plain(board.reading.sentence) if board.reading else ""
     st.markdown(f"**{plain(board.verdict.sentence)}** {reading}")
     # 1. The chart; whiskers are two standard errors.
-    names = [row.initializer for row in board.rows]
-    cosines = [row.centered_cosine for row in board.rows]
-    errors = [2 * row.standard_error for row in board.rows]
-    baselines = [row.is_baseline for row in board.rows]
-    best_first = ", ".join(
-        f"{name} {fraction(cosine)}" for name, cosine in zip(names, cosines, strict=True)
+    figure = figures.plot_leaderboard(
+        [row.initializer for row in board.rows],
+        [row.centered_cosine for row in board.rows],
+        [2 * row.standard_error for row in board.rows],
+        [row.is_baseline for row in board.rows],
     )
-    figure = figures.plot_leaderboard(names, cosines, errors, baselines)
-    draw_figure(figure, "board", f"Centered cosine of each initializer: {best_first}.")
+    scores = [f"{row.initializer} {fraction(row.centered_cosine)}" for row in board.rows]
+    draw_figure(figure, "board", f"Centered cosine of each initializer: {', '.join(scores)}.")
     # 2. The table.
     table = compared.build_table()
     draw_report(table, "standings")

@@ -15,16 +15,15 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.spaces.word2vec.trainer import Word2VecSettings, measure_word2vec
-from vocadapt.system.forecasts import forecast_at_default_rate
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.ui.components import mistakes, pickers, word_links, word_query
 from vocadapt.ui.components.blocks import draw_heading, draw_metrics, draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_settings
-from vocadapt.ui.state import address, cache, count_cache
+from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import display_model
 from vocadapt.ui.text.markup import Card, draw_neighbor_cards, escape_invisible, plain
-from vocadapt.ui.text.number_formats import count, format_forecast
+from vocadapt.ui.text.number_formats import count
 from vocadapt.vocabulary.families import Vocabulary
 from vocadapt.vocabulary.initializers.initialize import (
     INITIALIZERS,
@@ -49,7 +48,6 @@ HELP = {
         "Number of tokens that both vocabularies contain. They keep their embeddings, and new"
         " embeddings are combined from them."
     ),
-    "width": "Embedding dimension of the target and of the model.",
 }
 
 
@@ -69,8 +67,7 @@ class Transfer:
 
 def list_targets(workspace: Workspace) -> dict[str, Artifact]:
     """Return the word vectors and models of the workspace by label, as sources of new tokens."""
-    vectors = workspace.artifacts("vectors")
-    models = workspace.artifacts("models")
+    vectors, models = workspace.artifacts("vectors"), workspace.artifacts("models")
     found = {f"word vectors · {artifact.name}": artifact for artifact in vectors}
     return found | {f"model · {artifact.name}": artifact for artifact in models}
 
@@ -99,7 +96,7 @@ def prepare_transfer(workspace: Workspace, name: str, target: Artifact | str) ->
     if other.path.is_dir():
         return Transfer(key, _materials(key, base, other.space, other.vocabulary), inputs)
     # 3. A bare vocabulary: vectors of its tokens are trained on a text first.
-    corpus = _choose_training_text(workspace, base, given, key)
+    corpus = _choose_training_text(workspace, key)
     if corpus is None:
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
@@ -113,12 +110,7 @@ def draw_headline(materials: Materials) -> None:
     draw_metrics(
         ("New tokens", count(len(materials.plan.new_embeddings)), None, HELP["new"]),
         ("Common tokens", count(len(materials.donors)), None, HELP["common"]),
-        (
-            "Dimension",
-            f"{materials.similarity_space.dim} → {materials.model.dim}",
-            None,
-            HELP["width"],
-        ),
+        ("Dimension", f"{materials.similarity_space.dim} → {materials.model.dim}"),
     )
 
 
@@ -133,8 +125,10 @@ def draw_token_inspector(transfer: Transfer) -> None:
     new = [token for token in materials.plan.new_embeddings if token in space]
     long = [token for token in new if len(token) > 5 and token.isalpha()]
     examples = transfer.examples or long[: word_query.EXAMPLES]
+    # The tokens of the target, followed by those that only the model has.
+    tokens = tuple(dict.fromkeys((*space.words, *materials.model.words)))
     found = word_query.draw_word_search(
-        "initializers_token", "Type a token of the target", examples, list_tokens(materials)
+        "initializers_token", "Type a token of the target", examples, tokens
     )
     methods = st.multiselect(
         "Initializers",
@@ -158,11 +152,6 @@ def draw_token_inspector(transfer: Transfer) -> None:
         )
 
 
-def list_tokens(materials: Materials) -> tuple[str, ...]:
-    """Return the tokens of the target, followed by those that only the model has."""
-    return tuple(dict.fromkeys((*materials.similarity_space.words, *materials.model.words)))
-
-
 def draw_explanations(names: Sequence[str]) -> None:
     """Explain initializers, one sentence each, with their formulas and sources."""
     lines = (
@@ -174,9 +163,7 @@ def draw_explanations(names: Sequence[str]) -> None:
         st.markdown("  \n".join(lines) or "No initializer is selected.")
 
 
-def _choose_training_text(
-    workspace: Workspace, base: LanguageModel, target: str, key: Key
-) -> Artifact | None:
+def _choose_training_text(workspace: Workspace, key: Key) -> Artifact | None:
     """Draw the picker of the text on which token vectors are trained; return it after a click on
     the button, None before.
     """
@@ -191,23 +178,13 @@ def _choose_training_text(
     corpus = pickers.pick("Training text", corpora, "initializers_corpus")
     # The vectors are trained on click; another model or text needs another click.
     requested = (*key, str(corpus.folder), corpus.stamp)
-    if st.session_state.get("trained") != requested:
-        counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
-        settings = Word2VecSettings(dim=base.dim, workers=1)
-        about = "a few minutes"
-        if counts:
-            forecast = forecast_at_default_rate(measure_word2vec(counts, settings))
-            about = f"about {format_forecast(forecast)}"
-        st.markdown(f"Token vectors are trained on the text first; this takes {about}.")
-        if not st.button(
-            "Train token vectors",
-            type="primary",
-            icon=":material/scatter_plot:",
-            key="train_tokens",
-        ):
-            return None
+    if st.session_state.get("trained") == requested:
+        return corpus
+    st.markdown("Token vectors are trained on the text first; this can take minutes.")
+    if st.button("Train token vectors", type="primary", key="train_tokens"):
         st.session_state["trained"] = requested
-    return corpus
+        return corpus
+    return None
 
 
 @st.cache_resource(
@@ -239,45 +216,35 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     # 1. The neighbors of the token in the spaces that contain it, without special tokens.
     space = _leave_out_special_tokens(key, "target", materials.similarity_space)
     model = _leave_out_special_tokens(key, "model", materials.model)
-    cards, kind = [], "domain" if materials.target is None else "target"
+    cards = []
     if token in space:
-        near = list_neighbors(space, space[token], LISTED, own=token)
-        name = space.name
+        name, kind = space.name, "domain"
         if materials.target is not None:
-            name = display_model(address.workspace(), name)
-        cards.append(
-            Card(
-                "In the target space", name, kind, near, random_cosine=cache.random_cosine_of(space)
-            )
-        )
-    of_model = cache.random_cosine_of(model)
+            name, kind = display_model(address.workspace(), name), "target"
+        cards.append(_build_card("In the target space", name, kind, space, space[token], token))
     if token in model:
-        near = list_neighbors(model, model[token], LISTED, own=token)
-        cards.append(
-            Card("In the model", "its own embedding", "source", near, random_cosine=of_model)
-        )
+        own = "its own embedding"
+        cards.append(_build_card("In the model", own, "source", model, model[token], token))
     # 2. The neighbors of its embedding by each initializer, among the tokens of the model.
     for method in methods:
         try:
             embedding, provenance, donors = _initialize(key, method, token, materials)
         except InputError as error:
             # An initializer that cannot initialize this token must not hide the others.
-            cards.append(
-                Card(method, "cannot run", "neutral", [], empty=escape_invisible(str(error)))
-            )
+            empty = escape_invisible(str(error))
+            cards.append(Card(method, "cannot run", "neutral", [], empty=empty))
             continue
-        near = list_neighbors(model, embedding, LISTED, own=token)
-        cards.append(
-            Card(
-                method,
-                provenance,
-                "good",
-                near,
-                words=donors,
-                random_cosine=of_model,
-            )
-        )
+        card = _build_card(method, provenance, "good", model, embedding, token)
+        cards.append(replace(card, words=donors))
     return cards
+
+
+def _build_card(
+    title: str, note: str, kind: str, space: EmbeddingSpace, vector: Matrix, token: str
+) -> Card:
+    """Build the card of the nearest tokens of a vector (dim,) in a space, without `token`."""
+    near = list_neighbors(space, vector, LISTED, own=token)
+    return Card(title, note, kind, near, random_cosine=cache.random_cosine_of(space))
 
 
 @st.cache_data(max_entries=256, show_spinner="Computing the embedding …")
@@ -301,7 +268,6 @@ def _initialize(
 
 @st.cache_resource(max_entries=2, show_spinner="Fitting the map of all new tokens, once …")
 def _initialize_all(key: Key, method: str, _materials: Materials) -> NewEmbeddings:
-    """Return the embeddings of all new tokens."""
     return initialize(_materials, InitializerSettings(method))
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Literal
 
 import streamlit as st
 
@@ -53,12 +52,9 @@ def draw_jobs(workspace: Workspace) -> None:
     if not jobs:
         pickers.draw_empty_state(
             "There are no jobs in this workspace yet.",
-            (
-                "Long steps run as jobs: they continue when this page is closed, and are listed"
-                " here. To start one, import a text."
-            ),
+            "Long steps run as jobs: they continue when this page is closed, and are listed here."
+            " To start one, import a text.",
             "text",
-            "Start with a text",
         )
         return
     statuses = {job.id: job.status() for job in jobs}
@@ -74,11 +70,13 @@ def draw_jobs(workspace: Workspace) -> None:
     living = [job.id for job in found if statuses[job.id].alive]
     with left:
         every = panel.UPDATE_SECONDS if living else None
-        st.fragment(_draw_lines, run_every=every)(
-            workspace, found[:FIRST], names, selected.id, living
-        )
+        draw_lines = st.fragment(_draw_lines, run_every=every)
+        draw_lines(workspace, found[:FIRST], names, selected.id, living)
     with right:
-        _draw_job(workspace, selected, statuses[selected.id], names[selected.id])
+        is_alive = statuses[selected.id].alive
+        every = panel.UPDATE_SECONDS if is_alive else None
+        st.fragment(_draw_state, run_every=every)(workspace, selected, names[selected.id], is_alive)
+        _draw_details(selected)
     if len(found) > FIRST:
         _draw_table(found, statuses, names)
 
@@ -115,33 +113,19 @@ def _draw_table(
                 "seconds": status.seconds if status.started else None,
             }
         )
-    columns = (
-        STATE,
-        Column("about", "Step"),
-        NAME,
-        Column("updated", "Updated", format="time"),
-        RAN,
-    )
-    draw_row_picker(
-        Table("", columns, rows),
-        ids,
-        "jobs_table",
-        "show it above",
-        lambda place: _select(ids[place]),
-    )
+    updated = Column("updated", "Updated", format="time")
+    table = Table("", (STATE, Column("about", "Step"), NAME, updated, RAN), rows)
+    draw_row_picker(table, ids, "jobs_table", "show it above", lambda place: _select(ids[place]))
 
 
 def _draw_counts(statuses: Collection[Status]) -> None:
     """Draw how many jobs run, wait and have ended; those with collapsed runs are not "done"."""
     counts = Counter(status.state for status in statuses if not status.outcome)
     shown = ("running", "waiting", "done")
-    others = counts.total() - sum(counts[state] for state in shown)
-    with_outcome = len(statuses) - counts.total()
-    figures = [(state.capitalize(), counts[state]) for state in shown]
-    if with_outcome:
-        figures.append(("With collapsed runs", with_outcome))
-    figures.append(("Failed or canceled", others))
-    draw_metrics(*((label, count(number), None, None) for label, number in figures))
+    figures = {state.capitalize(): counts[state] for state in shown}
+    figures["With collapsed runs"] = len(statuses) - counts.total()
+    figures["Failed or canceled"] = counts.total() - sum(counts[state] for state in shown)
+    draw_metrics(*((label, count(number)) for label, number in figures.items()))
 
 
 def _find_selected_job(found: list[queue.Job]) -> queue.Job:
@@ -177,18 +161,10 @@ def _select(job_id: str) -> None:
 
 
 def _describe_when(job: queue.Job, status: Status) -> str:
-    """Describe when a job ran, and for how long."""
     if status.alive:
         return panel.describe_pace(job, status)
     how_long = duration(status.seconds) if status.started else "never ran"
     return f"{datetime.fromtimestamp(status.updated):%d %b %H:%M} · {how_long}"
-
-
-def _draw_job(workspace: Workspace, job: queue.Job, status: Status, name: str) -> None:
-    """Draw one job: its step, its state with the log, which a living job updates, and details."""
-    every = panel.UPDATE_SECONDS if status.alive else None
-    st.fragment(_draw_state, run_every=every)(workspace, job, name, status.alive)
-    _draw_details(job)
 
 
 def _draw_state(workspace: Workspace, job: queue.Job, name: str, was_alive: bool) -> None:
@@ -213,16 +189,10 @@ def _draw_state(workspace: Workspace, job: queue.Job, name: str, was_alive: bool
         st.text(mistakes.format_message(status.remedy))
     # 2. What can be done.
     _draw_actions(workspace, job, status)
-    # 3. The end of the log; a short one has no scroll bar.
+    # 3. The end of the log.
     log = job.log(LOG_LINES)
-    title = "Log"
-    if len(log.splitlines()) >= LOG_LINES:
-        title = f"The last {LOG_LINES} lines of the log"
-    st.markdown(title)
-    height: int | Literal["content"] = "content"
-    if len(log) > 800:
-        height = LOG_HEIGHT
-    with st.container(height=height, border=False, autoscroll=True):
+    st.markdown(f"Log, at most the last {LOG_LINES} lines")
+    with st.container(height=LOG_HEIGHT, border=False, autoscroll=True):
         st.code(
             "\n".join(map(escape_invisible, log.split("\n"))) or "The log is empty.",
             language=None,
@@ -257,12 +227,8 @@ def _draw_details(job: queue.Job) -> None:
         st.markdown("Job folder and result folder")
         draw_code(f"{job.folder}\n{job.target}")
         draw_json(job.order["spec"], "Settings")
-        files = {
-            name: job.folder / name for name in ("spec.json", "status.json", METRICS, "log.txt")
-        }
-        draw_downloads(
-            {name: path.read_bytes for name, path in files.items() if path.is_file()}, f"_{job.id}"
-        )
+        files = [job.folder / name for name in ("spec.json", "status.json", METRICS, "log.txt")]
+        draw_downloads({one.name: one.read_bytes for one in files if one.is_file()}, f"_{job.id}")
 
 
 def draw_more_steps(workspace: Workspace) -> None:
@@ -285,9 +251,8 @@ def draw_more_steps(workspace: Workspace) -> None:
         artifact = pickers.pick("Result", made, RESULT, newest=True)
         pickers.warn_if_stale(artifact, workspace)
         figures = artifact.manifest.numbers.items()
-        st.markdown(
-            " · ".join(f"{plain(name)}: **{plain(str(value))}**" for name, value in figures)
-        )
+        texts = [f"{plain(name)}: **{plain(str(value))}**" for name, value in figures]
+        st.markdown(" · ".join(texts))
         files = {name: (artifact.folder / name).read_bytes for name in artifact.manifest.files}
         draw_artifact_details(artifact, files)
 

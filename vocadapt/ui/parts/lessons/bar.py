@@ -25,15 +25,16 @@ def draw_lesson_bar(workspace: Workspace) -> bool:
             place = f":material/school: **Lesson {lesson.number} · step {number} of {n_steps}**"
             st.markdown(f"{place} · {step.task}", width="stretch")
             with st.container(horizontal=True, width="content"):
-                back = {page.OPEN: lesson.name}
-                draw_link("lessons", "Back to the lesson", icon=":material/arrow_back:", **back)
+                icon = ":material/arrow_back:"
+                draw_link("lessons", "Back to the lesson", icon=icon, lessons_lesson=lesson.name)
                 if number < n_steps:
                     page.draw_step_link(lesson, number + 1, f"Step {number + 1}")
         missing = page.list_missing(workspace, step)
         if missing:
             page.draw_missing(workspace, missing, "lesson_bar_demo")
             return False
-    _record_step(workspace, lesson, number)
+    if read_progress(workspace).get(lesson.name, LessonProgress()).seen < number:
+        record_progress(workspace, lesson.name, LessonProgress(seen=number))
     return True
 
 
@@ -50,10 +51,3 @@ def find_step() -> tuple[Lesson, int] | None:
     if lesson is None or step not in map(str, range(1, len(lesson.steps) + 1)):
         return None
     return lesson, int(step)
-
-
-def _record_step(workspace: Workspace, lesson: Lesson, number: int) -> None:
-    """Record that a step was opened, once."""
-    progress = read_progress(workspace).get(lesson.name, LessonProgress())
-    if progress.seen < number:
-        record_progress(workspace, lesson.name, LessonProgress(seen=number))

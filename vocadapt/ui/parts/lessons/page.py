@@ -5,12 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab.demo import (
-    find_demo_artifact,
-    is_demo_installed,
-    open_demo,
-    start_demo_jobs,
-)
+from vocadapt.lab.demo import find_demo_artifact, is_demo_installed, open_demo, start_demo_jobs
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.workspace.lesson_progress import LessonProgress
 from vocadapt.lab.workspace.workspace import Workspace
@@ -25,7 +20,6 @@ from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count
 from vocadapt.ui.text.sources import TITLES, find_sources
 
-OPEN = "lessons_lesson"  # query parameter: name of the open lesson
 LESSON, STEP = address.LESSON, "lesson_step"  # query parameters of a page that a step opened
 CODE_START = "from pathlib import Path\n\nworkspace = Path({root!r})\n"
 Progress = Mapping[str, LessonProgress]
@@ -42,7 +36,7 @@ def draw(workspace: Workspace) -> NextPart | None:
             f" {plain(problem)}",
             icon=":material/lock:",
         )
-    lesson = content.find_lesson(lessons, st.query_params.get(OPEN, ""))
+    lesson = content.find_lesson(lessons, st.query_params.get("lessons_lesson", ""))
     if lesson is None:
         draw_list(lessons, progress)
         return None
@@ -69,14 +63,14 @@ def format_state(lesson: Lesson, progress: Progress) -> str:
 
 def list_missing(workspace: Workspace, step: Step) -> list[str]:
     """Return the artifacts that a step needs and the workspace lacks, as kind/name."""
-    return [place for place in step.needs if not _has_artifact(workspace, place)]
-
-
-def _has_artifact(workspace: Workspace, place: str) -> bool:
-    """Return whether a workspace has an artifact of the demo, which may have been renamed."""
-    kind, _, name = place.partition("/")
-    own = any(one.name == name for one in workspace.artifacts(kind))
-    return own or find_demo_artifact(workspace, (kind, name)) is not None
+    missing = []
+    for place in step.needs:
+        kind, _, name = place.partition("/")
+        is_here = any(one.name == name for one in workspace.artifacts(kind))
+        # An artifact of the demo may have been renamed.
+        if not is_here and find_demo_artifact(workspace, (kind, name)) is None:
+            missing.append(place)
+    return missing
 
 
 def draw_list(lessons: Sequence[Lesson], progress: Progress) -> None:
@@ -89,8 +83,8 @@ def draw_list(lessons: Sequence[Lesson], progress: Progress) -> None:
     )
     if left:
         verb = "Continue with" if left[0].name in progress else "Start with"
-        link = {OPEN: left[0].name}
-        draw_link("lessons", f"**{verb} lesson {left[0].number}**: {left[0].title}", **link)
+        title = f"**{verb} lesson {left[0].number}**: {left[0].title}"
+        draw_link("lessons", title, lessons_lesson=left[0].name)
     for lesson in lessons:
         _draw_list_entry(lesson, progress)
 
@@ -128,10 +122,17 @@ def draw_lesson(
         )
         return
 
-    # 3. What they have shown.
+    # 3. What they have shown, and the check.
     _draw_reveal(lesson, guess)
+    _draw_check(workspace, lessons, lesson, own)
 
-    # 4. The check, with feedback on each answer.
+
+def _draw_check(
+    workspace: Workspace, lessons: Sequence[Lesson], lesson: Lesson, own: LessonProgress
+) -> None:
+    """Draw the check with feedback on the answer; after the right one, the sentence to remember and
+    a link to the next lesson.
+    """
     check = lesson.check
     answers = [choice.answer for choice in check.choices]
     answer = _draw_choices(
@@ -144,18 +145,14 @@ def draw_lesson(
         st.warning(feedback, icon=":material/replay:")
         return
     st.success(feedback, icon=":material/check_circle:")
-
-    # 5. The sentence to remember, and the next lesson.
     st.info(f"**Remember:** {lesson.remember}", icon=":material/bookmark:")
     later = [one for one in lessons if one.number > lesson.number]
     if later:
-        link = {OPEN: later[0].name}
-        draw_link("lessons", f"Lesson {later[0].number}: {later[0].title}", **link)
+        title = f"Lesson {later[0].number}: {later[0].title}"
+        draw_link("lessons", title, lessons_lesson=later[0].name)
 
 
-def draw_step_link(
-    lesson: Lesson, number: int, label: str, icon: str = ":material/arrow_forward:"
-) -> None:
+def draw_step_link(lesson: Lesson, number: int, label: str) -> None:
     """Draw the link that opens the page of a step, in the state that the step describes.
 
     number: of the step, from 1.
@@ -163,15 +160,16 @@ def draw_step_link(
     step = lesson.steps[number - 1]
     query: dict[str, QueryValue] = {LESSON: lesson.name, STEP: str(number)}
     query |= {key: list(values) for key, values in step.set.items()}
-    draw_link(step.part, label, icon=icon, **query)
+    draw_link(step.part, label, icon=":material/arrow_forward:", **query)
 
 
 def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None:
     """Draw a sentence that names the missing artifacts of a step, with a button that opens the
     demo.
     """
-    names = ", ".join(plain(place.partition("/")[2]) for place in missing)
-    if all(_is_promised(workspace, place) for place in missing):
+    places = [place.split("/") for place in missing]
+    names = ", ".join(plain(name) for _, name in places)
+    if all(name in queue.list_promised_names(workspace, kind) for kind, name in places):
         st.markdown(
             f":material/hourglass_empty: This step needs {names}, which a job of the demo is making"
             " now. Come back when it is done."
@@ -186,12 +184,6 @@ def draw_missing(workspace: Workspace, missing: Sequence[str], key: str) -> None
             open_demo(workspace)
             start_demo_jobs(workspace)
             st.rerun()
-
-
-def _is_promised(workspace: Workspace, place: str) -> bool:
-    """Return whether a waiting or running job makes an artifact, given as kind/name."""
-    kind, _, name = place.partition("/")
-    return name in queue.list_promised_names(workspace, kind)
 
 
 def build_code(step: Step, root: Path) -> str:
@@ -213,10 +205,8 @@ def _draw_list_entry(lesson: Lesson, progress: Progress) -> None:
     """Draw a lesson of the list: link and question, minutes, and how far it is."""
     with st.container(border=True):
         about, minutes, state = st.columns([7, 1, 1.4], vertical_alignment="center")
-        link = {OPEN: lesson.name}
-        draw_link(
-            "lessons", f"**{lesson.number} · {lesson.title}**", about, ":material/school:", **link
-        )
+        title = f"**{lesson.number} · {lesson.title}**"
+        draw_link("lessons", title, about, ":material/school:", lessons_lesson=lesson.name)
         draw_note(lesson.question, about)
         minutes.markdown(f"{lesson.minutes} min")
         text = format_state(lesson, progress)
@@ -249,15 +239,11 @@ def _draw_choices(
         index=None,
         format_func=answers.__getitem__,
         key=key,
-        on_change=_record_choice,
-        args=(workspace, lesson.name, name, key),
+        on_change=lambda: record_progress(
+            workspace, lesson.name, LessonProgress(**{name: st.session_state[key]})
+        ),
     )
     return chosen
-
-
-def _record_choice(workspace: Workspace, lesson: str, name: str, key: str) -> None:
-    """Callback: record the guess or the answer."""
-    record_progress(workspace, lesson, LessonProgress(**{name: st.session_state[key]}))
 
 
 def _draw_step(

@@ -20,14 +20,11 @@ from vocadapt.ui.components.mistakes import format_in_one_line
 def read_progress(workspace: Workspace) -> dict[str, LessonProgress]:
     """Return the progress of each lesson that was started: the saved one, and that of this session."""
     unsaved = _get_unsaved(workspace)
+    progress: dict[str, LessonProgress] = {}
     try:
         progress = load_progress(workspace)
     except InputError as error:
         unsaved["problem"] = format_in_one_line(error)
-        progress = {}
-    else:
-        if not unsaved["progress"]:
-            unsaved["problem"] = ""
     for name, kept in unsaved["progress"].items():
         progress[name] = progress.get(name, LessonProgress()).merge(kept)
     return progress
@@ -52,18 +49,13 @@ def find_problem(workspace: Workspace) -> str:
     return str(_get_unsaved(workspace)["problem"])
 
 
-def reset(workspace: Workspace, lesson: str = "") -> None:
-    """Remove the progress of a lesson, of all lessons if "", from the workspace and this session.
+def reset(workspace: Workspace) -> None:
+    """Remove the progress of all lessons from the workspace and this session.
 
     Raises InputError if the workspace cannot be written; the session's progress is removed anyway.
     """
-    kept = _get_unsaved(workspace)["progress"]
-    if lesson:
-        kept.pop(lesson, None)
-    else:
-        kept.clear()
-    _get_unsaved(workspace)["problem"] = ""
-    reset_progress(workspace, lesson)
+    _get_unsaved(workspace).update(problem="", progress={})
+    reset_progress(workspace)
 
 
 def _get_unsaved(workspace: Workspace) -> dict[str, Any]:

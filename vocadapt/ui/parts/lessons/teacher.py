@@ -10,7 +10,7 @@ from vocadapt.ui.components import mistakes
 from vocadapt.ui.components.blocks import draw_heading, draw_link, draw_note, draw_table
 from vocadapt.ui.parts.lessons import content
 from vocadapt.ui.parts.lessons.content import Hour, Lesson
-from vocadapt.ui.parts.lessons.page import OPEN, Progress, format_claim, format_state
+from vocadapt.ui.parts.lessons.page import Progress, format_claim, format_state
 from vocadapt.ui.parts.lessons.progress import find_problem, read_progress, reset
 from vocadapt.ui.text.markup import plain
 
@@ -43,24 +43,13 @@ def plan_hour(lessons: Sequence[Lesson], hour: Hour) -> list[tuple[int, int, str
 
 
 def _draw_hour(lessons: Sequence[Lesson], hour: Hour) -> None:
-    """Draw the plan of an hour as a table."""
     draw_heading("One-hour plan")
     st.markdown(hour.prepare)
-    plan = plan_hour(lessons, hour)
     rows = [
         {"start": f"{start // 60}:{start % 60:02}", "minutes": minutes, "activity": say}
-        for start, minutes, say in plan
+        for start, minutes, say in plan_hour(lessons, hour)
     ]
-    # Narrow figures leave the width to the sentences.
-    narrow = {"start": 60, "minutes": 80}  # pixels
-    draw_table(
-        rows,
-        width="stretch",
-        height="content",
-        column_config={
-            name: st.column_config.Column(width=pixels) for name, pixels in narrow.items()
-        },
-    )
+    draw_table(rows, width="stretch", height="content")
 
 
 def _draw_progress(workspace: Workspace, lessons: Sequence[Lesson], progress: Progress) -> None:
@@ -84,20 +73,15 @@ def _draw_progress(workspace: Workspace, lessons: Sequence[Lesson], progress: Pr
     st.table(rows, hide_index=True)  # its cells wrap: answers are long
     draw_note("Everyone who opens this workspace shares its progress.")
     if progress or problem:
-        _draw_reset(workspace)
-
-
-def _draw_reset(workspace: Workspace) -> None:
-    """Draw the button that resets the class, with a confirmation."""
-    with st.popover("Reset the class", icon=":material/restart_alt:"):
-        st.markdown(
-            "This removes the guesses, answers and steps of all lessons in this workspace. Nothing"
-            " else changes."
-        )
-        if st.button("Remove the progress", key="teacher_reset", type="primary"):
-            with mistakes.show_errors():
-                reset(workspace)
-                st.rerun()
+        with st.popover("Reset the class", icon=":material/restart_alt:"):
+            st.markdown(
+                "This removes the guesses, answers and steps of all lessons in this workspace."
+                " Nothing else changes."
+            )
+            if st.button("Remove the progress", key="teacher_reset", type="primary"):
+                with mistakes.show_errors():
+                    reset(workspace)
+                    st.rerun()
 
 
 def _draw_notes(lesson: Lesson) -> None:
@@ -118,8 +102,7 @@ def _draw_notes(lesson: Lesson) -> None:
         )
         for claim in lesson.claims:
             st.markdown(format_claim(claim))
-        link = {OPEN: lesson.name}
-        draw_link("lessons", "Open the lesson", **link)
+        draw_link("lessons", "Open the lesson", lessons_lesson=lesson.name)
 
 
 def _name_choice(answers: Sequence[str], chosen: int | None) -> str:

@@ -10,16 +10,15 @@ from vocadapt.lab.reports.pretraining import list_pretrained_models, list_stages
 from vocadapt.lab.steps.continue_pretraining import ContinuePretrainingStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.models import config_sizes
 from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.adapted_model import open_base_model
-from vocadapt.models.extension_size import ModuleSize, is_extended
+from vocadapt.models.config_sizes import count_positions
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.masked.continued import ContinuedSettings
 from vocadapt.training.masked.settings import PRETRAINING_PRESETS, MaskedSettings
 from vocadapt.training.trained_parameters import ALL
 from vocadapt.ui.components import mistakes, pickers
-from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components.blocks import draw_artifact_details, draw_heading, tsv
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_preset, draw_setting, draw_settings
 from vocadapt.ui.jobs import forms, panel
@@ -27,7 +26,6 @@ from vocadapt.ui.parts.pretraining import result
 from vocadapt.ui.state import cache
 from vocadapt.ui.state.names import display_model, find_model_stem, label_of, list_display_names
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, percent
 
 BUDGETS: dict[str, tuple[float, dict[str, Any]]] = {  # initial value (0: the preset's), options
     "epochs": (0, {"least": 0.01, "step": 0.5}),
@@ -60,17 +58,19 @@ def draw(workspace: Workspace) -> None:
     with mistakes.show_errors():
         result.draw_gate_section(workspace, corpora, selected.name if selected else "")
     if selected:
-        result.draw_details(selected)
+        header = ("step", "wordpieces", "seconds", "held-out loss per character")
+        rows = [(one.step, one.tokens, one.seconds, one.loss) for one in selected.curve.points]
+        draw_artifact_details(
+            selected.artifact, {"held-out-loss.tsv": lambda: tsv(header, list(rows))}
+        )
 
     # 2. The form of a new one.
     draw_heading("Pretrain a model" if not pretrained else "Pretrain another")
     if not corpora:
         pickers.draw_empty_state(
             "There is no text to pretrain on yet.",
-            (
-                "Import a text of your domain first. For an exBERT, first adapt a model with an"
-                " exBERT preset: then the stage *extension* is available here."
-            ),
+            "Import a text of your domain first. For an exBERT, first adapt a model with an"
+            " exBERT preset: then the stage *extension* is available here.",
             "text",
         )
         return
@@ -85,39 +85,32 @@ def _draw_form(workspace: Workspace, corpora: list[Artifact]) -> None:
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         offered = pickers.list_models_to_train(workspace)
+        first = next(iter(offered))
         place = pickers.pick_or_type(
-            workspace,
-            "Model",
-            offered,
-            "pretraining_model",
-            next(iter(offered)),
-            help=HELP["model"],
+            workspace, "Model", offered, "pretraining_model", first, help=HELP["model"]
         )
         corpus = pickers.pick("Text", corpora, "pretraining_corpus")
-    # 2. A description of the model, and the stages that apply to it.
-    model, shown = cache.model_of(place), display_model(workspace, place)
-    describe_model(model, shown)
+    # 2. The stages that apply to the model.
+    model = cache.model_of(place)
     if not has_masked_head(model):
-        explain_missing_head(shown, model)
+        explain_missing_head(display_model(workspace, place), model)
         return
     stages = list_stages(model)
-    with right:
-        stage = str(
-            st.radio(
-                "Stage",
-                list(stages),
-                key="pretraining_stage",
-                bind="query-params",
-                captions=[f"{about[0].upper()}{about[1:]}." for about in stages.values()],
-                help=explain("Stage", HELP["stage"]),
-            )
+    stage = str(
+        right.radio(
+            "Stage",
+            list(stages),
+            key="pretraining_stage",
+            bind="query-params",
+            captions=[f"{about[0].upper()}{about[1:]}." for about in stages.values()],
+            help=explain("Stage", HELP["stage"]),
         )
+    )
     # 3. The settings, and the end of the form.
     step = ContinuePretrainingStep(pretraining=choose_settings(stage, model))
     spec = Spec(step, {"model": (str(model.path),), "text": (str(corpus.folder),)})
     wish = f"{find_model_stem(label_of(place, offered))}-{stage}"
-    key = "start_pretraining"
-    forms.draw_start(workspace, spec, wish, "Start", key, "pretrained_name")
+    forms.draw_start(workspace, spec, wish, "Start", "start_pretraining", "pretrained_name")
 
 
 def explain_missing_head(label: str, model: LanguageModel) -> None:
@@ -129,28 +122,9 @@ def explain_missing_head(label: str, model: LanguageModel) -> None:
     )
 
 
-def describe_model(model: LanguageModel, name: str) -> None:
-    """Draw a line that describes a model: with or without extension modules, and its layers.
-
-    name: its display name.
-    """
-    size = ModuleSize.from_config(model.config)
-    layers = model.config.get("num_hidden_layers", "?")
-    kind = "a model without extension modules"
-    if is_extended(model.config):
-        added = count(int(model.config.get("extension_vocab_size", 0)))
-        kind = f"an exBERT: modules of {percent(size.share)} of a layer, {added} added tokens"
-    draw_note(f"{plain(name)}: {kind}; {layers} layers with hidden size {size.layer_hidden}")
-
-
 def fit_length(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
     """Return the settings with blocks no longer than the model's maximum length."""
-    return replace(usual, length=min(usual.length, count_positions(model)))
-
-
-def count_positions(model: LanguageModel) -> int:
-    """Return the maximum number of tokens that a model reads."""
-    return config_sizes.count_positions(model.config) or 512
+    return replace(usual, length=min(usual.length, count_positions(model.config) or usual.length))
 
 
 def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
@@ -171,10 +145,15 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
             bind="query-params",
             help=HELP["budget"],
         )
-        usual = choose_budget(str(budget), usual, form)
+        name = str(budget)
+        initial, options = BUDGETS[name]
+        start: dict[str, Any] = {name: initial or usual.epochs}
+        shown = replace(usual, **start)
+        value = draw_setting(st, shown, name, f"{name}_{form}", width=180, **options)
+        usual = usual.with_changes(**{name: value})
         with st.popover("More settings", icon=":material/tune:"):
-            options = {"length": {"most": count_positions(model)}}
-            training = draw_settings(usual, form, (*BUDGETS, "weight_decay"), options)
+            limits = {"length": {"most": count_positions(model.config)}}
+            training = draw_settings(usual, form, (*BUDGETS, "weight_decay"), limits)
             # Draw each setting only if it applies: for an adapted model, for a model with a
             # next-sentence head, and for the stage `extension`.
             drawn = ["stage", "train_heads", "training"]
@@ -190,15 +169,3 @@ def choose_settings(stage: str, model: LanguageModel) -> ContinuedSettings:
                 settings = replace(settings, train_heads=heads)
     st.markdown(f":small[{PRETRAINING_PRESETS[preset].about}]")
     return settings
-
-
-def choose_budget(name: str, usual: MaskedSettings, form: str) -> MaskedSettings:
-    """Draw the widget of a budget; return the settings with its value in place of the preset's.
-
-    form: as in `draw_settings`.
-    """
-    initial, options = BUDGETS[name]
-    start: dict[str, Any] = {name: initial or usual.epochs}
-    shown = replace(usual, **start)
-    value = draw_setting(st, shown, name, f"{name}_{form}", width=180, **options)
-    return usual.with_changes(**{name: value})

@@ -23,10 +23,9 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.masked.continued import list_intermediate_models
-from vocadapt.training.masked.validation import HIGHER, LOWER, read_curve
+from vocadapt.training.masked.validation import read_curve
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import (
-    draw_artifact_details,
     draw_code,
     draw_command,
     draw_figure,
@@ -35,7 +34,6 @@ from vocadapt.ui.components.blocks import (
     draw_metrics,
     draw_note,
     draw_table,
-    tsv,
 )
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.jobs import panel
@@ -46,8 +44,6 @@ from vocadapt.ui.text.number_formats import count, count_noun, duration, fractio
 
 DEFAULT_CURVES = 4
 LIVE_HEIGHT = 460  # pixels of a running job with its curve
-LOSS_LABEL = "Loss, nats per character"
-NEGLIGIBLE = 0.02  # difference of two means: untrained gates of the demo's exBERT differ by .013
 
 
 def draw_running_job(job: Job, status: Status) -> None:
@@ -108,25 +104,17 @@ def draw_figures(one: PretrainedModel, model: str) -> None:
 
     model: display name of the model that was pretrained.
     """
-    # 1. The change of the loss, colored only if it is significant.
     report = one.report
     loss = report.loss_per_character
     change = (loss["after"] - loss["before"]) / loss["before"]
     before_after = f"{fraction(loss['before'])} → {fraction(loss['after'])}"
-    first, *others = st.columns(4)
-    verdict = report.loss_change.verdict if report.loss_change else None
-    if verdict in (LOWER, HIGHER, None):  # None: a report without a verdict
-        first.metric(LOSS_LABEL, before_after, f"{100 * change:+.1f} %", "inverse")
-    else:
-        draw_metrics((LOSS_LABEL, before_after, f"{100 * change:+.1f} %"), places=[first])
-    # 2. The figures of the training.
     draw_metrics(
+        ("Loss, nats per character", before_after, f"{100 * change:+.1f} %"),
         ("Stage", report.stage, plain(model) or None),
         ("Trained parameters", count(report.trainable), f"{count(report.frozen)} frozen"),
         ("Wordpieces", count(report.tokens), count_noun(report.steps, "step")),
-        places=others,
     )
-    # 3. Sentences that interpret the change and state how it was measured.
+    # Sentences that interpret the change and state how it was measured.
     for finding in report.list_findings():
         st.markdown(format_sentence(finding.sentence))
     excluded = ""
@@ -197,20 +185,15 @@ def describe_windows(shown: Sequence[PretrainedModel]) -> None:
         f"{count(one.curve.n_evaluated)} of {count_noun(one.curve.n_held_out, 'held-out window')}"
         for one in shown
     )
-    note = f"Each point is measured on {', '.join(sizes)}; evaluation time is not counted."
-    if any(one.curve.n_evaluated < one.curve.n_held_out for one in shown):
-        note += (
-            " On all windows, models with similar losses may rank differently: the table shows"
-            " these losses."
-        )
-    draw_note(note)
+    draw_note(
+        f"Each point is measured on {', '.join(sizes)}; evaluation time is not counted. The table"
+        " shows the losses on all windows."
+    )
     # Losses are comparable only on the same masked words.
     if not have_same_masked_tokens(shown):
         st.warning(
-            (
-                "These models were evaluated on different words (another text, sample, seed or"
-                " block length). Compare the shapes of the curves, not their levels."
-            ),
+            "These models were evaluated on different words (another text, sample, seed or block"
+            " length). Compare the shapes of the curves, not their levels.",
             icon=":material/info:",
         )
 
@@ -241,15 +224,6 @@ def draw_models(made: Sequence[PretrainedModel], names: Mapping[str, str]) -> No
     )
 
 
-def draw_details(one: PretrainedModel) -> None:
-    """Draw the folded block: settings, command and downloads."""
-    header = ("step", "wordpieces", "seconds", "held-out loss per character")
-    rows: list[tuple[object, ...]] = [
-        (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points
-    ]
-    draw_artifact_details(one.artifact, {"held-out-loss.tsv": lambda: tsv(header, rows)})
-
-
 def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: str) -> None:
     """Show the pickers of an exBERT of the workspace and a text; draw its gates after a click."""
     # 1. The models with extension modules.
@@ -274,7 +248,11 @@ def draw_gate_section(workspace: Workspace, corpora: list[Artifact], default: st
     # 2. Measure on click. The result is shown until the model, the text or the lines change.
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if pressed:
-        st.session_state["gates_read"] = (key, _measure(model, corpus, lines))
+        with st.spinner("Measuring the gates …", show_time=True):
+            measured = measure_gates_on_text(
+                cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines)
+            )
+        st.session_state["gates_read"] = (key, measured)
     read, found = st.session_state.get("gates_read", ((), None))
     if read != key:
         return
@@ -301,22 +279,11 @@ def draw_gates(found: GateReport) -> None:
     )
     if "added" in gates.kinds:
         place = gates.kinds.index("added")
-        added = gates.means[:, place].mean()
-        overall = gates.means[:, -1].mean()
-        st.markdown(compare_added(float(added), float(overall)))
-
-
-def compare_added(added: float, overall: float) -> str:
-    """Compare the mean gate weight of added tokens with that of all tokens in a sentence."""
-    verdict = "less"
-    if abs(added - overall) < NEGLIGIBLE:
-        verdict = "about as much"
-    elif added > overall:
-        verdict = "more"
-    return (
-        f"Over all layers the extension's weight is **{fraction(added)}** for added tokens and"
-        f" {fraction(overall)} for all tokens: added tokens use the extension {verdict}."
-    )
+        added, overall = gates.means[:, place].mean(), gates.means[:, -1].mean()
+        st.markdown(
+            f"Over all layers the extension's weight is **{fraction(float(added))}** for added tokens"
+            f" and {fraction(float(overall))} for all tokens."
+        )
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=cache.STAMPS)
@@ -328,17 +295,3 @@ def _has_gates(artifact: Artifact) -> bool:
     # Any error of a damaged folder: one such model must not break the picker.
     except Exception:
         return False
-
-
-def _measure(model: Artifact, corpus: Artifact, lines: int) -> GateReport:
-    """Measure the gates of a model on sampled lines, with a progress bar."""
-    bar = st.progress(0.0, text="Measuring the gates …")
-
-    def step(fraction: float | None, message: str = "") -> None:
-        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Measuring the gates …")
-
-    found = measure_gates_on_text(
-        cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step
-    )
-    bar.empty()
-    return found

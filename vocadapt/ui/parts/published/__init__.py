@@ -1,7 +1,6 @@
 """Part Published results.
 
-Read in this order: `page` (the order of its blocks), `view` (a table with its source, notes and
-empty cells), `figures` (the figures of its publication), `ours` (scores of our runs, and why they
-are not comparable), `compute_form` (computes its cells here), `values` (fills empty cells from a
-file).
+Read in this order: `page` (the order of its blocks, the import of values), `view` (a table with its
+source, notes, empty cells and scores of our runs), `figures` (the figures of its publication),
+`compute_form` (computes its cells here).
 """

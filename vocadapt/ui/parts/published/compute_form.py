@@ -34,7 +34,7 @@ from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_link, draw_note
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.published.figures import draw_chosen_gap
-from vocadapt.ui.parts.published.ours import draw_compared
+from vocadapt.ui.parts.published.view import draw_compared
 from vocadapt.ui.state import paths
 from vocadapt.ui.text.markup import plain
 from vocadapt.ui.text.number_formats import count, format_forecast
@@ -75,40 +75,38 @@ def draw_form(table: PublishedTable, workspace: Workspace) -> None:
 
 def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
     """Draw the pickers of model, word vectors and data; return the materials."""
+    # Models of the hub are found by the names that the table gives them.
     adapted = {str(one.folder) for one in list_adapted_models(workspace)}
-    models = {"none": ""}
-    for name, place in pickers.list_models_to_train(workspace).items():
-        # Models of the hub are found by the names that the table gives them.
-        if place not in adapted and os.path.isdir(place):
-            models[name] = place
-    vectors = {one.name: str(one.folder) for one in workspace.artifacts("vectors")}
+    models = {"none": ""} | {
+        name: place
+        for name, place in pickers.list_models_to_train(workspace).items()
+        if place not in adapted and os.path.isdir(place)
+    }
+    vectors = {"none": ""} | {one.name: str(one.folder) for one in workspace.artifacts("vectors")}
     names = dict.fromkeys(cell.facts.base_model for cell in table.cells)
     named = [name for name in names if name != "none" and ";" not in name]
     left, middle, right = st.columns(3, gap="medium")
-    with left:
-        label = st.selectbox(
-            "Model",
-            list(models),
-            index=min(1, len(models) - 1),
-            key="published_base",
-            help="Selects the base model to compute the cells with.",
-        )
-    with middle:
-        says = st.selectbox(
-            "This model is",
-            [STAND_IN, *named],
-            key=f"published_says_{table.id}",
-            help="States which model it is. Another model stands in for the first base model of"
-            " the table, and its values are not compared.",
-        )
-    with right:
-        chosen = st.selectbox(
-            "Word vectors",
-            ["none", *vectors],
-            index=min(1, len(vectors)),
-            key="published_vectors",
-            help="Selects the word vectors for recipes that need them.",
-        )
+    label = left.selectbox(
+        "Model",
+        list(models),
+        index=min(1, len(models) - 1),
+        key="published_base",
+        help="Selects the base model to compute the cells with.",
+    )
+    says = middle.selectbox(
+        "This model is",
+        [STAND_IN, *named],
+        key=f"published_says_{table.id}",
+        help="States which model it is. Another model stands in for the first base model of the"
+        " table, and its values are not compared.",
+    )
+    chosen = right.selectbox(
+        "Word vectors",
+        list(vectors),
+        index=min(1, len(vectors) - 1),
+        key="published_vectors",
+        help="Selects the word vectors for recipes that need them.",
+    )
     typed = st.text_input(
         "Folder of data",
         key="published_data",
@@ -116,12 +114,12 @@ def draw_materials(table: PublishedTable, workspace: Workspace) -> Materials:
         " of the workspace is found without it.",
     ).strip()
     data = (paths.resolve_allowed_path(typed),) if typed else ()
-    folder = models[str(label)]
+    folder = models[label]
     if folder:
         paths.check_allowed(folder)
-    stated = {str(says): folder} if folder and says != STAND_IN else {}
+    stated = {says: folder} if folder and says != STAND_IN else {}
     stand_in = "" if stated else folder
-    return Materials(workspace, data, stated, stand_in, vectors=vectors.get(str(chosen), ""))
+    return Materials(workspace, data, stated, stand_in, vectors=vectors[chosen])
 
 
 def describe(materials: Materials, root: Path) -> str:

@@ -27,7 +27,6 @@ LINES = {  # plot with lines → title of its axis
     "epochs": "epochs",
 }
 SEED = ", seed "  # between model and seed in the name of a line
-PERCENT = 100.0
 
 
 def draw_plot(table: PublishedTable) -> None:
@@ -63,7 +62,7 @@ def draw_gaps(table: PublishedTable) -> None:
 
 
 def draw_chosen_gap(found: Mapping[str, MeanCoverage], key: str) -> None:
-    """Draw the picker of a gap, and its fractions by task."""
+    """Draw the picker of a gap, its fractions by task, and their mean."""
     name = st.segmented_control(
         "Gap",
         list(found),
@@ -72,18 +71,14 @@ def draw_chosen_gap(found: Mapping[str, MeanCoverage], key: str) -> None:
         key=key,
         help="Selects the two models that the gap is measured between.",
     )
-    draw_coverage(found[str(name)], f"{key}_figure")
-
-
-def draw_coverage(found: MeanCoverage, key: str) -> None:
-    """Draw the fractions of a gap by task, and their mean."""
-    marks = [GapMark(task, one.fraction, one.low, one.high) for task, one in found.tasks.items()]
+    gap = found[str(name)]
+    marks = [GapMark(task, one.fraction, one.low, one.high) for task, one in gap.tasks.items()]
     alt = "Fraction of the gap by task, with its interval."
-    draw_figure(plot_gap_coverage(marks, found.fraction), key, alt)
-    reasons = sorted({one.why for one in found.tasks.values() if one.why})
-    text = f"Defined for {count(found.n_defined)} of {count(found.n_tasks)} tasks."
-    if found.fraction is not None:
-        text = f"Mean of the fractions: {percent(found.fraction)} (dotted). {text}"
+    draw_figure(plot_gap_coverage(marks, gap.fraction), f"{key}_figure", alt)
+    reasons = sorted({one.why for one in gap.tasks.values() if one.why})
+    text = f"Defined for {count(gap.n_defined)} of {count(gap.n_tasks)} tasks."
+    if gap.fraction is not None:
+        text = f"Mean of the fractions: {percent(gap.fraction)} (dotted). {text}"
     draw_note(" ".join([text, *(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons)]))
 
 
@@ -120,18 +115,15 @@ def collect_group_means(table: PublishedTable) -> dict[str, dict[str, float]]:
 def _draw_lines(table: PublishedTable) -> None:
     """Draw a line for each model; of models with several seeds, those of one model."""
     curves = list_curves(table)
-    models = list(dict.fromkeys(name.partition(SEED)[0] for name in curves))
     if any(SEED in name for name in curves):
-        chosen = st.selectbox(
-            "Model",
-            models,
-            key="published_model",
-            help="Selects the model; each line is a seed.",
-        )
+        models = list(dict.fromkeys(name.partition(SEED)[0] for name in curves))
+        help = "Selects the model; each line is a seed."
+        chosen = st.selectbox("Model", models, key="published_model", help=help)
+        prefix = f"{chosen}{SEED}"
         curves = {
-            name.partition(SEED)[2]: points
+            name.removeprefix(prefix): points
             for name, points in curves.items()
-            if name.partition(SEED)[0] == chosen
+            if name.startswith(prefix)
         }
     alt = f"{PLOTS[table.plot]}, from the values of the table."
     draw_figure(plot_score_curves(curves, LINES[table.plot]), f"published_{table.id}-lines", alt)
@@ -152,14 +144,11 @@ def _draw_discs(table: PublishedTable) -> None:
 
 
 def _draw_printed_fractions(table: PublishedTable) -> None:
-    """Draw printed fractions: a row for each of them."""
-    marks = []
-    for cell in table.cells:
-        if cell.number is not None:
-            name = cell.column
-            if len(table.rows) > 1:
-                name = f"{cell.row}, {cell.column}"
-            marks.append(GapMark(name, cell.number / PERCENT))
+    marks = [
+        GapMark(f"{cell.row}, {cell.column}", cell.number / 100)
+        for cell in table.cells
+        if cell.number is not None
+    ]
     alt = "Published fractions of the gap."
     draw_figure(plot_gap_coverage(marks), f"published_{table.id}-fractions", alt)
     draw_note("As published, without intervals.")

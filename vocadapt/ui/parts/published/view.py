@@ -1,20 +1,38 @@
-"""Blocks about a published table: source, notes, values, empty cells and definitions."""
+"""Blocks about a published table: source, notes, values, empty cells, definitions, and our scores."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import streamlit as st
 
+from vocadapt.lab.results.published_scores import match_scores, read_own_scores
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.published.comparison import Comparison, build_comparison_table, compare
 from vocadapt.published.costs import apply_strubell, has_costs
 from vocadapt.published.styles import GREEN, CellStyle, style_cells
 from vocadapt.published.tables import KINDS, PublishedCell, PublishedTable
 from vocadapt.system.footprint import STRUBELL_LBS_PER_KWH, STRUBELL_PUE
-from vocadapt.ui.components import blocks
-from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
-from vocadapt.ui.text import markup
-from vocadapt.ui.text.markup import PublishedMark, plain
+from vocadapt.training.tasks.benchmarks import cards
+from vocadapt.ui.components.blocks import (
+    draw_downloads,
+    draw_heading,
+    draw_link,
+    draw_note,
+    draw_table,
+    open_details,
+    tsv,
+)
+from vocadapt.ui.components.tables import draw_report
+from vocadapt.ui.state import cache
+from vocadapt.ui.text.markup import PublishedMark, draw_published_table, plain
 from vocadapt.ui.text.number_formats import count, percent
 
+MAX_SHOWN = 200  # comparisons
+STYLES = (
+    "Bold: best of its row; underlined: second best. Green: increase; red: decrease; a stronger color"
+    " is a larger change. –: the value is not at hand. The tooltip of a cell has its data, split,"
+    " scorer and base model."
+)
 # The colors of an increase and a decrease, as red, green and blue; the depth is their opacity.
 INCREASE, DECREASE = "0 158 115", "204 60 60"
 MAX_OPACITY = 0.45  # opacity of the largest change: a higher one makes its text hard to read
@@ -44,16 +62,13 @@ def draw_source(table: PublishedTable) -> None:
 def draw_values(table: PublishedTable) -> None:
     """Draw the values as published: best bold, second underlined, changes red or green."""
     styles = style_cells(table)
-    rows = []
-    for row in table.row_names:
-        cells = [table.grid.get((row, column)) for column in table.column_names]
-        marks = [
-            build_mark(cell, styles.get((cell.row, cell.column))) if cell else None
-            for cell in cells
-        ]
-        rows.append((row, marks))
-    markup.draw_published_table(table.column_names, rows, format_title(table))
-    draw_note(describe_styles(table, styles.values()))
+    marks = {place: build_mark(cell, styles.get(place)) for place, cell in table.grid.items()}
+    rows = [
+        (row, [marks.get((row, column)) for column in table.column_names])
+        for row in table.row_names
+    ]
+    draw_published_table(table.column_names, rows, format_title(table))
+    draw_note(STYLES)
 
 
 def build_mark(cell: PublishedCell, style: CellStyle | None) -> PublishedMark:
@@ -62,24 +77,16 @@ def build_mark(cell: PublishedCell, style: CellStyle | None) -> PublishedMark:
     text = cell.format_value() or "–"
     if cell.facts.change_from and (cell.number or 0) > 0:
         text = f"+{text}"
-    note = ""
-    if cell.collapsed:
-        note = "failed run"
+    if cell.number is not None:
+        text = text.replace("-", "−")
+    note = "failed run" if cell.collapsed else ""
     if cell.imported:
         note = "imported"
     fill = ""
     if style.color:
         rgb = INCREASE if style.color == GREEN else DECREASE
         fill = f"rgb({rgb} / {MAX_OPACITY * style.depth:.2f})"
-    title = describe_cell(cell)
-    return PublishedMark(
-        text.replace("-", "−") if cell.number is not None else text,
-        title,
-        style.bold,
-        style.underlined,
-        fill,
-        note,
-    )
+    return PublishedMark(text, describe_cell(cell), style.bold, style.underlined, fill, note)
 
 
 def describe_cell(cell: PublishedCell) -> str:
@@ -97,19 +104,6 @@ def describe_cell(cell: PublishedCell) -> str:
     if cell.reason:
         parts.append(f"not at hand: {cell.reason}")
     return "\n".join(parts)
-
-
-def describe_styles(table: PublishedTable, styles: Collection[CellStyle]) -> str:
-    """Describe the styles of cells that occur in a table."""
-    parts = []
-    if any(style.bold for style in styles):
-        parts.append("Bold: best of its row; underlined: second best.")
-    if any(style.color for style in styles):
-        parts.append("Green: increase; red: decrease; a stronger color is a larger change.")
-    if table.empty:
-        parts.append("–: the value is not at hand.")
-    parts.append("The tooltip of a cell has its data, split, scorer and base model.")
-    return " ".join(parts)
 
 
 def draw_costs(table: PublishedTable) -> None:
@@ -151,7 +145,7 @@ def draw_empty_cells(table: PublishedTable) -> None:
 
 def draw_definitions(table: PublishedTable) -> None:
     """Draw the definitions of the values, the study that produces them, and the download."""
-    with blocks.open_details():
+    with open_details():
         st.markdown(f"**What produces the table:** {plain(table.study)}")
         definitions = Counter(cell.facts.definition for cell in table.cells)
         for text, number in definitions.most_common():
@@ -163,4 +157,35 @@ def draw_definitions(table: PublishedTable) -> None:
             facts = cell.facts
             place = (cell.row, cell.column, cell.format_value(), facts.unit)
             rows.append((*place, facts.data, facts.scorer, facts.base_model, facts.recipe))
-        blocks.draw_downloads({f"{table.id}.tsv": blocks.tsv(header, list(rows))})
+        draw_downloads({f"{table.id}.tsv": tsv(header, list(rows))})
+
+
+def draw_comparison(table: PublishedTable, workspace: Workspace) -> None:
+    """Draw published and own values with their difference, or how to get own values."""
+    draw_heading("Our scores")
+    benchmarks = {cell.facts.data for cell in table.cells} & set(cards())
+    if not benchmarks:
+        draw_note(
+            "No run of this workspace can be compared: the values of this table are not scores of a"
+            " benchmark."
+        )
+        return
+    scores = read_own_scores(cache.load_runs(workspace), workspace)
+    matched = match_scores(table, scores)
+    if not matched:
+        draw_note(
+            "No run of this workspace has a benchmark, model and recipe of this table. Download one"
+            " of its benchmarks, then fine-tune its models on it."
+        )
+        draw_link("finetune", "Fine-tune a model")
+        return
+    pairs = [(table.grid[place], one) for place, own in matched.items() for one in own]
+    draw_compared([(cell, one.run, compare(cell, one.score)) for cell, one in pairs])
+
+
+def draw_compared(compared: Sequence[tuple[PublishedCell, str, Comparison]]) -> None:
+    """Draw published and own values. compared: cell, name of our run ("" for none), comparison."""
+    draw_report(build_comparison_table(compared[:MAX_SHOWN]))
+    if len(compared) > MAX_SHOWN:
+        draw_note(f"{count(MAX_SHOWN)} of {count(len(compared))} comparisons are shown.")
+    st.caption("Ours: mean ± sd over seeds, in the unit of the table.")

@@ -11,7 +11,6 @@ from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.ui.components.blocks import draw_heading, draw_note, draw_table
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.state import address
-from vocadapt.ui.state.address import Choice
 from vocadapt.ui.state.names import display_label
 from vocadapt.ui.text.markup import escape_invisible
 from vocadapt.ui.text.number_formats import count
@@ -60,7 +59,7 @@ def draw_settings(
 def _choose_runs(offered: list[str], sides: Sequence[str], names: Mapping[str, str]) -> list[str]:
     """Draw the picker of runs and return their names; by default, both sides and the newest others."""
     first = list(dict.fromkeys([*reversed(sides), *offered]))
-    address.restore_selections(RUNS, Choice(offered.__contains__), lambda: first[:MAX_RUNS])
+    address.restore_selections(RUNS, address.Choice(offered.__contains__), lambda: first[:MAX_RUNS])
     chosen = st.multiselect(
         "Runs",
         offered,

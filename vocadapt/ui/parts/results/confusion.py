@@ -63,8 +63,7 @@ def draw_confusion(task: str, baseline: Side | None = None, first: str = "") -> 
     if chosen is None or not chosen.tokenization:
         return
     if not chosen.run.kind.confusion_unit:
-        with right:
-            st.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
+        right.markdown(":gray[Answers have no classes to confuse: see the page Error analysis.]")
         return
     with mistakes.show_errors():
         stamp = chosen.run_set.artifact.stamp if chosen.run_set.artifact else ""
@@ -127,31 +126,35 @@ def _build_heat(n: int, total: int, name: str, is_selected: bool) -> HeatCell:
     return HeatCell(n / total, count(n), name, is_selected)
 
 
-def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None) -> str:
-    """Draw the picker of a cell, the table of all its examples, and the link to the error analysis;
-    return the name of the cell.
+def _pick_cell(found: ConfusionMatrix) -> tuple[str, str] | None:
+    """Show the picker of a cell with examples, by default the most frequent mistake that has a gold
+    label; return its gold and predicted label, None if no cell has examples.
     """
-    # 1. The cells with examples: mistakes by frequency, then correct predictions.
+    # Mistakes by frequency, then correct predictions.
     correct = sorted(cell for cell in found.cases if cell[0] == cell[1])
-    cells = {}
-    for gold, predicted in [*found.mistakes, *correct]:
-        cells[format_cell(gold, predicted)] = (gold, predicted)
+    cells = {format_cell(*cell): cell for cell in [*found.mistakes, *correct]}
     if not cells:
         st.markdown(
             "There is no confusion matrix: neither the gold labels nor the predictions contain a"
             " label."
         )
-        return ""
+        return None
     first = next(
         (label for label, (gold, predicted) in cells.items() if NO_LABEL != gold != predicted),
         next(iter(cells)),
     )
-    # 2. The selected cell, by default the most frequent mistake between two labels.
-    label = pick_name("Gold → predicted", list(cells), CELL, first)
-    if label not in cells:
+    return cells.get(pick_name("Gold → predicted", list(cells), CELL, first))
+
+
+def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None) -> str:
+    """Draw the picker of a cell, the table of all its examples, and the link to the error analysis;
+    return the name of the cell.
+    """
+    cell = _pick_cell(found)
+    if cell is None:
         return ""
-    gold, predicted = cells[label]
-    cases = found.cases[gold, predicted]
+    gold, predicted = cell
+    cases = found.cases[cell]
     examples = chosen.run.test_predictions.split.examples
     st.markdown(
         f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(predicted)}."
@@ -164,6 +167,7 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None)
     }
     height = min(38 + 35 * len(cases), 380)
     draw_table(rows, key="cases", height=height, column_config=config)
+    label = format_cell(gold, predicted)
     other = find_baseline_name(workspace(), chosen, baseline)
     if other:
         draw_link(

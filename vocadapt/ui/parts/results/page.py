@@ -28,12 +28,7 @@ from vocadapt.lab.results.runs import (
 )
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.report.csv_files import write_csv
-from vocadapt.report.formats import (
-    MIN_EXACT_P,
-    format_metric_name,
-    format_p_value,
-    format_points,
-)
+from vocadapt.report.formats import MIN_EXACT_P, format_metric_name, format_p_value, format_points
 from vocadapt.report.formats import format_fraction as score
 from vocadapt.report.latex import write_latex
 from vocadapt.report.markdown import write_markdown
@@ -53,19 +48,14 @@ from vocadapt.ui.components.blocks import (
 )
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.tables import draw_report
-from vocadapt.ui.parts.finetune.result import (
-    describe_model_and_task,
-    describe_training,
-    draw_runs,
-)
+from vocadapt.ui.parts.finetune.result import describe_model_and_task, describe_training, draw_runs
 from vocadapt.ui.parts.results import compared_settings, confusion
 from vocadapt.ui.state import address, cache
 from vocadapt.ui.state.names import display_label, list_display_names
 from vocadapt.ui.text.markup import escape_invisible, format_sentence, plain
-from vocadapt.ui.text.number_formats import count
+from vocadapt.ui.text.number_formats import count, count_noun
 
 MOST_COMPARED = 40  # runs that are compared at first; a hundred take seconds
-OWN = "the task's own"
 COMPARE_ALL = "results_all"  # session key: whether all runs of a task are compared
 HELP = {
     "all": f"Compares all runs instead of the newest {MOST_COMPARED}; takes longer.",
@@ -84,10 +74,8 @@ def draw(workspace: Workspace) -> None:
     if not runs:
         pickers.draw_empty_state(
             "There is no scored run in this workspace yet.",
-            (
-                "Fine-tune a model on a task with a labeled test split, preferably with five seeds."
-                " This page shows the scores, and the difference between two or more models."
-            ),
+            "Fine-tune a model on a task with a labeled test split, preferably with five seeds."
+            " This page shows the scores, and the difference between two or more models.",
             "finetune",
             "Fine-tune a model",
         )
@@ -98,36 +86,53 @@ def draw(workspace: Workspace) -> None:
         cells, runs = runs, merged.merge_seeds(runs)
         _draw_cell(workspace, cells, runs)
     # 1. Task, baseline and score.
+    names = list_display_names(workspace, "runs")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        task = pick_task(runs)
+        tasks, fair = list_tasks(runs), find_fair_pair(runs)
+        task = pickers.pick_name("Task", tasks, "results_task", fair.task if fair else tasks[0])
         own = [one for one in runs if one.task == task]
-        names = list_display_names(workspace, "runs")
         pair = find_fair_pair(own)
         baseline = pick_baseline(own, pair, names)
         scorer = pick_score(own[0].kind)
-    # 2. The runs to compare; those with other settings than the baseline are folded.
-    sides = list_sides(pair, baseline)
-    others = list_other_settings([one.description for one in own], sides)
-    compared = pick_compared(own, sides)
+    # 2. The models compared with the baseline, then over all tasks if there are several.
+    compared = pick_compared(own, list_sides(pair, baseline))
     board = compute_results(compared, baseline, scorer).tasks[0]
     models = list_display_names(workspace)
-    same, folded = split_by_settings(board, others)
-    # 3. The models compared with the baseline, then over all tasks if there are several.
-    order = [names.get(name, name) for name in list_names_by_age(own)]
-    shown = apply_display_names(same, names, models)
-    draw_headline(shown)
-    draw_task_remark(find_remark(own))
-    draw_leaderboard(shown, order)
-    draw_other_settings(apply_display_names(folded, names, models))
-    first = [one for one in own if one.name not in others]
-    curves.draw_curves(own, own[0].metric, names, [one.name for one in first])
-    confused = pickers.find_run_of_side(own, pair.compared, pair.seeds) if pair else None
-    confusion.draw_confusion(task, baseline, confused.name if confused else "")
-    if len(own) > 1:
-        compared_settings.draw_settings(own, sides, names, models)
+    _draw_task(own, board, baseline, names, models)
     if len({one.task for one in runs}) > 1:
         draw_group_means(runs, models)
     draw_details(workspace, board, scorer)
+
+
+def _draw_task(
+    runs: Sequence[RunSet],
+    board: TaskLeaderboard,
+    baseline: Side | None,
+    names: Mapping[str, str],
+    models: Mapping[str, str],
+) -> None:
+    """Draw the comparison of the runs of a task; those with other settings than the baseline are
+    folded.
+
+    names, models: display names of runs and of models.
+    """
+    # 1. The leaderboard.
+    pair = find_fair_pair(runs)
+    sides = list_sides(pair, baseline)
+    others = list_other_settings([one.description for one in runs], sides)
+    same, folded = split_by_settings(board, others)
+    shown = apply_display_names(same, names, models)
+    draw_headline(shown)
+    draw_task_remark(find_remark(runs))
+    draw_leaderboard(shown, [names.get(name, name) for name in list_names_by_age(runs)])
+    draw_other_settings(apply_display_names(folded, names, models))
+    # 2. Curves, confusion matrix and settings.
+    first = [one.name for one in runs if one.name not in others]
+    curves.draw_curves(runs, runs[0].metric, names, first)
+    confused = pickers.find_run_of_side(runs, pair.compared, pair.seeds) if pair else None
+    confusion.draw_confusion(board.task, baseline, confused.name if confused else "")
+    if len(runs) > 1:
+        compared_settings.draw_settings(runs, sides, names, models)
 
 
 def _draw_cell(workspace: Workspace, cells: Sequence[RunSet], rows: Sequence[RunSet]) -> None:
@@ -161,13 +166,6 @@ def _draw_study_link(workspace: Workspace) -> None:
             "Table of the study", key="results_study", icon=":material/grid_on:"
         ):
             address.go_to("studies", **{address.WORKSPACE: own, "studies_study": study})
-
-
-def pick_task(runs: Sequence[RunSet]) -> str:
-    """Show the picker of tasks, by default the one of the fair pair; return the selected one."""
-    names = list_tasks(runs)
-    pair = find_fair_pair(runs)
-    return pickers.pick_name("Task", names, "results_task", pair.task if pair else names[0])
 
 
 def pick_baseline(
@@ -233,17 +231,15 @@ def select_newest(runs: Sequence[RunSet], sides: Collection[str] = ()) -> list[R
 
 def pick_score(kind: TaskKind) -> str:
     """Draw the picker of scores; return "" for the task's default score."""
-    names = [scorer.name for scorer in kind.scorers()]
     chosen = st.selectbox(
         "Score",
-        [OWN, *names],
+        ["", *(scorer.name for scorer in kind.scorers())],
         key="results_score",
         bind="query-params",
+        format_func=lambda name: name or "the task's own",
         help=explain("Score", HELP["score"]),
     )
-    if chosen == OWN:
-        return ""
-    return str(chosen)
+    return str(chosen or "")
 
 
 @st.cache_resource(
@@ -269,11 +265,11 @@ def split_by_settings(
 
     others: names of the runs with other settings.
     """
-    same = [one for one in board.standings if one.run not in others]
-    folded = [one for one in board.standings if one.run in others]
+    same = tuple(one for one in board.standings if one.run not in others)
+    folded = tuple(one for one in board.standings if one.run in others)
     if not same:
-        return board, replace(board, standings=())
-    return replace(board, standings=tuple(same)), replace(board, standings=tuple(folded))
+        same, folded = folded, ()
+    return replace(board, standings=same), replace(board, standings=folded)
 
 
 def apply_display_names(
@@ -417,10 +413,11 @@ def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
 
     models: display names of models. Of each task the newest runs count, or all on request.
     """
-    by_task = {task: [one for one in runs if one.task == task] for task in list_tasks(runs)}
+    counted = list(runs)
     if not st.session_state.get(COMPARE_ALL):
-        by_task = {task: select_newest(own) for task, own in by_task.items()}
-    counted = [one for own in by_task.values() for one in own]
+        counted = []
+        for task in list_tasks(runs):
+            counted += select_newest([one for one in runs if one.task == task])
     groups: GroupMeans = compute_results(counted, None, "").groups
     # Without any score, the table would contain only dashes.
     if all(held["mean"] is None for own in groups.values() for held in own.values()):
@@ -428,13 +425,11 @@ def draw_group_means(runs: Sequence[RunSet], models: Mapping[str, str]) -> None:
     draw_heading("Means by task group")
     named = {display_label(model, models): own for model, own in groups.items()}
     draw_report(build_group_table(named), "groups")
-    basis = ""
-    if len(counted) < len(runs):
-        basis = f" {count(len(counted))} of {count(len(runs))} runs: the newest of each task."
     draw_note(
         "Each task counts with its default score and tokenization, averaged over seeds. In"
         " parentheses: the number of scored tasks, of all tasks of the group, and the number of"
-        f" collapsed runs, which are included in the means.{basis}"
+        " collapsed runs, which are included in the means."
+        f" {count(len(counted))} of {count_noun(len(runs), 'run')} are counted."
     )
 
 

@@ -8,11 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from vocadapt.lab.experiments.search.estimates import (
-    QUICK_SECONDS,
-    estimate_search,
-    find_quick_search,
-)
+from vocadapt.lab.experiments.search.estimates import estimate_search
 from vocadapt.lab.experiments.search.saved import save_search
 from vocadapt.lab.experiments.search.space import (
     Range,
@@ -35,8 +31,8 @@ from vocadapt.lab.workspace.manifest import compute_seen_stamp
 from vocadapt.lab.workspace.workspace import Workspace, list_adapted_models
 from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.task import list_task_files
-from vocadapt.ui.components import blocks, pickers
-from vocadapt.ui.components.blocks import draw_note
+from vocadapt.ui.components import mistakes, pickers
+from vocadapt.ui.components.blocks import draw_command, draw_note, draw_table
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting, register_input
 from vocadapt.ui.components.text_file import draw_text_file
@@ -45,7 +41,7 @@ from vocadapt.ui.parts.finetune.page import parse_seeds
 from vocadapt.ui.parts.studies.view import draw_energy
 from vocadapt.ui.state import paths
 from vocadapt.ui.state.names import build_labels
-from vocadapt.ui.text.number_formats import count, format_forecast
+from vocadapt.ui.text.number_formats import count, count_noun, format_forecast
 
 SETTINGS, SEEDS = "Settings", "Seeds"
 THESIS, OWN = "Fast 2023, table 5.1", "Your own"
@@ -109,8 +105,12 @@ def is_optuna_installed() -> bool:
     return find_spec("optuna") is not None
 
 
+@st.fragment
+@mistakes.show_errors()
 def draw_form(workspace: Workspace) -> None:
-    """Draw the form, the estimate, and the button that starts the search."""
+    """Draw the form, the estimate, and the button that starts the search; a setting reruns only this
+    fragment.
+    """
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(
             "There is no task in this workspace yet.",
@@ -134,10 +134,10 @@ def draw_form(workspace: Workspace) -> None:
             " and start the lab again; seeds can be compared without it.",
             icon=":material/info:",
         )
-        blocks.draw_command("pip install 'vocadapt[search]'")
+        draw_command("pip install 'vocadapt[search]'")
         return
     request = draw_fields(workspace, what == SETTINGS)
-    maker = _prepare(workspace, request)
+    maker = _prepare(request)
     cost = draw_estimate(workspace, request, maker)
     guards.draw_guards(workspace, request.spec_of_guards)
     kind: panel.ButtonKind = "primary"
@@ -150,46 +150,44 @@ def draw_form(workspace: Workspace) -> None:
 
 
 def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
-    """Draw the fields; return what they describe."""
-    # 1. Name, model and task.
+    """Draw name, model and task, and the fields of a search or of a comparison of seeds; return
+    what they describe.
+    """
     tasks = {one.name: str(one.folder) for one in workspace.artifacts("tasks")}
     models = pickers.list_models_to_train(workspace)
     left, middle, right = st.columns(3, gap="medium")
     with left:
         wish = "search" if is_search else "seeds"
         name = pickers.draw_name_input(workspace, "searches", wish, f"search_name_{wish}")
-    with middle:
-        labels = build_labels(workspace, models)
-        adapted = {str(one.folder) for one in list_adapted_models(workspace)}
-        plain_first = sorted(models, key=lambda label: models[label] in adapted)
-        model = str(
-            st.selectbox(
-                "Model",
-                plain_first,
-                key="search_model",
-                format_func=lambda label: labels.get(label, label),
-                help=explain("Model", HELP["model"]),
-            )
-        )
-    with right:
-        task = str(
-            st.selectbox("Task", list(tasks), key="search_task", help=explain("Task", HELP["task"]))
-        )
+    labels = build_labels(workspace, models)
+    adapted = {str(one.folder) for one in list_adapted_models(workspace)}
+    model = middle.selectbox(
+        "Model",
+        sorted(models, key=lambda label: models[label] in adapted),
+        key="search_model",
+        format_func=lambda label: labels.get(label, label),
+        help=explain("Model", HELP["model"]),
+    )
+    task = right.selectbox(
+        "Task", list(tasks), key="search_task", help=explain("Task", HELP["task"])
+    )
     inputs = {"model": (models[model],), "task": (tasks[task],)}
-    # 2. What is tried, and the settings that hold for all trials.
-    if not is_search:
-        return _draw_seed_fields(name, inputs)
+    if is_search:
+        return _draw_search_fields(name, inputs)
+    return _draw_seed_fields(name, inputs)
+
+
+def _draw_search_fields(name: str, inputs: Mapping[str, tuple[str, ...]]) -> SearchRequest:
+    """Draw what is tried, and the settings that hold for all trials."""
     space, text = _draw_space()
     # Another space has other defaults, which need other widgets: the old ones keep their values.
     key = f"{list(space.axes)}_{space.seeds}"
     left, right = st.columns(2, gap="medium")
-    with left:
-        trials = draw_setting(st, SearchStep, "trials", "search_trials", least=1)
-    with right:
-        seeds_key = f"search_seeds_{key}"
-        usual = " ".join(map(str, space.seeds if text else space.seeds[:1]))
-        seeds = parse_seeds(st.text_input("Seeds", usual, key=seeds_key, help=HELP["seeds"]))
-        register_input(SearchStep, "seeds", seeds_key)
+    trials = draw_setting(left, SearchStep, "trials", "search_trials", least=1)
+    seeds_key = f"search_seeds_{key}"
+    usual = " ".join(map(str, space.seeds if text else space.seeds[:1]))
+    seeds = parse_seeds(right.text_input("Seeds", usual, key=seeds_key, help=HELP["seeds"]))
+    register_input(SearchStep, "seeds", seeds_key)
     searched = st.multiselect(
         "Searched settings",
         list(space.axes),
@@ -200,22 +198,17 @@ def draw_fields(workspace: Workspace, is_search: bool) -> SearchRequest:
     )
     fixed = tuple(key for key in space.axes if key not in searched)
     space = space.without(fixed)
-    training, place = _draw_common(
-        space.axes, _suggest_limit(inputs, space), SearchStep.__name__, model, task
-    )
+    training, place = _draw_common(space.axes)
     settings = SearchStep(trials, seeds, fixed, training=training, place=place)
     return SearchRequest(name, Spec(settings, inputs), seeds, space, text)
 
 
 def _draw_seed_fields(name: str, inputs: Mapping[str, tuple[str, ...]]) -> SearchRequest:
-    """Draw the fields of a comparison of seeds."""
     usual = " ".join(map(str, SeedsStep().seeds))
     seeds = parse_seeds(
         st.text_input("Seeds", usual, key="search_own_seeds", help="Sets the seeds, one run each.")
     )
-    training, place = _draw_common(
-        (), _suggest_limit(inputs, None), SeedsStep.__name__, *inputs["model"], *inputs["task"]
-    )
+    training, place = _draw_common(())
     settings = SeedsStep(seeds, training, place)
     return SearchRequest(name, Spec(settings, inputs), seeds)
 
@@ -243,7 +236,7 @@ def _draw_space() -> tuple[Space, str]:
     chosen = find_thesis_choices()
     declared = declare_searched()
     values = {key: space.axes.get(key, space.seeds) for key in chosen}
-    blocks.draw_table(
+    draw_table(
         {
             "setting": [declared[key].label for key in values],
             "values": [format_values(one) for one in values.values()],
@@ -263,34 +256,22 @@ def format_values(values: tuple[Any, ...] | Range) -> str:
     return ", ".join(map(format_value, values))
 
 
-def _draw_common(
-    searched: Collection[str], usual_limit: int, *names: str
-) -> tuple[FinetuneStep, StudyStep]:
+def _draw_common(searched: Collection[str]) -> tuple[FinetuneStep, StudyStep]:
     """Draw the settings that hold for all trials, and where these run.
 
-    searched: keys of the settings that are tried, which are left out. usual_limit: with which all
-    trials take minutes; 0 if none is needed. names: what it holds for: step, model and task.
+    searched: keys of the settings that are tried, which are left out.
     """
     declared = declare_searched()
     taken = {declared[key].name for key in searched}
     changed = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name in SHOWN:
-            if name in taken:
-                continue
-            options: dict[str, Any] = {"width": 170}
-            if name == "lr":
-                options["format"] = "%.1e"
-            changed[name] = draw_setting(st, FinetuneSettings, name, f"search_{name}", **options)
-        limit_key = "_".join(["search_limit", *names])
-        limit = draw_setting(st, FinetuneStep(limit=usual_limit), "limit", limit_key, width=170)
+            if name not in taken:
+                changed[name] = draw_setting(
+                    st, FinetuneSettings, name, f"search_{name}", width=170
+                )
+        limit = draw_setting(st, FinetuneStep, "limit", "search_limit", width=170)
         workers = draw_setting(st, StudyStep, "workers", "search_workers", width=190)
-    if usual_limit:
-        draw_note(
-            f"The suggested limit is {count(usual_limit)} examples: with it and the default"
-            " settings,"
-            f" this takes under {count(round(QUICK_SECONDS / 60))} minutes on an idle machine."
-        )
     training = FinetuneStep(FinetuneSettings(**changed), limit=limit)
     return training, StudyStep(workers=workers)
 
@@ -298,47 +279,20 @@ def _draw_common(
 def draw_estimate(workspace: Workspace, request: SearchRequest, maker: TrialMaker) -> GridEstimate:
     """Draw the number of runs, the time on the workers, and the energy; return the estimate."""
     workers = count_workers(request.spec.settings.place.workers, maker.study)
-    described = ""
-    if request.space is not None:
-        described = str(request.space.to_dict())
+    space = request.space
+    described = str(space.to_dict()) if space else ""
     root = str(workspace.root)
     cost = _estimate(request.spec.to_json(), described, workers, root, request, maker)
     runs = f"**{count(cost.cells)}** run{'s' * (cost.cells != 1)}"
-    if request.space is not None:
-        runs += (
-            f" ({count(request.trials)} trial{'s' * (request.trials != 1)} ×"
-            f" {count(len(request.seeds))} seed{'s' * (len(request.seeds) != 1)})"
-        )
-    on = f"{count(workers)} worker{'s' * (workers > 1)}"
+    if space:
+        seeds = count_noun(len(request.seeds), "seed")
+        runs += f" ({count_noun(request.trials, 'trial')} × {seeds})"
+    on = count_noun(workers, "worker")
+    if space and space.combinations:
+        runs += f" of {count(space.combinations)} combinations of settings"
     st.markdown(f"{runs} · at most about **{format_forecast(cost.forecast)}** on {on}")
-    tried = ""
-    if request.space is not None and request.space.combinations:
-        tried = f" The space has {count(request.space.combinations)} combinations of settings."
-    draw_energy(cost, maker.study.threads, workspace.root, tried)
+    draw_energy(cost, maker.study.threads, workspace.root)
     return cost
-
-
-def _suggest_limit(inputs: Mapping[str, tuple[str, ...]], space: Space | None) -> int:
-    """Return the limit of examples with which a search ends within minutes; 0 if none is needed."""
-    spec = Spec(FinetuneStep(), dict(inputs))
-    stamp = compute_seen_stamp(list_task_files(Path(inputs["task"][0])))
-    described = str(space.to_dict()) if space else ""
-    return _suggest_cached(spec.to_json(), stamp, described, inputs, space)
-
-
-@st.cache_data(max_entries=32, show_spinner="Estimating the time …")
-def _suggest_cached(
-    spec: str,
-    stamp: str,
-    described: str,
-    _inputs: Mapping[str, tuple[str, ...]],
-    _space: Space | None,
-) -> int:
-    seeds = _space.seeds[:1] if _space else SeedsStep().seeds
-    maker = prepare_trials(_inputs, FinetuneStep(), seeds, offline=True)
-    trials = SearchStep().trials if _space else 1
-    change = find_quick_search(maker, _space, trials, count_workers(0, maker.study))
-    return int(change.get("training.limit", 0))
 
 
 @st.cache_data(max_entries=32, show_spinner="Estimating the time …")
@@ -353,7 +307,7 @@ def _estimate(
     return estimate_search(_maker, _request.space, _request.trials, workers, Path(root))
 
 
-def _prepare(workspace: Workspace, request: SearchRequest) -> TrialMaker:
+def _prepare(request: SearchRequest) -> TrialMaker:
     """Check model and task; return what makes the runs. Cached while the task is unchanged."""
     spec = request.spec
     paths.check_inputs(spec)

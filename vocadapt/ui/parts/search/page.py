@@ -30,14 +30,12 @@ def draw(workspace: Workspace) -> NextPart | None:
     else:
         pickers.draw_empty_state(
             "There is no search in this workspace yet.",
-            (
-                "A search fine-tunes a model again and again, each time with other settings, such"
-                " as learning rate and batch size, and finds those with the best score on the dev"
-                " split. It needs a model, and a task with a dev split; the test split is not used."
-            ),
+            "A search fine-tunes a model again and again, each time with other settings, such"
+            " as learning rate and batch size, and finds those with the best score on the dev"
+            " split. It needs a model, and a task with a dev split; the test split is not used.",
         )
     with st.expander("New search", icon=":material/add:", expanded=not searches):
-        _draw_form(workspace)
+        form.draw_form(workspace)
     return following
 
 
@@ -57,10 +55,3 @@ def _draw_search(workspace: Workspace, search: Artifact, was_running: bool) -> N
         if job is None:
             view.draw_continue(workspace, search, spec)
         view.draw_details(search)
-
-
-@st.fragment
-def _draw_form(workspace: Workspace) -> None:
-    """Draw the form of a new search; a setting reruns only this fragment."""
-    with mistakes.show_errors():
-        form.draw_form(workspace)

@@ -1,5 +1,6 @@
 """Blocks about a search: the best settings, its figures and trials, and its seeds."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,8 +25,16 @@ from vocadapt.lab.jobs.job import Job
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.report.formats import format_fraction, format_metric_name
-from vocadapt.ui.components import blocks, mistakes
-from vocadapt.ui.components.blocks import draw_figure, draw_heading, draw_metrics, draw_note
+from vocadapt.ui.components import mistakes
+from vocadapt.ui.components.blocks import (
+    draw_artifact_details,
+    draw_command,
+    draw_figure,
+    draw_heading,
+    draw_metrics,
+    draw_note,
+    draw_table,
+)
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.text.markup import escape_invisible, plain
@@ -47,7 +56,9 @@ def draw_trials(search: Artifact, spec: Spec, job: Job | None) -> None:
     ended = [row for row in rows if row["state"] in STATES]
     text = f"**{count(len(ended))} of {count(max(wanted, len(ended)))} trials** have ended"
     if ended:
-        text += f": {describe_counts(ended)}"
+        counts = Counter(row["state"] for row in ended)
+        numbers_by_state = [f"{count(counts[one])} {one}" for one in STATES if counts[one]]
+        text += f": {', '.join(numbers_by_state)}"
     st.markdown(f"{describe_inputs(spec)} · {text}.")
     if not ended:
         return
@@ -83,12 +94,6 @@ def read_rows(search: Artifact, job: Job | None) -> list[Row]:
     return list(map(asdict, found))
 
 
-def describe_counts(rows: Sequence[Row]) -> str:
-    """Describe how many trials are in which state: 5 done, 1 pruned."""
-    counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
-    return ", ".join(f"{count(number)} {state}" for state, number in counts.items() if number)
-
-
 def describe_inputs(spec: Spec) -> str:
     """Describe model and task of a search (Markdown)."""
     model, task = (Path(spec.inputs[role][0]).name for role in ("model", "task"))
@@ -117,12 +122,11 @@ def _draw_best(rows: Sequence[Row], metric: str) -> None:
             "best": [format_value(value) for value in best["settings"].values()],
             "chosen by Fast 2023": [chosen.get(key, "–") for key in best["settings"]],
         }
-        blocks.draw_table(columns, key="search_best")
+        draw_table(columns, key="search_best")
     draw_note(OPTIMISTIC)
 
 
 def _draw_scores(rows: Sequence[Row], metric: str) -> None:
-    """Draw the score of each trial that has ended, as a figure."""
     marks = build_marks(rows)
     draw_heading("Score by trial")
     scores = [f"trial {mark.number} {format_fraction(mark.mean)}" for mark in marks]
@@ -134,7 +138,6 @@ def _draw_scores(rows: Sequence[Row], metric: str) -> None:
 
 
 def _draw_importance(importance: Mapping[str, float]) -> None:
-    """Draw how much each setting matters."""
     draw_heading("Importance of each setting")
     if not importance:
         draw_note(
@@ -212,8 +215,8 @@ def draw_details(search: Artifact) -> None:
     numbers = search.manifest.numbers
     if numbers.get("command"):
         with st.expander("Train the best settings in a terminal", icon=":material/terminal:"):
-            blocks.draw_command(numbers["command"])
+            draw_command(numbers["command"])
     downloads = {}
     if (search.folder / FIGURES).is_file():
         downloads[f"{escape_invisible(search.name)}.html"] = (search.folder / FIGURES).read_bytes
-    blocks.draw_artifact_details(search, downloads)
+    draw_artifact_details(search, downloads)

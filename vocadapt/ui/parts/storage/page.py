@@ -25,7 +25,7 @@ from vocadapt.lab.workspace.drafts import convert_write_errors
 from vocadapt.lab.workspace.limits import KEEP_DAYS, find_visitor_folder, read_limit, read_quota
 from vocadapt.lab.workspace.listing import COLUMNS
 from vocadapt.lab.workspace.manifest import ARTIFACTS
-from vocadapt.lab.workspace.notes import find_name, load_notes, save_note
+from vocadapt.lab.workspace.notes import Note, find_name, load_notes, save_note
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, check_name, describe_hidden
 from vocadapt.report.formats import format_size
 from vocadapt.report.table import Column, Table
@@ -49,7 +49,9 @@ def draw(workspace: Workspace) -> None:
     if message:
         st.success(message, icon=":material/check:")
     draw_quota(workspace)
-    warn_of_hidden(workspace)
+    if hidden := workspace.list_hidden():
+        texts = [plain(one) for one in describe_hidden(hidden)]
+        st.warning("  \n".join(texts), icon=":material/warning:")
     items = list_items(workspace)
     if items:
         selected = draw_items(items)
@@ -96,31 +98,25 @@ class Item:
 def list_items(workspace: Workspace) -> list[Item]:
     """List the artifacts and ended jobs of a workspace: by kind, newest first."""
     notes = load_notes(workspace)
-    found: list[tuple[str, Artifact | Job, Path, str]] = []
-    labels: dict[str, str] = {}  # by id
     # Once for each kind: there may be many jobs.
     names_of_kind = {kind: list_display_names(workspace, kind) for kind in ARTIFACTS}
-    for kind, names in names_of_kind.items():
+
+    def build_item(source: Artifact | Job, kind: str, name: str, created: str) -> Item:
+        id = find_id(source)
+        note = notes.get(id, Note(""))
+        shown = note.name or names_of_kind.get(kind, {}).get(name, name)
+        return Item(id, shown, source, created, measure_files([str(source.folder)]), note.text)
+
+    items = []
+    for kind in ARTIFACTS:
         for artifact in workspace.artifacts(kind):
-            labels[f"{kind}/{artifact.name}"] = names.get(artifact.name, artifact.name)
-            found.append(
-                (f"{kind}/{artifact.name}", artifact, artifact.folder, artifact.manifest.created)
-            )
+            items.append(build_item(artifact, kind, artifact.name, artifact.manifest.created))
     for job in queue.list_jobs(workspace):
         if not job.status().alive:
-            name = job.target.name
-            labels[find_id(job)] = names_of_kind.get(job.spec.kind, {}).get(name, name)
             # The id of a job begins with the time at which it was started.
             id = job.id
             started = f"{id[:4]}-{id[4:6]}-{id[6:8]} {id[9:11]}:{id[11:13]}"
-            found.append((find_id(job), job, job.folder, started))
-    items = []
-    for id, source, folder, created in found:
-        text = ""
-        if id in notes:
-            text = notes[id].text
-            labels[id] = notes[id].name or labels[id]
-        items.append(Item(id, labels[id], source, created, measure_files([str(folder)]), text))
+            items.append(build_item(job, job.spec.kind, job.target.name, started))
     return items
 
 
@@ -134,23 +130,11 @@ def draw_quota(workspace: Workspace) -> None:
     used = measure_files([str(folder)])
     text = f"{format_size(used)} of {format_size(quota)} are used, by all of your workspaces."
     st.progress(min(used / quota, 1.0), text=text)
-    uploads = f"A file to upload may have up to {count(st.get_option('server.maxUploadSize'))} MB."
+    limits = f"A file to upload may have up to {count(st.get_option('server.maxUploadSize'))} MB."
     days = read_limit(KEEP_DAYS)
-    if days is None:
-        draw_note(uploads)
-        return
-    draw_note(
-        f"{uploads} Your workspaces are removed after {count(days)} days without a visit: export"
-        " them to keep them."
-    )
-
-
-def warn_of_hidden(workspace: Workspace) -> None:
-    """Warn of the artifacts that cannot be used, and say why; nothing if there are none."""
-    if hidden := workspace.list_hidden():
-        st.warning(
-            "  \n".join(plain(one) for one in describe_hidden(hidden)), icon=":material/warning:"
-        )
+    if days is not None:
+        limits += f" Your workspaces are removed after {count(days)} days without a visit."
+    draw_note(limits)
 
 
 def draw_items(items: list[Item]) -> Item | None:
@@ -164,9 +148,8 @@ def draw_items(items: list[Item]) -> Item | None:
         *COLUMNS,
     )
     ids = [item.id for item in items]
-    place = draw_row_picker(
-        Table("", columns, items), ids, "storage_items", "rename, annotate or delete it"
-    )
+    purpose = "rename, annotate or delete it"
+    place = draw_row_picker(Table("", columns, items), ids, "storage_items", purpose)
     return None if place is None else items[place]
 
 
@@ -191,10 +174,12 @@ def draw_rename_form(workspace: Workspace, item: Artifact | Job) -> bool:
         help = "A job without a name of its own is shown by the name of its result."
     name = st.text_input("Name", old, key=f"storage_name_{find_id(item)}", help=help).strip()
     is_ready = name != old and (bool(name) or may_be_empty)
-    if st.button("Rename", icon=":material/edit:", disabled=not is_ready, key="storage_rename"):
+    pressed = st.button(
+        "Rename", icon=":material/edit:", disabled=not is_ready, key="storage_rename"
+    )
+    if pressed:
         rename(workspace, item, name)
-        return True
-    return False
+    return pressed
 
 
 def _draw_note_form(workspace: Workspace, item: Item) -> None:
@@ -216,13 +201,12 @@ def _draw_delete_button(workspace: Workspace, item: Item) -> None:
         if isinstance(item.source, Artifact):
             dependents = list_dependents(workspace, item.source)
         if dependents:
-            labels = [display_name(workspace, one.kind, one.name) for one in dependents]
-            kinds = [ARTIFACTS[one.kind] for one in dependents]
-            names = ", ".join(
-                f"{plain(name)} ({kind})" for name, kind in zip(labels, kinds, strict=True)
-            )
+            names = [
+                f"{plain(display_name(workspace, one.kind, one.name))} ({ARTIFACTS[one.kind]})"
+                for one in dependents
+            ]
             st.warning(
-                f"Made from it: {names}. If you delete it, they will be out of date, and some can"
+                f"Made from it: {', '.join(names)}. If you delete it, they will be out of date, and some can"
                 " no longer be opened.",
                 icon=":material/account_tree:",
             )
@@ -291,7 +275,11 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
         " was imported by its path."
     )
     if is_full:
-        _draw_copy_form(workspace)
+        with st.popover("Copy …", icon=":material/content_copy:"):
+            name = st.text_input("Name of the copy", key="storage_copy_name").strip()
+            if st.button("Copy", type="primary", disabled=not name, key="storage_copy"):
+                copy = copy_workspace(workspace, workspace.root.parent / check_name(name))
+                address.go_to("home", workspace=copy.root.name)
         st.download_button(
             "Export as one file",
             lambda: export_to_temporary_file(workspace),
@@ -306,23 +294,13 @@ def draw_copies(workspace: Workspace, is_full: bool) -> None:
         name = st.text_input(
             "Name of the new workspace", key="storage_open_name", help=explain("Workspace")
         ).strip()
-        is_pressed = st.button(
-            "Open", type="primary", disabled=not (upload and name), key="storage_open"
-        )
-        if is_pressed and upload:
+        is_ready = upload is not None and bool(name)
+        pressed = st.button("Open", type="primary", disabled=not is_ready, key="storage_open")
+        if pressed and upload:
             check_uploads([upload])
-            opened = open_export(
-                upload, workspace.root.parent / check_name(name), paths.check_allowed
-            )
+            folder = workspace.root.parent / check_name(name)
+            opened = open_export(upload, folder, paths.check_allowed)
             address.go_to("home", workspace=opened.root.name)
-
-
-def _draw_copy_form(workspace: Workspace) -> None:
-    with st.popover("Copy …", icon=":material/content_copy:"):
-        name = st.text_input("Name of the copy", key="storage_copy_name").strip()
-        if st.button("Copy", type="primary", disabled=not name, key="storage_copy"):
-            copy = copy_workspace(workspace, workspace.root.parent / check_name(name))
-            address.go_to("home", workspace=copy.root.name)
 
 
 def _finish(message: str) -> None:

@@ -1,6 +1,5 @@
 """The grid of a study: a row for each variant, a column for each task, a mark for each seed."""
 
-from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -14,9 +13,8 @@ from vocadapt.ui.components.word_links import listen
 from vocadapt.ui.jobs import panel
 from vocadapt.ui.parts.studies.opened import OpenedStudy
 from vocadapt.ui.state import address
-from vocadapt.ui.state.pages import PAGE_OF_PART, QueryValue, find_link
-from vocadapt.ui.text import markup
-from vocadapt.ui.text.markup import SeedMark, plain
+from vocadapt.ui.state.pages import PAGE_OF_PART, find_link
+from vocadapt.ui.text.markup import SeedMark, draw_seed_grid, draw_seed_legend, plain
 from vocadapt.ui.text.number_formats import count, count_noun
 
 CLICKED = "studies_cell"  # the input that receives a click
@@ -35,7 +33,6 @@ def draw_grid(found: OpenedStudy) -> None:
     job of a cell without one.
     """
     grid = found.grid
-    assert grid is not None
     counts = count_states(found.states)
     draw_heading("Grid")
     st.markdown(describe_grid(found))
@@ -43,16 +40,13 @@ def draw_grid(found: OpenedStudy) -> None:
     name = address.name_study(found.artifact.name)
     marks: dict[tuple[str, str], list[SeedMark]] = {}
     for one in found.states:
-        marks.setdefault((one.cell.row, one.cell.task), []).append(
-            build_mark(one, name, found.names)
-        )
-    rows = [
-        (found.names[row], [marks.get((row, task), []) for task in grid.tasks]) for row in grid.rows
-    ]
-    label = f"Cells of the study by variant and task: {describe_counts(counts)}"
-    markup.draw_seed_grid(grid.tasks, rows, label, CLICKED)
+        marks.setdefault((one.cell.row, one.cell.task), []).append(build_mark(one, name))
+    rows = [(row, [marks.get((row, task), []) for task in grid.tasks]) for row in grid.rows]
+    numbers = ", ".join(f"{count(number)} {state}" for state, number in counts.items())
+    label = f"Cells of the study by variant and task: {numbers}"
+    draw_seed_grid(grid.tasks, rows, label, CLICKED)
     # 2. The legend.
-    markup.draw_seed_legend(
+    draw_seed_legend(
         [
             (SeedMark(state, SYMBOLS[state], STATES[state]), f"{count(number)} {state}")
             for state, number in counts.items()
@@ -64,7 +58,6 @@ def draw_grid(found: OpenedStudy) -> None:
 def describe_grid(found: OpenedStudy) -> str:
     """Describe the size of a study in one line (Markdown)."""
     grid = found.grid
-    assert grid is not None
     n_seeds = len({cell.seed for cell in grid.cells})
     parts = (
         count_noun(len(grid.rows), "variant"),
@@ -72,47 +65,34 @@ def describe_grid(found: OpenedStudy) -> str:
         count_noun(n_seeds, "seed"),
     )
     cells = count_noun(len(grid.cells), "cell")
-    hint = "A cell opens its run once it is finished."
-    if found.n_left < len(found.states):
-        hint = "Select a cell to open its run."
     shared = ""
     if grid.study.settings:
         declared = declare_training()
         nouns = {"settings": "preset", **{key: one.noun for key, one in declared.items()}}
         given = [f"{nouns[key]} {value}" for key, value in grid.study.settings.items()]
         shared = f" Every cell: {plain(', '.join(given))}."
-    return f"{' × '.join(parts)}, **{cells}**.{shared} {hint}"
+    return f"{' × '.join(parts)}, **{cells}**.{shared} A finished cell opens its run."
 
 
-def describe_counts(counts: Mapping[str, int]) -> str:
-    """Describe how many cells are in which state: 5 done, 1 failed."""
-    return ", ".join(f"{count(number)} {state}" for state, number in counts.items())
-
-
-def build_mark(one: CellState, workspace: str, names: Mapping[str, str]) -> SeedMark:
-    """Build the mark of a cell. workspace: the name of the study as a workspace. names: display
-    names of the rows.
-    """
+def build_mark(one: CellState, workspace: str) -> SeedMark:
+    """Build the mark of a cell. workspace: the name of the study as a workspace."""
     cell = one.cell
-    title = f"{names[cell.row]} · {cell.task} · seed {cell.seed}: {one.state}"
+    title = f"{cell.row} · {cell.task} · seed {cell.seed}: {one.state}"
     if one.state == "running" and one.fraction:
         title += f", {100 * one.fraction:.0f} %"
     if one.problem:
         title += f": {one.problem}"
     if one.state == "waiting":
         return SeedMark(one.state, SYMBOLS[one.state], title)
-    part, query = _find_target(one)
+    part = "jobs"
+    query = {panel.JOB: cell.step.name}
+    if one.is_finished:  # its run is looked up when the cell is clicked
+        part = "results"
+        query = {}
     _, parameters = find_link(part, **query)
     page = PAGE_OF_PART[part].name
     link = urlencode({**parameters, address.WORKSPACE: workspace}, doseq=True)
     return SeedMark(one.state, SYMBOLS[one.state], title, cell.step.name, f"{page}?{link}")
-
-
-def _find_target(one: CellState) -> tuple[str, dict[str, QueryValue]]:
-    """Return the part that shows a cell, Results or Jobs, and its query parameters."""
-    if one.is_finished:
-        return "results", {}
-    return "jobs", {panel.JOB: one.cell.step.name}
 
 
 def _open_clicked(found: OpenedStudy) -> None:
@@ -122,9 +102,8 @@ def _open_clicked(found: OpenedStudy) -> None:
     for one in found.states:
         if one.cell.step.name == clicked and one.state != "waiting":
             workspace = address.name_study(found.artifact.name)
-            query = find_query(one, found)
-            part, _ = _find_target(one)
-            address.go_to(part, **{address.WORKSPACE: workspace, **query})
+            part = "results" if one.is_finished else "jobs"
+            address.go_to(part, **{address.WORKSPACE: workspace, **find_query(one, found)})
 
 
 def find_query(one: CellState, found: OpenedStudy) -> dict[str, str]:

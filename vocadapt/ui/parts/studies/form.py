@@ -20,7 +20,7 @@ from vocadapt.lab.steps.finetune import FinetuneStep
 from vocadapt.lab.workspace.workspace import Artifact, Workspace, list_adapted_models
 from vocadapt.presets import PRESETS, format_recipe_title
 from vocadapt.training.finetune.settings import FinetuneSettings
-from vocadapt.ui.components import pickers
+from vocadapt.ui.components import mistakes, pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.setting_inputs import draw_setting
@@ -31,9 +31,10 @@ from vocadapt.ui.state.paths import resolve_allowed_path
 
 FORM, TEXT, PATH = "Form", "File", "Path"
 SHOWN = ((FinetuneSettings, "epochs"), (FinetuneSettings, "lr"), (FinetuneStep, "limit"))
-OFFERED = {"vectors", "text"}  # sources of adaptations that the form offers
-KIND_OF_SOURCE = {"vectors": "vectors", "text": "corpora"}
-KEY_OF_SOURCE = {"vectors": "vectors", "text": "corpus"}
+SOURCES = {  # of adaptations that the form offers → kind of artifact, key of the file, label
+    "text": ("corpora", "corpus", "Text"),
+    "vectors": ("vectors", "vectors", "Word vectors"),
+}
 HELP = {
     "models": "Selects the models that are fine-tuned as they are. The first one is the baseline.",
     "adapted": "Selects how the first model is adapted. Each adaptation is a variant.",
@@ -56,15 +57,10 @@ task = "../../tasks/TASK"
 
 
 def start_editing(text: str) -> None:
-    """Open the file of a study as text in the form; a callback, called before the page is drawn."""
+    """Open the file of a study as text in the form: rerun the page."""
     st.session_state["studies_text"] = text
     st.session_state["studies_how"] = TEXT
-    st.session_state["studies_edited"] = True
-
-
-def take_edit() -> bool:
-    """Return whether the file of a study was opened for editing since the last call."""
-    return bool(st.session_state.pop("studies_edited", False))
+    st.rerun()
 
 
 def is_editing() -> bool:
@@ -72,8 +68,12 @@ def is_editing() -> bool:
     return st.session_state.get("studies_how") == TEXT
 
 
+@st.fragment
+@mistakes.show_errors()
 def draw_form(workspace: Workspace) -> None:
-    """Draw the form or the text field, and the button that saves the file of the study."""
+    """Draw the form or the text field, and the button that saves the file of the study; a setting
+    reruns only this fragment.
+    """
     how = st.segmented_control(
         "Define by",
         [FORM, TEXT, PATH],
@@ -90,7 +90,16 @@ def draw_form(workspace: Workspace) -> None:
         if file is not None and _draw_save():
             _open(register_study(file, workspace, paths.check_model))
         return
-    text = draw_fields(workspace) if how == FORM else draw_text()
+    if how == FORM:
+        text = draw_fields(workspace)
+    else:
+        text = draw_text_file(
+            "studies_text",
+            "File of the study",
+            EXAMPLE,
+            "Describes variants, tasks, seeds and settings in TOML. Paths are relative to the"
+            " folder of the study: ../../models/NAME is a model of this workspace.",
+        )
     if not text:
         return
     if _draw_save():
@@ -110,7 +119,6 @@ def _draw_save() -> bool:
 
 
 def _open(saved: Artifact) -> None:
-    """Select a study that was saved."""
     address.show_next("studies_study", saved.name)
     address.mark_new("studies_study", saved.name)
     st.rerun()
@@ -142,41 +150,26 @@ def draw_fields(workspace: Workspace) -> str:
         )
         return ""
     # 1. Name, tasks and seeds.
-    models = pickers.list_models_to_train(workspace)
     left, middle, right = st.columns([1.2, 1.5, 0.7], gap="medium")
     with left:
         name = pickers.draw_name_input(workspace, KIND, "study", "studies_name")
-    with middle:
-        chosen = st.multiselect(
-            "Tasks", list(tasks), list(tasks)[:1], key="studies_tasks", help=explain("Tasks")
-        )
-    with right:
-        n_seeds = st.number_input(
-            "Seeds", 1, 50, 3, key="studies_seeds", help=explain("Seeds", HELP["seeds"])
-        )
-    # 2. The variants: models as they are, and the first one adapted.
-    labels = list(models)
-    names = build_labels(workspace, labels)
-    adapted_places = {str(one.folder) for one in list_adapted_models(workspace)}
-    plain_labels = [label for label in labels if models[label] not in adapted_places]
-    first = (plain_labels or labels)[:1]
-    kept = st.multiselect(
-        "Models",
-        labels,
-        first,
-        key="studies_models",
-        format_func=lambda label: names.get(label, label),
-        help=explain("Models", HELP["models"]),
+    chosen = middle.multiselect(
+        "Tasks", list(tasks), list(tasks)[:1], key="studies_tasks", help=explain("Tasks")
     )
+    n_seeds = right.number_input(
+        "Seeds", 1, 50, 3, key="studies_seeds", help=explain("Seeds", HELP["seeds"])
+    )
+    # 2. The variants: models as they are, and the first one adapted.
+    models = draw_models(workspace)
     adapted = draw_adaptations(workspace)
     # 3. The settings of fine-tuning, for every cell.
     settings = draw_training()
-    if not chosen or not kept:
+    if not chosen or not models:
         draw_note("Select at least one model and one task.")
         return ""
     study = Study(
         name,
-        build_variants({label: models[label] for label in kept}, adapted),
+        build_variants(models, adapted),
         tuple(StudyTask(one, {"task": tasks[one]}) for one in chosen),
         tuple(range(1, int(n_seeds) + 1)),
         settings,
@@ -184,17 +177,29 @@ def draw_fields(workspace: Workspace) -> str:
     return format_study(study, partial(point_to, workspace=workspace))
 
 
-def draw_adaptations(workspace: Workspace) -> list[Given]:
+def draw_models(workspace: Workspace) -> dict[str, str]:
+    """Draw the picker of models; return label → folder or hub name. The first one that is not
+    adapted is selected at first.
+    """
+    models = pickers.list_models_to_train(workspace)
+    names = build_labels(workspace, models)
+    adapted = {str(one.folder) for one in list_adapted_models(workspace)}
+    kept = st.multiselect(
+        "Models",
+        list(models),
+        sorted(models, key=lambda label: models[label] in adapted)[:1],
+        key="studies_models",
+        format_func=lambda label: names.get(label, label),
+        help=explain("Models", HELP["models"]),
+    )
+    return {label: models[label] for label in kept}
+
+
+def draw_adaptations(workspace: Workspace) -> Sequence[Given]:
     """Draw the picker of presets and of what they need; return each as the keys of a variant."""
-    sources = {
-        source: {one.name: str(one.folder) for one in workspace.artifacts(kind)}
-        for source, kind in KIND_OF_SOURCE.items()
-    }
-    available = {source for source, offered in sources.items() if offered}
+    available = {name for name, (kind, _, _) in SOURCES.items() if workspace.artifacts(kind)}
     presets = [
-        name
-        for name, recipe in PRESETS.items()
-        if recipe.needs and recipe.needs <= available and recipe.needs <= OFFERED
+        name for name, recipe in PRESETS.items() if recipe.needs and recipe.needs <= available
     ]
     if not presets:
         draw_note("Add word vectors to this workspace to compare adapted models, too.")
@@ -207,23 +212,16 @@ def draw_adaptations(workspace: Workspace) -> list[Given]:
         format_func=lambda name: format_recipe_title(PRESETS[name]),
         help=explain("preset", HELP["adapted"]),
     )
-    needed = frozenset[str]().union(*(PRESETS[name].needs for name in picked))
-    given: dict[str, Any] = {}
-    labels = {"vectors": "Word vectors", "text": "Text"}
-    for source in sorted(needed):
-        offered = sources[source]
-        label = labels[source]
-        one = st.selectbox(label, list(offered), key=f"studies_{source}", help=explain(label))
-        given[source] = offered[str(one)]
-    if "text" in given:
-        given["text"] = (given["text"],)
-    return [
-        {
-            "preset": name,
-            **{KEY_OF_SOURCE[source]: given[source] for source in sorted(PRESETS[name].needs)},
-        }
-        for name in picked
-    ]
+    adapted: list[dict[str, Any]] = [{"preset": name} for name in picked]
+    for source, (kind, key, label) in SOURCES.items():
+        needing = [one for one in adapted if source in PRESETS[one["preset"]].needs]
+        if not needing:
+            continue
+        offered = {one.name: str(one.folder) for one in workspace.artifacts(kind)}
+        chosen = st.selectbox(label, list(offered), key=f"studies_{source}", help=explain(label))
+        for one in needing:
+            one[key] = (offered[chosen],) if source == "text" else offered[chosen]
+    return adapted
 
 
 def draw_training() -> dict[str, Any]:
@@ -231,10 +229,7 @@ def draw_training() -> dict[str, Any]:
     given = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for settings, name in SHOWN:
-            options: dict[str, Any] = {"width": 180}
-            if name == "lr":
-                options["format"] = "%.1e"
-            value = draw_setting(st, settings, name, f"studies_{name}", **options)
+            value = draw_setting(st, settings, name, f"studies_{name}", width=180)
             key = next(iter(declare_keys(settings, (name,))))
             if value != getattr(settings(), name):
                 given[key] = value
@@ -252,14 +247,3 @@ def build_variants(models: Mapping[str, str], adapted: Sequence[Given]) -> tuple
             name = f"{name} · {given['preset']}"
         variants.append(Variant(name, first.model, given))
     return tuple(variants)
-
-
-def draw_text() -> str:
-    """Draw the upload and the text field of the file of a study; return the text."""
-    return draw_text_file(
-        "studies_text",
-        "File of the study",
-        EXAMPLE,
-        "Describes variants, tasks, seeds and settings in TOML. Paths are relative to the folder of"
-        " the study: ../../models/NAME is a model of this workspace.",
-    )

@@ -1,7 +1,5 @@
 """Blocks about a study: the estimate and Start, failures, the table, and the file."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.experiments.studies.estimates import GridEstimate, estimate_energy, estimate_grid
 from vocadapt.lab.experiments.studies.places import check_place, count_workers
 from vocadapt.lab.experiments.studies.report import ENDINGS, render_report
-from vocadapt.lab.experiments.studies.saved import FILE, read_text
+from vocadapt.lab.experiments.studies.saved import FILE, find_study_file, read_text
 from vocadapt.lab.experiments.studies.study import StudyStep
 from vocadapt.lab.experiments.studies.table import (
     COLUMNS,
@@ -24,41 +22,47 @@ from vocadapt.lab.experiments.studies.table import (
 )
 from vocadapt.lab.steps.guards import LONG
 from vocadapt.lab.steps.step import Spec
-from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.report.csv_files import write_csv
 from vocadapt.report.table import Table
 from vocadapt.system.footprint import format_basis, format_co2, format_energy
-from vocadapt.ui.components import blocks, mistakes
-from vocadapt.ui.components.blocks import draw_heading, draw_note
+from vocadapt.ui.components import mistakes
+from vocadapt.ui.components.blocks import (
+    Download,
+    draw_artifact_details,
+    draw_downloads,
+    draw_heading,
+    draw_note,
+)
 from vocadapt.ui.components.setting_inputs import draw_setting
 from vocadapt.ui.components.tables import draw_report
 from vocadapt.ui.jobs import guards, panel
+from vocadapt.ui.parts.studies.form import start_editing
 from vocadapt.ui.parts.studies.opened import OpenedStudy
 from vocadapt.ui.text.markup import plain
-from vocadapt.ui.text.number_formats import count, format_forecast, megabytes
+from vocadapt.ui.text.number_formats import count, count_noun, format_forecast, megabytes
 
 MAX_FAILURES = 20  # that are listed
 MAX_COMPUTED = 100  # finished cells whose table is computed without a click
 
 
-def draw_without_grid(found: OpenedStudy, edit: Callable[[str], None]) -> None:
+def draw_without_grid(workspace: Workspace, study: Artifact, error: InputError) -> None:
     """Draw a study whose file is gone or cannot be read: why, the rows of its last run, and the
-    file to correct. edit: as in `draw_details`.
+    file to correct.
     """
-    message = mistakes.format_message(" ".join(filter(None, (found.problem, found.remedy))))
-    st.warning(plain(message), icon=":material/warning:")
-    rows = read_rows(found)
+    st.warning(plain(mistakes.format_in_one_line(error)), icon=":material/warning:")
+    rows = read_rows(study)
     if rows:
         draw_heading("Table of its last run")
-        table = Table(found.artifact.name, COLUMNS, rows)
+        table = Table(study.name, COLUMNS, rows)
         draw_report(table)
-        blocks.draw_downloads({f"{found.artifact.name}.csv": write_csv([table])})
-    draw_details(found, edit)
+        draw_downloads({f"{study.name}.csv": write_csv([table])})
+    draw_details(study, find_study_file(study, workspace), is_open=True)
 
 
 def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
     """Draw the estimate for the remaining cells of a study, and the button that starts it."""
-    if not found.n_left or found.grid is None:
+    if not found.n_left:
         return
     grid = found.grid
     # 1. The settings, and the estimate.
@@ -92,13 +96,12 @@ def draw_start(workspace: Workspace, found: OpenedStudy) -> None:
 
 @st.cache_data(max_entries=32, show_spinner="Estimating the time …")
 def _estimate(stamp: str, workers: int, _found: OpenedStudy) -> GridEstimate:
-    assert _found.grid is not None
     return estimate_grid(_found.grid, _found.root, workers)
 
 
 def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
     """Draw the cells that are left, the time on the workers, and the disk space."""
-    on = f"{count(workers)} worker{'s' * (workers > 1)}"
+    on = count_noun(workers, "worker")
     if threads > 1:
         on += f" with {count(threads)} threads each"
     written = "only predictions are written"
@@ -110,15 +113,15 @@ def draw_estimate(cost: GridEstimate, workers: int, threads: int) -> None:
     )
 
 
-def draw_energy(cost: GridEstimate, threads: int, root: Path, more: str = "") -> None:
+def draw_energy(cost: GridEstimate, threads: int, root: Path) -> None:
     """Draw energy and CO2 of the cells that are left, and where their time comes from.
 
-    root: of the workspace whose rates hold. more: a sentence that follows.
+    root: of the workspace whose rates hold.
     """
     energy = estimate_energy(cost, threads, root)
     draw_note(
         f"About {format_energy(energy.kwh)} and {format_co2(energy.kg_co2)}"
-        f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}.{more}"
+        f" ({plain(format_basis(energy))}). The time is estimated {cost.forecast.basis}."
     )
 
 
@@ -127,7 +130,7 @@ def draw_failures(found: OpenedStudy) -> None:
     failed: dict[tuple[str, str, str], list[int]] = {}
     for one in found.states:
         if one.state == "failed":
-            place = (found.names[one.cell.row], one.cell.task, one.problem)
+            place = (one.cell.row, one.cell.task, one.problem)
             failed.setdefault(place, []).append(one.cell.seed)
     if not failed:
         return
@@ -147,83 +150,69 @@ def draw_table_of(found: OpenedStudy, is_running: bool) -> None:
     n_finished = len(found.states) - found.n_left
     if not n_finished:
         return
-    assert found.grid is not None
     draw_heading("Table")
     # A large table takes long: for a running study, or many cells, the last table is drawn.
-    grid = found.grid
-    rows = read_rows(found)
-    is_old = False
+    grid, root = found.grid, found.root
     boards: tuple[TaskLeaderboard, ...] = ()
+    is_computed = False
     if is_running:
         draw_note("The table is computed at the end of the study.")
-        is_old = bool(rows)
-    elif n_finished <= MAX_COMPUTED or st.button("Compute the table", key="studies_compute"):
-        boards = _compute_boards(found.stamp, found)
-        rows = build_rows(grid, found.root, boards)
     else:
-        is_old = not _is_current(rows, found)
-    if not rows:
-        return
-    if is_old:
+        is_computed = n_finished <= MAX_COMPUTED or st.button(
+            "Compute the table", key="studies_compute"
+        )
+    if is_computed:
+        boards = _compute_boards(found.stamp, found)
+        rows = build_rows(grid, root, boards)
+    else:
+        rows = read_rows(found.artifact)
+        if not rows:
+            return
         draw_note("This is the table of the last run.")
     table = describe_rows(rows, grid, boards)
-    named = [{**row, "variant": found.names.get(row["variant"], row["variant"])} for row in rows]
-    draw_report(replace(table, rows=named))
-    if collapsed := describe_collapsed(named):
-        st.warning(plain(collapsed), icon=":material/warning:")
+    draw_report(table)
+    collapsed = describe_collapsed(rows)
     for note in table.notes:
-        draw_note(plain(note))
-    root = found.root
+        if note == collapsed:
+            st.warning(plain(note), icon=":material/warning:")
+        else:
+            draw_note(plain(note))
     name = found.artifact.name
-    files: dict[str, blocks.Download | str | bytes] = {f"{name}.csv": write_csv([table])}
+    files: dict[str, Download | str | bytes] = {f"{name}.csv": write_csv([table])}
     # Reports are created on click.
     for form in ("html", "latex"):
         files[name + ENDINGS[form]] = partial(render_report, grid, root, form)
-    blocks.draw_downloads(files)
+    draw_downloads(files)
     draw_note("CSV and LaTeX: the table. HTML: the report.")
 
 
 @st.cache_resource(max_entries=16, show_spinner="Computing the table …")
 def _compute_boards(stamp: str, _found: OpenedStudy) -> tuple[TaskLeaderboard, ...]:
-    assert _found.grid is not None
     return build_boards(_found.grid, _found.root)
 
 
-def read_rows(found: OpenedStudy) -> list[dict[str, Any]]:
+def read_rows(study: Artifact) -> list[dict[str, Any]]:
     """Return the rows that the manifest of a study holds, which are those of its last run."""
     names = {name for column in COLUMNS for name in column.names}
-    given = found.artifact.manifest.numbers.get("rows") or []
+    given = study.manifest.numbers.get("rows") or []
     return [entry for entry in given if isinstance(entry, dict) and set(entry) == names]
 
 
-def _is_current(rows: Sequence[Mapping[str, Any]], found: OpenedStudy) -> bool:
-    """Return whether rows are up to date: same variants, tasks and numbers of finished seeds."""
-    n_seeds: dict[tuple[str, str], int] = {}
-    for one in found.states:
-        place = (one.cell.row, one.cell.task)
-        n_seeds[place] = n_seeds.get(place, 0) + one.is_finished
-    return n_seeds == {(row["variant"], row["task"]): row["n"] for row in rows}
-
-
-def draw_details(found: OpenedStudy, edit: Callable[[str], None]) -> None:
+def draw_details(study: Artifact, file: Path | None, is_open: bool = False) -> None:
     """Draw the file of a study with the button Edit, and the expander Details & export.
 
-    edit: fills the form with the text of the file.
+    is_open: whether the file is shown at first.
     """
-    if found.file is not None:
-        shown = st.expander(
-            "File of the study", icon=":material/description:", expanded=found.grid is None
-        )
+    if file is not None:
+        shown = st.expander("File of the study", icon=":material/description:", expanded=is_open)
         with shown, mistakes.show_errors():
-            text = read_text(found.file)
+            text = read_text(file)
             st.code(text, language="toml")
-            if found.file == found.root / FILE:
-                st.button(
-                    "Edit this file",
-                    key="studies_edit",
-                    icon=":material/edit:",
-                    on_click=edit,
-                    args=(text,),
-                    help="Copies the file into the form below. Only changed cells run again.",
-                )
-    blocks.draw_artifact_details(found.artifact)
+            if file == study.folder / FILE and st.button(
+                "Edit this file",
+                key="studies_edit",
+                icon=":material/edit:",
+                help="Copies the file into the form below. Only changed cells run again.",
+            ):
+                start_editing(text)
+    draw_artifact_details(study)

@@ -6,12 +6,11 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import build_counts_path, load_or_count_words, read_corpus
-from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.steps.word_counts import STEP, WordCountsStep
 from vocadapt.lab.workspace.drafts import WRITE_REMEDY
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
-from vocadapt.text.corpus import Corpus
+from vocadapt.ui.components import pickers
 from vocadapt.ui.jobs import guards, panel
 from vocadapt.ui.state import cache
 from vocadapt.ui.state.names import display_model
@@ -25,12 +24,12 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
     """Offer to count the words of a text for a model, with an estimate of the time.
 
     model: its folder or hub name. The counts are saved, so the next run of the page has them.
+    Raises InputError if they cannot be saved.
     """
     text = read_corpus([corpus.folder])
-    name = plain(corpus.name)
     shown = plain(display_model(workspace, model))
     with st.container(border=True):
-        st.markdown(f"**{name} has no word counts for {shown} yet.**")
+        st.markdown(f"**{plain(corpus.name)} has no word counts for {shown} yet.**")
         # 1. Cases without a button.
         if text.counted_by is not None:
             st.markdown(
@@ -51,23 +50,13 @@ def offer_counting(workspace: Workspace, corpus: Artifact, model: str) -> None:
         if not st.button("Count words", type="primary", icon=":material/calculate:", key="count"):
             return
         # 3. Count them.
-        if is_short:
-            _count_on_page(workspace, text, model)
-        else:
-            promised = queue.list_promised_names(workspace, STEP.makes)
+        if not is_short:
             wish = f"{corpus.name}-{Path(model).name}"
-            name = workspace.find_free_name(STEP.makes, wish, promised)
-            panel.start(workspace, spec, name)
-
-
-def _count_on_page(workspace: Workspace, text: Corpus, model: str) -> None:
-    """Count a short text on the page, save the counts, and rerun the page.
-
-    Raises InputError if they cannot be saved.
-    """
-    splitter = cache.model_of(model).splitter
-    with st.spinner("Counting the words …"):
-        load_or_count_words(workspace.root, text, splitter)
-    if not build_counts_path(workspace.root, text, splitter).is_file():
-        raise InputError(f"{workspace.root}: the word counts cannot be saved.", WRITE_REMEDY)
-    st.rerun()
+            panel.start(workspace, spec, pickers.find_default_name(workspace, STEP.makes, wish))
+            return
+        splitter = cache.model_of(model).splitter
+        with st.spinner("Counting the words …"):
+            load_or_count_words(workspace.root, text, splitter)
+        if not build_counts_path(workspace.root, text, splitter).is_file():
+            raise InputError(f"{workspace.root}: the word counts cannot be saved.", WRITE_REMEDY)
+        st.rerun()

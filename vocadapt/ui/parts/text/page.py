@@ -32,6 +32,8 @@ from vocadapt.vocabulary.lens import SEVERE
 SAMPLE_LINES, MAX_LINE_LENGTH = 3, 240  # lines of a text that are shown, characters of a line
 WORD = "text_word"  # query parameter: the word of a link to the lens
 HELP = {
+    "lines": "Number of lines that were kept: the line filter drops some of the lines read.",
+    "words": "Running words, numbers and punctuation marks, as the model separates them.",
     "fertility": "Mean number of wordpieces per running word. 1: every word is one wordpiece.",
     "whole": "Fraction of the running words that are a single wordpiece.",
     "severe": f"Fraction of the running words that are split into {SEVERE} wordpieces or more.",
@@ -102,19 +104,8 @@ def _draw_size(workspace: Workspace, corpus: Artifact, model: str) -> bool:
         kept = f"of {count(counts.lines_read or counts.lines)} read"
     draw_metrics(
         ("Files", count(numbers["files"]) if "files" in numbers else "–"),
-        (
-            "Lines",
-            lines,
-            kept,
-            "Number of lines that were kept: the line filter drops some of the lines read.",
-        ),
-        (
-            "Words",
-            words,
-            None,
-            "Running words, numbers and punctuation marks, as the model separates them. Every"
-            " occurrence counts.",
-        ),
+        ("Lines", lines, kept, HELP["lines"]),
+        ("Words", words, None, HELP["words"]),
         ("Distinct words", distinct),
     )
     if counts is not None and counts.identical.copies:
@@ -139,10 +130,8 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
         st.markdown(words, width="stretch")
         if text.counted_by is not None:  # word counts only: there is nothing to import
             return
-        step = CorpusStep(
-            copy=bool(corpus.manifest.settings.get("copy")),
-            corpus=replace(text.settings, drop_copies=True),
-        )
+        settings = replace(text.settings, drop_copies=True)
+        step = CorpusStep(copy=bool(corpus.manifest.settings.get("copy")), corpus=settings)
         spec = Spec(step, {"text": tuple(map(str, text.files)), "model": (model,)})
         wish, label = f"{corpus.name}-distinct", "Import without copies"
         forms.draw_start(workspace, spec, wish, label, "drop_copies", kind="secondary")
@@ -170,12 +159,7 @@ def _draw_headline(workspace: Workspace, corpus: Artifact, model: str) -> None:
     draw_metrics(
         ("Wordpieces per word", fraction(figures.fertility, 2), None, HELP["fertility"]),
         ("Whole words", percent(figures.one_piece), None, HELP["whole"]),
-        (
-            f"Split into {SEVERE} or more",
-            percent(figures.share_from(SEVERE)),
-            None,
-            HELP["severe"],
-        ),
+        (f"Split into {SEVERE} or more", percent(figures.share_from(SEVERE)), None, HELP["severe"]),
     )
 
 
@@ -190,7 +174,8 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
         f"The first {count(len(found))} split words: those of {SEVERE} or more wordpieces first,"
         " the most frequent at the top. Click a word to see it in the lens."
     )
-    word_links.listen(WORD, _request_lens)
+    # A callback only notes the word: the page cannot be changed before it runs again.
+    word_links.listen(WORD, lambda word: st.session_state.update({WORD: word}))
     vocabulary = cache.model_of(model).vocabulary
     rows = []
     for split in found:
@@ -200,15 +185,9 @@ def _draw_worst_words(workspace: Workspace, corpus: Artifact, model: str) -> Non
     markup.draw_word_table(columns, rows, word_links.build_links(WORD))
 
 
-def _request_lens(word: str) -> None:
-    """Note a clicked word: the page cannot be changed before it runs again."""
-    st.session_state[WORD] = word
-
-
 def _follow_word_link() -> None:
     """Open the lens with the word that was clicked, or that is in the address."""
     word = st.session_state.pop(WORD, "") or st.query_params.get(WORD, "")
     if word:
-        if WORD in st.query_params:
-            del st.query_params[WORD]
+        st.query_params.pop(WORD, None)
         address.go_to("lens", lens_text=word)

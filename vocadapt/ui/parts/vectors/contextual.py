@@ -11,11 +11,7 @@ from vocadapt.lab.steps.contextual import ContextualStep
 from vocadapt.lab.steps.step import Spec
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.models.config_sizes import count_positions
-from vocadapt.models.contextual.occurrences import (
-    ContextualSettings,
-    VectorTargets,
-    find_targets,
-)
+from vocadapt.models.contextual.occurrences import ContextualSettings, VectorTargets, find_targets
 from vocadapt.models.contextual.word_vectors import check_layer, count_layers
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui.components import mistakes, pickers
@@ -73,11 +69,10 @@ def _draw_form_content(workspace: Workspace, corpora: list[Artifact]) -> None:
 
 def _draw_settings(model: LanguageModel) -> ContextualSettings:
     layers = count_layers(model)
-    positions = count_positions(model.config) or 512
     options: dict[str, dict[str, Any]] = {
         "layer": {"label": f"Layer, 0 to {layers}", "least": 0, "most": layers},
         "first": {"step": 1000},
-        "length": {"most": positions},
+        "length": {"most": count_positions(model.config)},
     }
     settings = ContextualSettings(layer=layers)
     settings = draw_settings(settings, "contextual", options=options, names=MAIN)

@@ -22,11 +22,7 @@ from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.spaces.alignment.cross_space import ListSettings
 from vocadapt.spaces.neighbors.search import METRICS, list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec.trainer import (
-    Word2VecSettings,
-    choose_training,
-    estimate_memory,
-)
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, choose_training, estimate_memory
 from vocadapt.system.files import expand_path
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.components import (
@@ -74,56 +70,45 @@ def draw(workspace: Workspace) -> None:
     """Draw the selected word vectors, and the forms that train or import others."""
     # 1. The selected vectors: their words and frequencies.
     found = workspace.artifacts("vectors")
-    corpora = list_texts(workspace)
-    if found:
-        vectors = draw_headline(workspace, found)
-        space = cache.space_of(vectors)
-        left, right = st.columns([1, 1], gap="large")
-        with left:
-            draw_heading("Nearest words")
-            draw_nearest_words(vectors, workspace, model_behind(vectors, workspace))
-        with right:
-            draw_heading("Word frequencies")
-            draw_frequencies(
-                space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
-            )
-            draw_judgment(vectors)
-    else:
-        way = f"Import a text of your domain, {describe_needed_text()}, then train on it"
-        if corpora:
-            way = "Train them on your text"
+    if not found:
         pickers.draw_empty_state(
             "There are no word vectors in this workspace yet.",
-            f"{way}. More text gives better vectors.",
+            f"Train them on a text of your domain, {describe_needed_text()}. More text gives better"
+            " vectors.",
         )
-
-    # 2. New vectors: import a text, train on it, or import vectors.
-    if not found:
         draw_heading("Make word vectors")
-    place = st.container()
-    if found:
-        # Open if there is a text to train on.
-        place = st.expander(
-            "Make more word vectors",
-            expanded=has_new_text(found, corpora, workspace),
-            icon=":material/add:",
-        )
-    with place:
-        _draw_forms(workspace, corpora)
-
-    if found:
-        # 3. All words, and the details of the selected vectors.
-        with st.expander("All words", icon=":material/table_rows:"):
-            draw_word_table(space)
-        draw_details(vectors)
+        _draw_forms(workspace)
+        return
+    vectors = draw_headline(workspace, found)
+    space = cache.space_of(vectors)
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_heading("Nearest words")
+        draw_nearest_words(vectors, workspace, model_behind(vectors, workspace))
+    with right:
+        draw_heading("Word frequencies")
+        draw_frequencies(space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0))
+        draw_judgment(vectors)
+    # 2. New vectors: train on a text, or import vectors.
+    with st.expander("Make more word vectors", icon=":material/add:"):
+        _draw_forms(workspace)
+    # 3. All words, and the details of the selected vectors.
+    with st.expander("All words", icon=":material/table_rows:"):
+        columns: dict[str, Any] = {"word": space.words}
+        if space.counts is not None:
+            columns["occurrences"] = space.counts
+        draw_table(columns, height=330, key="words")
+    names = ("vectors.safetensors", "words.txt")
+    draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
 
 
 @st.fragment
 @mistakes.show_errors()
-def _draw_forms(workspace: Workspace, corpora: list[Artifact]) -> None:
+def _draw_forms(workspace: Workspace) -> None:
     """Draw the forms that train on a text and that import vectors; a setting reruns only this
     fragment.
     """
+    corpora = list_texts(workspace)
     model = pickers.pick_model(workspace, "vectors_model")
     train, ready = st.tabs(["Train on a text", "Import existing vectors"])
     with train:
@@ -149,18 +134,10 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
     ]
     if settings:
         new = numbers["new_words"]
-        how = ("Epochs", str(settings["epochs"]), f"seed {settings['seed']}")
-        if not settings["epochs"]:  # counted vectors have none
-            how = ("Trainer", settings["trainer"], "no epochs")
         metrics += [
             ("New to the model", count(new), f"{percent(new / numbers['words'])} of all"),
-            how,
+            ("Trainer", settings["trainer"], count_noun(settings["epochs"], "epoch")),
         ]
-    else:
-        occurrences = "–"
-        if "occurrences" in numbers:
-            occurrences = count(numbers["occurrences"])
-        metrics += [("Occurrences", occurrences)]
     draw_metrics(*metrics, places=columns[: len(metrics)])
     # 2. What was read, the notes of the step, and a warning if its text has changed.
     draw_note(describe_origin(vectors))
@@ -179,19 +156,12 @@ def describe_origin(vectors: Artifact) -> str:
         if role in manifest.inputs
         for path in manifest.inputs[role].paths
     ]
-    verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
-    sentence = f"{verb} {' and '.join(names)} in {duration(manifest.seconds)}."
-    has_counts = "occurrences" in manifest.numbers
-    if not names and not has_counts:
-        return "These vectors came with no record of their text."
-    if not names:
-        return (
-            "These vectors came with no record of their text, but with counts: their words occur"
-            f" {count(manifest.numbers['occurrences'])} times in it."
-        )
-    if has_counts:
-        read = count(manifest.numbers["occurrences"])
-        sentence += f" These words occur {read} times in it."
+    sentence = "These vectors came with no record of their text."
+    if names:
+        verb = "Trained on" if "word2vec" in manifest.settings else "Made from"
+        sentence = f"{verb} {' and '.join(names)} in {duration(manifest.seconds)}."
+    if "occurrences" in manifest.numbers:
+        sentence += f" These words occur {count(manifest.numbers['occurrences'])} times in it."
     return sentence
 
 
@@ -201,17 +171,17 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
 
     model: examples are words that it splits; None for any words.
     """
-    space, opened_model, splitter = cache.space_of(vectors), None, None
+    space = cache.space_of(vectors)
+    opened_model = None
     with suppress(InputError):  # the model may not be on this machine
         if model:
             opened_model = cache.model_of(model)
-            splitter = opened_model.splitter
     found = word_query.draw_word_search(
         "vectors_word",
         "Type a word",
         word_query.examples_of(vectors, opened_model),
         space.words,
-        splitter,
+        opened_model.splitter if opened_model else None,
         formulas=True,
     )
     if found is None:
@@ -221,26 +191,22 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
         metric = draw_linked_setting(ListSettings, "metric", "vectors_metric", buttons=True)
         settings = ListSettings(k, metric)
     # 1. The neighbors of a word, or of a formula.
-    cards = []
+    card = None
     with mistakes.show_errors():
         if found.word is not None:
             listed = list_neighbors(space, space[found.word], k, metric, found.word)
-            note = f"{METRICS[metric]}, {count(len(listed))} of {count(len(space))} words"
-            title = f"Nearest to {found.word}"
-            cards = [
-                markup.Card(
-                    title,
-                    note,
-                    "domain",
-                    listed,
-                    measure=settings.score_kind,
-                    random_cosine=word_query.find_random_cosine(settings, space),
-                )
-            ]
+            card = markup.Card(
+                f"Nearest to {found.word}",
+                f"{METRICS[metric]}, {count(len(listed))} of {count(len(space))} words",
+                "domain",
+                listed,
+                measure=settings.score_kind,
+                random_cosine=word_query.find_random_cosine(settings, space),
+            )
         elif found.formula is not None:
-            cards = [word_query.build_formula_card(found.formula, space, k)]
-        if cards:
-            markup.draw_neighbor_cards(cards, word_links.build_links("vectors_word"))
+            card = word_query.build_formula_card(found.formula, space, k)
+        if card:
+            markup.draw_neighbor_cards([card], word_links.build_links("vectors_word"))
     # 2. A word in the text; it may be too rare for a vector.
     if found.is_single_word:
         keyword_in_context.draw_lines_of_vectors(
@@ -249,42 +215,21 @@ def draw_nearest_words(vectors: Artifact, workspace: Workspace, model: str | Non
 
 
 def draw_frequencies(space: EmbeddingSpace, min_count: int) -> None:
-    """Draw the frequency-rank plot, if the space has word counts."""
-    if space.counts is None:
+    """Draw the frequency-rank plot and describe it, if the space has word counts."""
+    if space.counts is None or not len(space):
         st.markdown("These vectors have no word counts.")
         return
-    figure = figures.plot_frequency_ranks(space.counts, min_count)
-    text = describe_frequencies(space)
-    draw_figure(figure, "frequencies", text)
-    draw_note(text)
-
-
-def describe_frequencies(space: EmbeddingSpace) -> str:
-    """Describe the frequency-rank plot of a space with counts in a sentence."""
-    if space.counts is None or not len(space):
-        return ""
     ordered = np.sort(space.counts)[::-1]
     most = space.words[int(np.argmax(space.counts))]
     # The number of most frequent words that make up half of all occurrences.
     half = int(np.searchsorted(ordered.cumsum(), ordered.sum() / 2)) + 1
-    return (
+    text = (
         f"The most frequent word, “{markup.plain(most)}”, occurs {count(int(ordered[0]))} times,"
         f" the rarest {count(int(ordered[-1]))} times. Half of all occurrences are of"
         f" {count(half)} of {count(len(ordered))} words."
     )
-
-
-def draw_word_table(space: EmbeddingSpace) -> None:
-    """Draw the table of all words with their counts, most frequent first."""
-    columns: dict[str, Any] = {"word": space.words}
-    if space.counts is not None:
-        columns["occurrences"] = space.counts
-    draw_table(
-        columns,
-        height=330,
-        key="words",
-        column_config={"word": st.column_config.TextColumn()},
-    )
+    draw_figure(figures.plot_frequency_ranks(space.counts, min_count), "frequencies", text)
+    draw_note(text)
 
 
 def draw_judgment(vectors: Artifact) -> None:
@@ -292,34 +237,11 @@ def draw_judgment(vectors: Artifact) -> None:
     if st.button("Compare with human judgment", key="evaluate", icon=":material/groups:"):
         st.session_state["evaluated"] = vectors.stamp
     if st.session_state.get("evaluated") == vectors.stamp:
-        scores = cache.pair_scores(vectors)
         metrics = [
-            (
-                name,
-                fraction(score.spearman),
-                f"{score.covered} of {score.of} pairs covered",
-                SPEARMAN,
-            )
-            for name, score in scores.items()
+            (name, fraction(one.spearman), f"{one.covered} of {one.of} pairs covered", SPEARMAN)
+            for name, one in cache.pair_scores(vectors).items()
         ]
         draw_metrics(*metrics, places=st.columns(2))
-
-
-def draw_details(vectors: Artifact) -> None:
-    """Draw Details & export, with downloads of the vectors."""
-    names = ("vectors.safetensors", "words.txt")
-    draw_artifact_details(vectors, {name: (vectors.folder / name).read_bytes for name in names})
-
-
-def has_new_text(found: list[Artifact], corpora: list[Artifact], workspace: Workspace) -> bool:
-    """Return whether a text has no word vectors yet."""
-    read = {
-        (workspace.root / path).resolve()
-        for vectors in found
-        if "text" in vectors.manifest.inputs
-        for path in vectors.manifest.inputs["text"].paths
-    }
-    return any(corpus.folder.resolve() not in read for corpus in corpora)
 
 
 def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]) -> None:
@@ -331,10 +253,8 @@ def draw_training_form(workspace: Workspace, model: str, corpora: list[Artifact]
     with plan:
         st.markdown(describe_training(workspace, model, corpus, step.word2vec))
         spec = Spec(step, {"text": (str(corpus.folder),), "model": (model,)})
-        wish, label = corpus.name, "Train word vectors"
-        forms.draw_start(
-            workspace, spec, wish, label, "train", "vectors_name", start=start_training
-        )
+        label, key = "Train word vectors", "vectors_name"
+        forms.draw_start(workspace, spec, corpus.name, label, "train", key, start=start_training)
 
 
 def start_training(workspace: Workspace, spec: Spec, name: str) -> None:
@@ -386,7 +306,6 @@ def describe_cost(counts: WordCounts, settings: Word2VecSettings) -> str:
     """Describe the vocabulary and size of a training in a sentence."""
     choice = choose_training(counts, settings)
     memory = estimate_memory(counts, settings)
-    frequent = f"**{count(memory.of)}** of {count(counts.distinct)} distinct words occur at least"
     limit = ""
     if memory.words < memory.of:
         limit = (
@@ -398,7 +317,8 @@ def describe_cost(counts: WordCounts, settings: Word2VecSettings) -> str:
     if choice.reason:
         trainer += f" ({choice.reason})"
     return (
-        f"{frequent} {settings.min_count} times{limit} · {count(counts.words)} running words ·"
+        f"**{count(memory.of)}** of {count(counts.distinct)} distinct words occur at least"
+        f" {settings.min_count} times{limit} · {count(counts.words)} running words ·"
         f" dimension {settings.dim} · {trainer} · at most {megabytes(memory.bytes)} of memory"
     )
 

@@ -87,15 +87,11 @@ def draw(workspace: Workspace) -> None:
     if not models:
         pickers.draw_empty_state(
             "Select a model to compare.",
-            (
-                "Select one under *Models*, whose last option takes a folder on this machine or a"
-                " hub"
-                " name that was used here before, or add a `vocab.txt` file. The first one can be"
-                " reduced; the others are compared with it."
-            ),
+            "Select one under *Models*, whose last option takes a folder on this machine or a hub"
+            " name that was used here before, or add a `vocab.txt` file. The first one can be"
+            " reduced; the others are compared with it.",
         )
         return
-
     # 2. The reduction of the first model; it needs a text with word counts.
     reducer = None
     if corpus is None:
@@ -111,7 +107,16 @@ def draw(workspace: Workspace) -> None:
                 draw_reduction(workspace, corpus, models[0], reducer)
             else:
                 offer_counting(workspace, corpus, models[0].name)
-    # 3. The comparison of vocabularies, which needs no text; it is computed when it is opened.
+    # 3. The comparison of vocabularies, which needs no text.
+    _draw_comparison(workspace, models, corpus)
+    if corpus and reducer:
+        draw_details(corpus, models, reducer)
+
+
+def _draw_comparison(
+    workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact | None
+) -> None:
+    """Draw the expander with the comparison of vocabularies, which is computed when it is opened."""
     comparison = st.expander(
         "Compare vocabularies: overlap, token length, frequency",
         icon=":material/compare_arrows:",
@@ -121,8 +126,6 @@ def draw(workspace: Workspace) -> None:
     if comparison.open:
         with comparison, mistakes.show_errors():
             profiles.compare(workspace, models, corpus)
-    if corpus and reducer:
-        draw_details(corpus, models, reducer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,26 +202,30 @@ def _draw_start_button(
     if "counts" in recipe.needs:
         inputs["text"] = (str(corpus.folder),)
     wish = f"{entry.label.rpartition('/')[2]}-{recipe.name.removeprefix('reduced-')}"
-    spec = Spec(AdaptStep(recipe=recipe), inputs)
-    label = "Make this model"
-    key, name_key = "vocabulary_make", "vocabulary_name"
-    forms.draw_start(workspace, spec, wish, label, key, name_key, "secondary")
+    forms.draw_start(
+        workspace,
+        Spec(AdaptStep(recipe=recipe), inputs),
+        wish,
+        "Make this model",
+        "vocabulary_make",
+        "vocabulary_name",
+        "secondary",
+    )
 
 
 def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reducer) -> None:
     """Draw Details & export: commands, definitions, and all tokens as a table."""
     study = ["vocabulary", "study", "--model", models[0].name, "--corpus", str(corpus.folder)]
+    study += ["--workspace", str(corpus.folder.parent.parent)]
     with open_details():
-        draw_command(
-            [*study, "--workspace", str(corpus.folder.parent.parent)], "The same in a terminal"
-        )
+        draw_command(study, "The same in a terminal")
         if len(models) > 1:
             draw_command(["vocabulary", "compare", *(entry.name for entry in models)])
         st.markdown(
             "Fractions refer to the whole vocabulary. The length of a token excludes the mark of a"
             " continuation. Special tokens and tokens shorter than four characters are kept, and so"
-            " is a token without which a character could not be represented. Ties"
-            " are broken by id: the higher one is removed first."
+            " is a token without which a character could not be represented. Ties are broken by id:"
+            " the higher one is removed first."
         )
         st.markdown(
             "\n".join(
@@ -226,7 +233,11 @@ def draw_details(corpus: Artifact, models: Sequence[ModelEntry], reducer: Reduce
                 for name, one in REDUCTIONS.items()
             )
         )
-        draw_downloads({"tokens.tsv": lambda: _format_tokens_tsv(reducer)})
+        vocabulary = reducer.vocabulary
+        header = ("id", "token", "length", "occurrences")
+        ids = range(len(vocabulary))
+        columns = (ids, vocabulary.tokens, vocabulary.lengths, reducer.token_counts)
+        draw_downloads({"tokens.tsv": lambda: tsv(header, list(zip(*columns, strict=True)))})
 
 
 def _choose_heuristic(place: DeltaGenerator) -> str:
@@ -260,17 +271,13 @@ def _choose_size(
         return ReductionSettings(heuristic, 1.0)
     if st.session_state.get("vocabulary_keep", least) < least:  # set for another model
         st.session_state["vocabulary_keep"] = least
+    usual = max(50, least)
     keep = place.slider(
-        "Keep (percent)",
-        least,
-        100,
-        max(50, least),
-        key="vocabulary_keep",
-        bind="query-params",
+        "Keep (percent)", least, 100, usual, key="vocabulary_keep", bind="query-params"
     )
     draw_note(
-        f"At least {least} %: special tokens and tokens shorter than four"
-        " characters are always kept",
+        f"At least {least} %: special tokens and tokens shorter than four characters are always"
+        " kept",
         place,
     )
     return ReductionSettings(heuristic, keep / 100)
@@ -296,10 +303,14 @@ def _choose_trim(
     assert cost is not None  # the words are counted
     removed = np.zeros(len(plan.base), dtype=np.bool_)
     removed[[plan.base.ids[token] for token in plan.removed_tokens]] = True
-    n_kept = len(plan.tokens)
-    keep = n_kept / len(plan.base)
     grown = Growth(
-        TRIM, keep, n_kept, cost.tokens_after, cost.growth, cost.growth_in_sample, cost.unknown
+        TRIM,
+        len(plan.tokens) / len(plan.base),
+        len(plan.tokens),
+        cost.tokens_after,
+        cost.growth,
+        cost.growth_in_sample,
+        cost.unknown,
     )
     return SmallerVocabulary(recipe, removed, grown)
 
@@ -323,16 +334,10 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary
         saved, saved_size = count(n_saved), megabytes(n_saved * FLOAT32)
         if size.parameters:
             saved_size += f" · {percent(n_saved / size.parameters)} of the model"
-        saved_help = (
-            "Parameters of the removed embeddings, size in float32; a tied output layer shares"
-            " them."
-        )
+        saved_help = "Of the removed embeddings, in float32; a tied output layer shares them."
+    kept = f"{percent(grown.keep)} of {count(len(chosen.removed))}"
     draw_metrics(
-        (
-            "Tokens kept",
-            count(grown.vocabulary),
-            f"{percent(grown.keep)} of {count(len(chosen.removed))}",
-        ),
+        ("Tokens kept", count(grown.vocabulary), kept),
         ("Tokens removed", count(n_removed)),
         ("Text growth", growth, change, growth_help),
         ("Parameters saved", saved, saved_size, saved_help),
@@ -413,7 +418,6 @@ def _draw_token_table(reducer: Reducer, removed: Mask) -> int | None:
         key=f"tokens_{len(ids)}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={"token": st.column_config.TextColumn()},
     )
     rows = [row for row in event["selection"]["rows"] if row < len(order)]
     return int(order[rows[0]]) if rows else None
@@ -427,44 +431,36 @@ def _draw_token(
     removed: Mask,
     i: int,
 ) -> None:
-    """Draw a token: its tokenization once it is removed, its count, neighbors and occurrences."""
+    """Draw a removed token: its tokenization without it, its count, neighbors and occurrences."""
     vocabulary = reducer.vocabulary
     token = vocabulary.tokens[i]
     # 1. Tokenize the token with a vocabulary that lacks it and the other removed tokens.
     others = {vocabulary.tokens[k] for k in np.flatnonzero(removed).tolist() if k != i}
     note = f"id {count(i)} · {count(int(reducer.token_counts[i]))} times in the text"
-    wordpieces: tuple[str, ...] = (token,)
-    if token not in vocabulary.special:
-        without = vocabulary.without(others).tokenize_token(token, without=True)
-        if without and without != (vocabulary.unknown,):
-            wordpieces = without
-            note += " · tokenized without it"
+    wordpieces = vocabulary.without(others).tokenize_token(token, without=True)
+    if wordpieces and wordpieces != (vocabulary.unknown,):
+        note += " · tokenized without it"
+    else:
+        wordpieces = (token,)
     chips = markup.build_word_chips(wordpieces, vocabulary.mark_of)
     markup.draw_tokenization_lines([markup.TokenizationLine(token, note, chips)])
     # 2. Its nearest wordpieces in the model.
-    if has_embeddings(entry.model):
-        with mistakes.show_errors():
+    with mistakes.show_errors():
+        if has_embeddings(entry.model):
             space = entry.model.word_space
-            rows = list_neighbors(space, space.matrix[i], NEAREST, own=space.words[i])
-            markup.draw_neighbor_cards(
-                [
-                    markup.Card(
-                        "Nearest wordpieces",
-                        f"cosine, {NEAREST} of {count(len(space))}",
-                        "source",
-                        rows,
-                        random_cosine=cache.random_cosine_of(space),
-                    )
-                ]
+            card = markup.Card(
+                "Nearest wordpieces",
+                f"cosine, {NEAREST} of {count(len(space))}",
+                "source",
+                list_neighbors(space, space.matrix[i], NEAREST, own=space.words[i]),
+                random_cosine=cache.random_cosine_of(space),
             )
+            markup.draw_neighbor_cards([card])
     # 3. The lines of the text that contain it.
-    if token not in vocabulary.special:
-        try:
-            keyword_in_context.draw_lines(
-                token, read_corpus([corpus.folder]), entry.name, workspace, key="token_context"
-            )
-        except InputError as error:
-            st.text(mistakes.format_message(error.problem))
+    with mistakes.show_errors():
+        keyword_in_context.draw_lines(
+            token, read_corpus([corpus.folder]), entry.name, workspace, key="token_context"
+        )
 
 
 def has_embeddings(model: LanguageModel) -> bool:
@@ -473,12 +469,3 @@ def has_embeddings(model: LanguageModel) -> bool:
     A bare vocabulary does not, and neither does the tokenizer in the folder base/ of a model.
     """
     return (model.path / "config.json").is_file()
-
-
-def _format_tokens_tsv(reducer: Reducer) -> str:
-    vocabulary, counts = reducer.vocabulary, reducer.token_counts
-    rows: list[tuple[object, ...]] = [
-        (i, token, int(vocabulary.lengths[i]), int(counts[i]))
-        for i, token in enumerate(vocabulary.tokens)
-    ]
-    return tsv(("id", "token", "length", "occurrences"), rows)

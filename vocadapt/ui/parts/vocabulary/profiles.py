@@ -44,7 +44,11 @@ def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact
         draw_figure(figures.plot_length_distribution(drawn), "lengths", escape_invisible(alt))
     with right:
         st.markdown("**Token length by id**, one dot per token")
-        panels = [_build_length_panel(entry) for entry in models[:MAX_PANELS]]
+        panels = []
+        for entry in models[:MAX_PANELS]:
+            lengths = entry.model.vocabulary.lengths
+            unmarked = np.zeros(len(lengths), dtype=bool)
+            panels.append(figures.Dots(_shorten_label(entry.label), lengths, unmarked))
         figure = figures.plot_against_id(panels, "characters, without marks")
         alt = f"Length of each token by its id, in {', '.join(one.title for one in panels)}."
         draw_figure(figure, "length_by_id", escape_invisible(alt))
@@ -59,16 +63,14 @@ def _draw_statistics(compared: VocabularyComparison) -> None:
     unreachable tokens.
     """
     # 1. The overlap of several vocabularies, and the figures of each.
-    several = len(compared.vocabularies) > 1
-    if several:
+    if len(compared.vocabularies) > 1:
         draw_report(compared.build_overlap_table(), "overlap")
+        shared = count(compared.word_start_common)
+        draw_note(f"{shared} single characters are tokens in all of these vocabularies.")
     else:
         st.markdown("Select a second model above to compare vocabularies.")
     draw_report(compared.build_figures_table(), "profiles")
-    # 2. The notes.
-    if several:
-        shared = count(compared.word_start_common)
-        draw_note(f"{shared} single characters are tokens in all of these vocabularies.")
+    # 2. The tokens that the tokenizer never produces.
     for one in compared.vocabularies:
         found = one.unreachable
         n_others = found.tokens - found.unused
@@ -80,11 +82,6 @@ def _draw_statistics(compared: VocabularyComparison) -> None:
                 f"{plain(one.model)}: the tokenizer never produces {count(found.unused)}"
                 f" placeholders and {count(n_others)} other tokens{listed}"
             )
-
-
-def _build_length_panel(entry: ModelEntry) -> figures.Dots:
-    values = entry.model.vocabulary.lengths
-    return figures.Dots(_shorten_label(entry.label), values, np.zeros(len(values), dtype=bool))
 
 
 def _shorten_label(label: str) -> str:
@@ -119,9 +116,8 @@ def _draw_frequencies(
     """Draw the frequency of each token in each text, one row per text and one column per model, or
     name the texts without counts.
     """
-    root = workspace.root
     found = {
-        (corpus.name, entry.label): count_cache.reducer_of(corpus, entry.name, root)
+        (corpus.name, entry.label): count_cache.reducer_of(corpus, entry.name, workspace.root)
         for corpus in corpora
         for entry in models
     }
@@ -148,7 +144,4 @@ def _draw_frequencies(
         )
     for (name, label), reducer in found.items():
         if not reducer:
-            st.markdown(
-                f"**{plain(name)}** has no word counts for **{plain(label)}** yet (different"
-                " casing)."
-            )
+            st.markdown(f"**{plain(name)}** has no word counts for **{plain(label)}** yet.")
