@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from vocadapt.lab.experiments.studies.study_file import StudyTask
 from vocadapt.lab.inputs.tasks import find_task
@@ -28,6 +29,24 @@ STEP_NAME = re.compile(rf".+-([0-9a-f]{{{DIGEST}}})")  # the name of a step; gro
 LONGEST = 60  # characters of a name before its digest
 MODELS = ("model", "target")  # roles of models
 VECTORS = "vectors"  # name of the step that trains word vectors
+# Settings added after the first studies, such as that of the demo → the value with which results do
+# not change. With this value a setting is left out of digests, so that an update does not repeat
+# studies: add new settings here.
+ADDED_SETTINGS: Mapping[str, object] = {
+    "state_layer": 0,
+    "trained": "all",
+    "fill_reserved": False,
+    "cover": 0.0,
+    "keep": 0,
+    "characters": "text",
+    "vector_length": "method",
+    "mlp_epochs": 40,
+    "induction_rounds": 10,
+    "induction_cutoff": 4000,
+    "trainer": "gensim",
+    "cbow_sum": False,
+    "drop_copies": False,
+}
 
 
 @dataclass(frozen=True)
@@ -94,11 +113,20 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
 
     stamps: role → stamp of its input. Seeds of a fine-tuning are left out: cells add their own.
     """
-    settings = asdict(spec.settings)
+    settings = _leave_out_added(asdict(spec.settings))
     settings.pop("seeds", None)
     content = [spec.step, settings, spec.casing, dict(stamps), threads]
     text = json.dumps(content, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=DIGEST // 2).hexdigest()
+
+
+def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without the ADDED_SETTINGS that do not change results, also nested ones."""
+    return {
+        name: _leave_out_added(value) if isinstance(value, dict) else value
+        for name, value in settings.items()
+        if name not in ADDED_SETTINGS or value != ADDED_SETTINGS[name]
+    }
 
 
 class Names:
