@@ -173,11 +173,15 @@ def _change_settings(recipe: Recipe, given: Values) -> Recipe:
                 f"The recipe {recipe.name} {problem}", "Leave this setting out.", setting
             )
 
-    # 3. Settings of the initializer and of the alignment.
+    # 3. The own settings of the initializer, and the alignment.
     used = [initializer.method] if recipe.makes_embeddings else []
     own = read_own_settings(given, INITIALIZERS, initializer.options)
     own = read_options(own, INITIALIZERS, used, "initializer")
-    recipe = replace(recipe, initializer=replace(initializer, options=own))
+    return _change_alignment(replace(recipe, initializer=replace(initializer, options=own)), given)
+
+
+def _change_alignment(recipe: Recipe, given: Values) -> Recipe:
+    """Return the recipe with the alignment that the options request."""
     alignment = read_given(given, AlignmentSettings)
     if aligned_by := read_own_settings(given, METHODS, {}):
         alignment["options"] = aligned_by
