@@ -210,9 +210,7 @@ def test_leaderboards():
     rows = (stand("<least>", 0.7), stand("global-mean", 0.0))
     board = Leaderboard(rows, {"target": "<no target>"}, ("a", "b"), 9, 100, 5, 5, 10, 90, None)
     texts = read(board).texts
-    assert {"<least>", "global-mean (baseline)", "<no target>", board.verdict.sentence} <= set(
-        texts
-    )
+    assert {"<least>", "global-mean (baseline)", board.verdict.sentence} <= set(texts)
     assert f"held-out tokens {len(board.hidden)}" in repr(board)
 
 
@@ -228,4 +226,4 @@ def test_alignments(vectors, tiny_bert):
     assert repr(alignment).startswith("<Alignment least-squares:")
     assert f"{space.dim} → {target.dim}" in "".join(read(alignment).texts)
     quality = cross_validate(space, target, AlignmentSettings(), 3, 1)
-    assert any("CSLS" in text for text in read(quality).texts) and "verdict" in repr(quality)
+    assert any("csls" in text for text in read(quality).texts) and "verdict" in repr(quality)

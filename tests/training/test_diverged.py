@@ -16,7 +16,7 @@ from vocadapt.cli import main
 from vocadapt.lab.jobs import queue as jobs
 from vocadapt.lab.jobs import worker
 from vocadapt.lab.jobs.job import FLAG
-from vocadapt.lab.jobs.status import read_status, write_status
+from vocadapt.lab.jobs.status import Status, read_status, write_status
 from vocadapt.lab.steps.corpus import CorpusStep
 from vocadapt.lab.steps.pretrain import PretrainStep
 from vocadapt.lab.steps.step import Spec
@@ -89,14 +89,14 @@ def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
 @pytest.fixture
 def queue(tmp_path, monkeypatch):
     """Start a job whose process is this one: gives the job and how it ended."""
-    monkeypatch.setattr(jobs, "_launch", lambda folder, status, space: write_status(folder, status))
+    monkeypatch.setattr(jobs, "_launch", lambda folder, space: write_status(folder, Status()))
 
     def run(spec, name, canceled=False):
         job = jobs.start(Workspace(tmp_path / "w"), spec, name)
         if canceled:
             (job.folder / FLAG).touch()
         reporter = worker.Reporter(job, threading.Event())
-        ending = worker._run_job(job, reporter)
+        ending = worker._run_job(job, reporter, False)
         reporter.change(**ending)
         return job, ending
 

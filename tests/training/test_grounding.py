@@ -141,4 +141,4 @@ def test_the_command_adapts_with_a_glossary_and_asks_for_it(tiny_bert, tmp_path,
 
     unused = [*command[:-5], "--initializer", "syntactic", "--glossary", str(glossary)]
     assert main([*unused, "--out", str(tmp_path / "third")]) == 2
-    assert "use glossary" in capsys.readouterr().err
+    assert "use a glossary" in capsys.readouterr().err

@@ -148,7 +148,7 @@ def test_it_can_be_the_only_word_and_is_kept_by_packs_and_by_every_removal(tmp_p
     alone = open_model(adapt_words(folder, only, tmp_path / "alone"))
     assert alone.vocabulary.tokens == before.vocabulary.tokens and certify(before, alone).passed
     card = (alone.path / "README.md").read_text("utf-8")
-    assert "1 more" in card and "1 old" in card
+    assert "1 more" in card and "exact words: 1." in card
     after = open_model(adapt_words(folder, EXACT, tmp_path / "after"))
     apply_pack(before, make_pack(before, after, "medicine"), tmp_path / "packed")
     packed = open_model(tmp_path / "packed")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import build_counts_path, estimate_text_bytes, load_or_count_words
@@ -134,8 +134,7 @@ def advise_on(
 
 def _read_task(path: Path, splitter: Splitter) -> tuple[Mapping[str, int], TaskFile]:
     """Return the words inside the entities of a task file, most frequent first, and its size."""
-    split = read_sentences(path)
-    sentences = [example for example in split.examples if isinstance(example, Sentence)]
+    sentences = cast(Sequence[Sentence], read_sentences(path).examples)
     entities = Counter(entity for sentence in sentences for entity in sentence.entities)
     words = Counter[str]()
     for entity, count in entities.items():

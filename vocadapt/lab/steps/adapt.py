@@ -70,9 +70,9 @@ LINES_NOT_COUNTED = "lines_not_counted"  # key of the reason
 FOLDS = AlignmentStep().folds  # as the step `alignment`: one evaluation has one result
 NAMES = {
     "vectors": "word vectors",
-    "text": "text",
-    "target": "target model",
-    "glossary": "glossary",
+    "text": "a text",
+    "target": "a target model",
+    "glossary": "a glossary",
 }
 USABLE = {  # need of a recipe: the inputs that can meet it
     "vectors": {"vectors", "text"},
@@ -228,7 +228,9 @@ def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
                 text_free = ", ".join(list_text_free())
                 remedy = f"Give one, or choose a heuristic that needs none: {text_free}."
             raise InputError(
-                f"The recipe {recipe.name} needs a source: {names}.", remedy, code="missing-source"
+                f"The recipe {recipe.name} needs {names}, and got none.",
+                remedy,
+                code="missing-source",
             )
     if "vectors" in needs and USABLE["vectors"] <= given and not needs & {"counts", "text"}:
         raise InputError(
@@ -241,7 +243,7 @@ def check_model_step(inputs: OpenedInputs, settings: AdaptStep) -> None:
     for role in sorted(given - _find_usable_roles(inputs, needs)):
         raise InputError(
             f"The recipe {recipe.name} does not use {NAMES[role]}.",
-            f"Leave out the {NAMES[role]}.",
+            f"Leave out {NAMES[role]}.",
             code="unused-source",
         )
     check_adaptable(inputs.model, recipe.module, recipe.pretraining)
@@ -310,7 +312,7 @@ def _describe_source(context: StepContext) -> Numbers:
     role = next((one for one in ("vectors", "target", "text") if one in given), None)
     if role is None:
         return {}
-    source: Numbers = {"role": NAMES[role], "name": Input(given[role], "").name}
+    source: Numbers = {"role": NAMES[role].removeprefix("a "), "name": Input(given[role], "").name}
     if role == "vectors":
         source |= list_known_fields(summarize_space(context.inputs.space))
     return source

@@ -49,16 +49,18 @@ from vocadapt.spaces.space import (
     Matrix,
     normalize_rows,
 )
+from vocadapt.text.summary import Summarized, Summary, Table
 
 RANKINGS = ("anchors", "pieces", "csls anchors", "csls pieces")
 ALL = AnchorFilter()  # excludes no anchor
 # P@5 by CSLS selects the best alignment: it varies less than P@1 and is not dominated by hubs.
 RANKING = "csls anchors"
+HITS = (1, 5, 10)
 CHANCE_P = 0.001  # p-value above which an alignment is not better than chance
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutQuality:
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldOutQuality(Summarized):
     """The held-out results of one alignment, per anchor: of all of them, or of one fold.
 
     fold: (n,) int64, the fold in which the anchor was held out. cosine: (n,) float32, between the
@@ -78,6 +80,21 @@ class HeldOutQuality:
     ranks: Mapping[str, IntArray]
     candidates: Mapping[str, int]
     seconds: float
+
+    def summarize(self) -> Summary:
+        """Return P@k by ranking, the chance level and the verdict."""
+        facts = {
+            "anchors": len(self.anchors),
+            "folds": self.folds,
+            "cosine": float(self.cosines.mean()),
+            "verdict": self.verdict,
+        }
+        rows = [
+            (name, *(self.precision(k, name) for k in HITS), self.chance(5, name), n)
+            for name, n in self.candidates.items()
+        ]
+        columns = ("ranking", *(f"P@{k}" for k in HITS), "chance@5", "candidates")
+        return Summary(self.settings.method, facts, (Table(columns, rows, len(rows), "rankings"),))
 
     @cached_property
     def folds(self) -> int:

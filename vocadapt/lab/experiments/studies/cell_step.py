@@ -31,7 +31,7 @@ MODELS = ("model", "target")  # roles of models
 VECTORS = "vectors"  # name of the step that trains word vectors
 # Settings added after the first studies, such as that of the demo → the value with which results do
 # not change. With this value a setting is left out of digests, so that an update does not repeat
-# studies: add new settings here.
+# studies: add new settings here, as group.name if another group has a setting of this name.
 ADDED_SETTINGS: Mapping[str, object] = {
     "state_layer": 0,
     "trained": "all",
@@ -46,6 +46,7 @@ ADDED_SETTINGS: Mapping[str, object] = {
     "trainer": "gensim",
     "cbow_sum": False,
     "drop_copies": False,
+    "alignment.options": {},
 }
 
 
@@ -120,13 +121,17 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
     return blake2b(text.encode(), digest_size=DIGEST // 2).hexdigest()
 
 
-def _leave_out_added(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without the ADDED_SETTINGS that do not change results, also nested ones."""
-    return {
-        name: _leave_out_added(value) if isinstance(value, dict) else value
-        for name, value in settings.items()
-        if name not in ADDED_SETTINGS or value != ADDED_SETTINGS[name]
-    }
+def _leave_out_added(settings: Mapping[str, Any], group: str = "") -> dict[str, Any]:
+    """Return the settings of a group, nested ones too, without the ADDED_SETTINGS that do not change
+    results.
+    """
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        keys = ADDED_SETTINGS.keys() & {name, f"{group}.{name}"}
+        if any(value == ADDED_SETTINGS[key] for key in keys):
+            continue
+        found[name] = _leave_out_added(value, name) if isinstance(value, dict) else value
+    return found
 
 
 class Names:

@@ -63,6 +63,11 @@ def read_outcome() -> str:
     return str(st.session_state.get(OUTCOME, FIXED))
 
 
+def draw_search() -> None:
+    """Draw the field of the searched text."""
+    st.text_input("Find", key=FIND, bind="query-params", placeholder="word, sentence, document")
+
+
 def read_search() -> str:
     """Return the text in the search field."""
     return str(st.session_state.get(FIND) or "").strip()

@@ -69,12 +69,8 @@ def choose_two(
     with columns[2]:
         pickers.pick_name("Slice", names, filters.SLICE, ALL, labels=labels)
     # 3. The search.
-    columns[3].text_input(
-        "Find",
-        key=filters.FIND,
-        bind="query-params",
-        placeholder="word, sentence, document",
-    )
+    with columns[3]:
+        filters.draw_search()
     return ShownComparison(found, picked), slicing
 
 
