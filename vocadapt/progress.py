@@ -79,7 +79,9 @@ def parts(progress: Progress, weights: Mapping[str, float]) -> dict[str, Progres
 
     A part of weight 0 does not advance the fraction.
     """
-    whole, done, found = sum(weights.values()) or 1.0, 0.0, {}
+    whole = sum(weights.values()) or 1.0
+    done = 0.0
+    found = {}
     for name, weight in weights.items():
         found[name] = part(progress, done / whole, (done + weight) / whole)
         done += weight

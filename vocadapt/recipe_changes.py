@@ -73,9 +73,13 @@ def _change_heuristics(recipe: Recipe, given: Values) -> Recipe:
     is_named = given.get("preset") or given.get("recipe")
 
     # 1. They determine the kind of plan, the tokenizer mode, and the fraction of tokens to remove.
-    kind, mode, removed = "combined", "replacement", given.get("removed")
+    kind = "combined"
+    mode = "replacement"
+    removed = given.get("removed")
     if not remove_by:
-        kind, mode, removed = "extend", find_mode_of_heuristic(add_by), 0.0
+        kind = "extend"
+        mode = find_mode_of_heuristic(add_by)
+        removed = 0.0
         if is_named and recipe.vocabulary.kind == kind and add_by == recipe.vocabulary.add_by:
             mode = recipe.tokenizer
     elif not add_by:

@@ -7,8 +7,8 @@
         skip_gram: bool = setting(False, "train skip-gram instead of CBOW")
 
 Settings of several methods of which one is chosen, such as the methods of alignment: each method
-names those that it uses, and `MethodSettings` refuses the others. With `ExtensibleSettings` a method
-may also have settings of its own, in a class of its own.
+names those that it uses, and `MethodSettings` refuses the others. With `ExtensibleSettings` a
+method may also have settings of its own, in a class of its own.
 
 The readers: `check_settings` validates values (`CheckedSettings` calls it); `build_settings` reads
 JSON and TOML; `cli/command.py` builds the options of a command, and `lab/steps/command_lines.py`
@@ -219,7 +219,8 @@ def show_only(*names: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _get_settings(kind: type) -> Mapping[str, Setting]:
-    hints, found = get_type_hints(kind), {}
+    hints = get_type_hints(kind)
+    found = {}
     for one in fields(kind):
         declared = one.metadata.get(SETTING)
         if declared is None:
@@ -229,7 +230,8 @@ def _get_settings(kind: type) -> Mapping[str, Setting]:
         several = get_origin(hint) is tuple
         if several:
             hint = get_args(hint)[0]
-        words, flag = one.name.replace("_", " "), declared.flag
+        words = one.name.replace("_", " ")
+        flag = declared.flag
         if flag is None:
             start = "--no-" if declared.default is True else "--"
             flag = f"{start}{one.name.replace('_', '-')}"
@@ -406,8 +408,8 @@ def get_own_settings(methods: Mapping[str, Any]) -> dict[str, type[Any]]:
 def list_own_settings(
     settings: Any, names: Collection[str] | None = None
 ) -> list[tuple[str, type[Any]]]:
-    """List the methods with settings of their own and the class of these, for a settings class or an
-    instance, nested ones included.
+    """List the methods with settings of their own and the class of these, for a settings class or
+    an instance, nested ones included.
 
     names: of the nested settings to visit; None: all.
     """

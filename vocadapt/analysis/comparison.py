@@ -123,7 +123,8 @@ def compare_over_seeds(
     """Compare the runs of two models: seed → tally of the same units."""
     # 1. Test the units alone, with counts averaged over seeds.
     tallies = align_labels([*baseline.values(), *ours.values()])
-    theirs, own = tallies[: len(baseline)], tallies[len(baseline) :]
+    theirs = tallies[: len(baseline)]
+    own = tallies[len(baseline) :]
     means = average_tallies(theirs), average_tallies(own)
     over_units = compare_tallies(scorer, *means, rules, draws)
     found = Difference(
@@ -214,7 +215,8 @@ def correct_by_holm(values: Sequence[float]) -> list[float]:
     before it, or larger than 1. Example: .01 .04 .03 -> .03 .06 .06.
     """
     order = sorted(range(len(values)), key=lambda place: values[place])
-    corrected, least = [0.0] * len(values), 0.0
+    corrected = [0.0] * len(values)
+    least = 0.0
     for rank, place in enumerate(order):
         least = max(least, min(1.0, (len(values) - rank) * values[place]))
         corrected[place] = least

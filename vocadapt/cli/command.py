@@ -232,7 +232,8 @@ def describe_setting(declared: Setting, value: Any, default: str) -> str:
     shown = _show_value(declared, value)
     mark = ""
     if default or not shown:
-        shown, mark = default or declared.empty, ":"
+        shown = default or declared.empty
+        mark = ":"
     if shown and declared.kind is not bool:
         parts.append(f" (default{mark} {shown})")
     return "".join(parts).replace("%", "%%")  # argparse formats help texts by %

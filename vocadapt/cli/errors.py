@@ -18,7 +18,9 @@ def format_error(error: InputError) -> str:
 
 
 def format_json_error(error: InputError, exit: int) -> str:
-    """Format an error as one line of JSON: {"error": {"code": …, "problem": …, "remedy": …, "exit": …}}."""
+    """Format an error as one line of JSON: {"error": {"code": …, "problem": …, "remedy": …, "exit":
+    …}}.
+    """
     values = {
         "code": error.code,
         "problem": _shorten(error.problem),

@@ -222,7 +222,8 @@ def describe_place(artifact: Artifact) -> Place:
 def build_answer(artifact: Artifact) -> Answer[Any]:
     """Build the answer of a command that wrote an artifact; a failed certificate is exit code 1."""
     # The text contains the values that fit on one line; JSON contains all of them.
-    place, numbers = describe_place(artifact), artifact.manifest.numbers
+    place = describe_place(artifact)
+    numbers = artifact.manifest.numbers
     flat = {name: _flatten(value) for name, value in numbers.items()}
     shown = {name: value for name, value in flat.items() if value not in ("", None)}
     return Answer(

@@ -323,7 +323,8 @@ def open_progress_line(verbose: bool) -> Iterator[Progress]:
     """
     terminal = sys.stderr.isatty()
     interval = 2.0
-    last, shown = float("-inf"), ""
+    last = float("-inf")
+    shown = ""
     if terminal:
         interval = 0.1
     elif not verbose:
@@ -361,7 +362,8 @@ def find_command(arguments: list[str]) -> tuple[str, list[str]]:
     # 1. The longest name that is a command. A group that is also a command, such as jobs, is not
     # meant if another word follows.
     for words in (2, 1):
-        name, rest = " ".join(arguments[:words]), arguments[words:]
+        name = " ".join(arguments[:words])
+        rest = arguments[words:]
         followed = bool(rest) and not rest[0].startswith("-")
         if len(arguments) >= words and name in known and not (name in groups and followed):
             return ALIASES.get(name, name), rest

@@ -180,7 +180,8 @@ def build_number_schema(number: Number) -> Schema:
 
 def format_command_line(schema: Schema, arguments: Mapping[str, Any]) -> list[str]:
     """Return the command line of arguments, by RULE; the reverse of parsing it."""
-    positional, options = list[Any](), list[Any]()
+    positional = list[Any]()
+    options = list[Any]()
     for name, declared in schema["properties"].items():
         if name not in arguments:
             continue
@@ -210,7 +211,8 @@ def build_type_schema(kind: Any, bound: Mapping[Any, Any] | None = None) -> Sche
     bound: the types of type variables.
     """
     kind = (bound or {}).get(kind, kind)
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if kind is Any or kind is object or isinstance(kind, TypeVar):
         return {}
     if kind in PLAIN:

@@ -1,4 +1,6 @@
-"""Options of several commands that need no library; `options` imports the steps, which takes a second."""
+"""Options of several commands that need no library; `options` imports the steps, which takes a
+second.
+"""
 
 import os
 from argparse import ArgumentTypeError

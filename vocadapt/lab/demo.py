@@ -59,7 +59,8 @@ BIOMEDICAL = ("models", "demo-biomedical-bert")
 WORDS_MODEL = ("models", "demo-words-bert")
 PLAIN_MODEL = ("models", "demo-plain-bert")
 VECTORS = ("vectors", "demo-biomedical")
-MAP, BEST = ("alignments", "demo-map"), ("alignments", "demo-best")
+MAP = ("alignments", "demo-map")
+BEST = ("alignments", "demo-best")
 COUNTED = ("corpora", "demo-biomedical")
 NOTES = ("corpora", "demo-notes")
 TASK = ("tasks", "demo-diseases")
@@ -190,7 +191,8 @@ def is_demo_artifact(artifact: Artifact, place: Place) -> bool:
 
     The inputs are not compared, because renaming an input changes the manifest.
     """
-    manifest, shipped = artifact.manifest, DEMO.joinpath(*place)
+    manifest = artifact.manifest
+    shipped = DEMO.joinpath(*place)
     if place[0] == "studies" or place not in SHIPPED:  # a study may have run again
         return manifest.name == place[1]
     if not (shipped / MANIFEST).is_file():
@@ -277,7 +279,8 @@ def _update_inputs(workspace: Workspace, draft: Path, stamps: dict[str, str]) ->
 
     stamps: shipped stamp of an artifact that was copied before -> its stamp if it was changed here.
     """
-    manifest, shipped_stamp = Manifest.load(draft), compute_stamp(draft)
+    manifest = Manifest.load(draft)
+    shipped_stamp = compute_stamp(draft)
     inputs = {}
     for role, given in manifest.inputs.items():
         kind, _, name = given.paths[0].partition("/")
@@ -335,7 +338,8 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
     names = ", ".join(artifact.name for artifact in opened)
     yield DemoStepResult("open", f"opened {names}", time.perf_counter() - start, "", {})
     planned = list_demo_jobs(workspace)
-    total, done = sum(job.weight for job in planned), 0.0
+    total = sum(job.weight for job in planned)
+    done = 0.0
     started = start_demo_jobs(workspace)
     # Ended jobs are ignored: the artifacts that they did not make are made by new jobs.
     running = [job for job in queue.list_jobs(workspace) if job.status().alive]
@@ -346,7 +350,8 @@ def run_demo(workspace: Workspace, progress: Progress = silent) -> Iterator[Demo
         for one in planned:
             step_progress = part(progress, done / total, (done + one.weight) / total, one.title)
             done += one.weight
-            folder, seconds = _find_folder(workspace, one.place), 0.0
+            folder = _find_folder(workspace, one.place)
+            seconds = 0.0
             verb = "kept"
             if folder in jobs:
                 seconds = _wait_for(jobs[folder], step_progress)

@@ -56,10 +56,10 @@ SEEN = "trained_on.txt"  # fingerprints of the examples that the model was fine-
 class AdaptedModel(Summarized):
     """A network with a changed vocabulary, its tokenizer, and the inputs of the change.
 
-    embeddings: the new ones. mode: tokenizer mode, a key of TOKENIZER_MODES. matrix_rows: numbers of
-    rows of the embedding matrix before and after the change.
-    domain: the word vectors that the plan or the new embeddings were computed from, if any;
-    trained: how they were made, if they were not given.
+    embeddings: the new ones. mode: tokenizer mode, a key of TOKENIZER_MODES. matrix_rows: numbers
+    of rows of the embedding matrix before and after the change. domain: the word vectors that the
+    plan or the new embeddings were computed from, if any; trained: how they were made, if they were
+    not given.
     """
 
     base: LanguageModel

@@ -16,7 +16,8 @@ def run_bert_layer_at(
     """
     attention = layer.attention.self
     query = attention.query(selected)
-    key, value = attention.key(hidden), attention.value(hidden)
+    key = attention.key(hidden)
+    value = attention.value(hidden)
     context = attend(attention, query, key, value, attention.num_attention_heads, mask)
     attended = layer.attention.output(context, selected)
     return cast("torch.Tensor", layer.output(layer.intermediate(attended), attended))

@@ -105,7 +105,8 @@ def render_model_card(record: Mapping[str, Any]) -> str:
     """Return the text of README.md for a record; it also states what is unknown, such as the
     data.
     """
-    plan, name = record["plan"], str(record["base_model"])
+    plan = record["plan"]
+    name = str(record["base_model"])
     values = {
         "base_model": f"base_model: {json.dumps(name)}\n" if record.get("on_hub") else "",
         "name": MARKDOWN.sub(r"\\\g<0>", escape_invisible(name)),  # literal in a heading
@@ -174,7 +175,8 @@ def _describe_embeddings(provenance: Mapping[str, Any]) -> str:
     """Describe how the new embeddings were computed: the most frequent ways, each with its number
     of embeddings.
     """
-    ways, tokens = provenance["how"], provenance["tokens"]
+    ways = provenance["how"]
+    tokens = provenance["tokens"]
     if not ways:
         return "No embedding was replaced."
     if len(ways) == 1:
@@ -193,7 +195,8 @@ def _describe_training(training: Mapping[str, Any]) -> str:
     )
     loss = training.get("loss_per_character")
     if loss:
-        before, after = f"{loss['before']:.3f}", f"{loss['after']:.3f}"
+        before = f"{loss['before']:.3f}"
+        after = f"{loss['after']:.3f}"
         line += f"; loss per character on held-out lines {before} before, {after} after"
     return f"{line}.\n"
 
@@ -232,7 +235,8 @@ def _format_title(plan: Mapping[str, Any]) -> str:
 
 
 def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
-    plan, version = record["plan"], record["vocadapt"]
+    plan = record["plan"]
+    version = record["vocadapt"]
     replaced = examples = ""
     if plan["replaced"]:
         replaced = f"; {plan['replaced']:,} old tokens got a new embedding"
@@ -262,7 +266,8 @@ def _describe_vocabulary(record: Mapping[str, Any], name: str) -> str:
 
 
 def _list_limits(record: Mapping[str, Any]) -> list[str]:
-    plan, limits = record["plan"], list[str]()
+    plan = record["plan"]
+    limits = list[str]()
     if plan["added"]:
         limits.append(
             "The embedding of a new word depends only on what it was computed from. The network was"

@@ -92,7 +92,8 @@ def find_unknown_lists(content: Json, file: str) -> dict[KeyPath, list[int]]:
     """
     found = {}
     for path, holder in _list_values(content):
-        key, value = path[-1], holder.get(path[-1])
+        key = path[-1]
+        value = holder.get(path[-1])
         may_hold_ids = key not in NO_IDS
         if file == CONFIG:
             may_hold_ids = bool(LIKE_IDS.fullmatch(key)) and not NO_TOKEN_IDS.fullmatch(key)
@@ -251,7 +252,8 @@ def _flatten(value: Any) -> Iterator[Any]:
 def _rename_value(key: str, value: Any, rename: Rename) -> Any:
     if key not in PAIRS:
         return _rename_nested(value, rename)
-    place, kept = PAIRS[key], []
+    place = PAIRS[key]
+    kept = []
     for pair in value:
         new = _rename_nested(pair[place], rename, within=True)
         if new is not None or pair[place] is None:  # Whisper forces no token where the id is null

@@ -32,7 +32,8 @@ HEADS = {
     QUESTION: "AutoModelForQuestionAnswering",
     EMBEDDING: "AutoModel",
 }
-MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
+MULTILABEL = "multi_label_classification"
+SINGLE = "single_label_classification"
 
 
 def load_with_new_head(

@@ -1,4 +1,7 @@
 """States in the result of a loader."""
 
-LOADS, DIFFERS, NOT_TRIED, NOT_APPLICABLE = "loads", "differs", "not tried", "not applicable"
+LOADS = "loads"
+DIFFERS = "differs"
+NOT_TRIED = "not tried"
+NOT_APPLICABLE = "not applicable"
 NOT_REQUESTED = "not requested"  # why a program was not tried

@@ -158,7 +158,8 @@ class ModelFolder(Summarized):
     def space(self) -> EmbeddingSpace:
         """The input embeddings (tokens, width) float32, in the order of the token ids."""
         self.check_rows()
-        rows, tokens = read_embeddings(self), self.vocabulary.tokens
+        rows = read_embeddings(self)
+        tokens = self.vocabulary.tokens
         matrix = np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32)
         self.check_finite(np.isfinite(np.abs(matrix).max(axis=1)))
         return EmbeddingSpace(tokens, matrix, name=self.name, kinds=self._find_kinds(tokens))

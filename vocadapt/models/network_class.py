@@ -108,7 +108,8 @@ def build_without_weights(
     """
     import torch
 
-    kind, config = get_network_class(model), load_config(model)
+    kind = get_network_class(model)
+    config = load_config(model)
     if vocab_size is not None:
         config.get_text_config().vocab_size = vocab_size
     with (

@@ -41,7 +41,8 @@ def list_token_tensors(
     """Return the parameters with an entry for each token by name, each once."""
     # 1. Embeddings, output layer and bias.
     found: list[Any] = [get_embeddings(network)]
-    layer, bias = get_output_layer(network), get_output_bias(network)
+    layer = get_output_layer(network)
+    bias = get_output_bias(network)
     if layer is not None:
         found.append(layer.weight)
     if bias is not None:
@@ -51,7 +52,8 @@ def list_token_tensors(
     every = dict(network.named_parameters(remove_duplicate=False))
     pairs = _list_copies(network)
     for one, other in (*pairs, *((two, one) for one, two in pairs)):
-        value, copy = every.get(one), every.get(other)
+        value = every.get(one)
+        copy = every.get(other)
         if value is not None and copy is not None and _contains(found, value):
             found.append(copy)
     return {name: value for name, value in network.named_parameters() if _contains(found, value)}

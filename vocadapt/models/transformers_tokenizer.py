@@ -156,7 +156,8 @@ def write_tokenizer_file(model: ModelFolder, tokenizer: Tokenizer, file: Path) -
         tokenizer.save(str(file))
         return
     if "padding" in limits:
-        tokens, i = model.vocabulary.tokens, limits["padding"]["pad_id"]
+        tokens = model.vocabulary.tokens
+        i = limits["padding"]["pad_id"]
         new = tokenizer.token_to_id(tokens[i]) if 0 <= i < len(tokens) else None
         if new is not None:
             limits["padding"] = {**limits["padding"], "pad_id": new}

@@ -23,7 +23,8 @@ from vocadapt.settings import check_known, show_value
 from vocadapt.system.files import MEGABYTE, read_document, show_path
 from vocadapt.text.spreadsheet import unescape_cell
 
-NEEDED, OPTIONAL = ("row", "column", "value"), ("note",)
+NEEDED = ("row", "column", "value")
+OPTIONAL = ("note",)
 MAX_BYTES = MEGABYTE
 REMEDY = "Expected the columns row, column and value, separated by commas, and optionally note."
 

@@ -58,7 +58,9 @@ class Column:
         return not self.beside and self.format not in (*TEXTS, "figure")
 
     def write(self, row: Any) -> str:
-        """Return the cell of a row for readers: .834 ± .012; the first value alone without a second."""
+        """Return the cell of a row for readers: .834 ± .012; the first value alone without a
+        second.
+        """
         write_value = FORMATS[self.format]
         values = [read_value(row, name) for name in self.names]
         if len(values) == 1 or values[1] is None:

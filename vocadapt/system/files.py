@@ -228,7 +228,9 @@ def read_toml(named: str | Path, remedy: str = "Correct the file.") -> dict[str,
 
 
 def parse_toml(text: str, place: str, remedy: str = "Correct the file.") -> dict[str, Any]:
-    """Parse TOML text; raise InputError, which begins with `place`, if it is not valid or too large."""
+    """Parse TOML text; raise InputError, which begins with `place`, if it is not valid or too
+    large.
+    """
     import tomllib
 
     if len(text) > MAX_TOML_BYTES:

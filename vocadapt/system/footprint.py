@@ -103,7 +103,8 @@ def read_rates(*copies: Path) -> Rates:
     values: dict[str, Any] = read_toml(place)
     try:
         for copy in filter(Path.is_file, copies):
-            place, own = copy, read_toml(copy)
+            place = copy
+            own = read_toml(copy)
             tables = {name: {**values[name], **own.get(name, {})} for name in ("grid", "prices")}
             values |= own | tables
         rates = _build_rates(values)
@@ -147,7 +148,8 @@ def read_usage(with_children: bool = True) -> Usage:
     """Return the seconds used so far."""
     import psutil
 
-    times, machine = os.times(), psutil.cpu_times()
+    times = os.times()
+    machine = psutil.cpu_times()
     own = times.user + times.system
     if with_children:
         own += times.children_user + times.children_system
@@ -270,13 +272,17 @@ def compute_footprint(
 
     Example: 2 cores for an hour at 12 W and PUE 1.5 are 0.036 kWh.
     """
-    seconds, own = after.clock - before.clock, after.own - before.own
-    basis, used = ASSUMED, own * rates.watts_per_core
+    seconds = after.clock - before.clock
+    own = after.own - before.own
+    basis = ASSUMED
+    used = own * rates.watts_per_core
     if joules is not None:
         busy = max(after.machine - before.machine, own)
-        basis, used = COUNTER, joules * (own / busy if busy else 0.0)
+        basis = COUNTER
+        used = joules * (own / busy if busy else 0.0)
     if gpu_joules:
-        basis, used = f"{basis}, {GPU}", used + gpu_joules
+        basis = f"{basis}, {GPU}"
+        used = used + gpu_joules
     kwh = used / JOULES_PER_KWH * rates.pue
     watts = used / seconds if seconds else 0.0
     return Footprint(

@@ -60,7 +60,8 @@ def build_value(kind: Any, value: Any) -> Any:
     default of its field. Raises TypeError if it has none, and InputError for settings as
     `build_settings` does.
     """
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if origin is Annotated:
         return build_value(arguments[0], value)
     if origin in (Union, UnionType):
@@ -90,7 +91,8 @@ def has_type(value: Any, kind: Any) -> bool:
     """Return whether a value, with what it contains, is of a type: those of `build_value`, numbers
     and texts. A whole number is a float, too; a boolean is no number.
     """
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if origin in (Union, UnionType):
         return any(has_type(value, one) for one in arguments)
     if origin is tuple:

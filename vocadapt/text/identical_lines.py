@@ -83,7 +83,8 @@ class LineTally:
         """Set the distinct hashes with the sums of their counts, at most MAX_LINES of them."""
         # 1. Add up the counts of equal hashes.
         order = np.argsort(hashes, kind="stable")
-        hashes, counts = hashes[order], counts[order]
+        hashes = hashes[order]
+        counts = counts[order]
         starts = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
         self.hashes = hashes[starts]
         self.counts = np.add.reduceat(counts, starts)

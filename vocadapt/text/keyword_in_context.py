@@ -33,7 +33,8 @@ RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
 
 SPEED = 25e6  # bytes of text per second (two cores, 2.5 GHz)
-COMPRESSED, COMPRESSION_RATIO = (".gz", ".parquet"), 3
+COMPRESSED = (".gz", ".parquet")
+COMPRESSION_RATIO = 3
 
 Span = tuple[int, int]
 
@@ -256,7 +257,8 @@ def _find_spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[S
             continue
         size += len(text[characters:start].encode())
         spans.append((size, size + len(text[start:end].encode())))
-        characters, size = end, spans[-1][1]
+        characters = end
+        size = spans[-1][1]
     return spans
 
 
@@ -274,7 +276,8 @@ class _RunFinder:
         self.core = core.encode()
         # A pattern of the core as a whole run. It finds the literal word first and then checks the
         # characters around it, which is fastest.
-        literal, run = re.escape(self.core), RUN.encode()
+        literal = re.escape(self.core)
+        run = RUN.encode()
         self.alone = re.compile(literal)
         if self.core.isalnum():
             self.alone = re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal))

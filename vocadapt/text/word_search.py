@@ -63,7 +63,8 @@ def search_words(
     Raises InputError for an expression that cannot be searched, and for a formula with errors; its
     words may be unknown.
     """
-    typed, known = typed.strip(), frozenset(words)
+    typed = typed.strip()
+    known = frozenset(words)
     if typed in known:
         return WordSearch(typed, word=typed)
     if is_in_slashes(typed):

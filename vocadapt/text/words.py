@@ -255,7 +255,8 @@ def tally_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
 
 def add_tallies(parts: Sequence[WordCounts]) -> WordCounts:
     """Add the counts and the sizes of parts, in any order."""
-    words, held_out = Counter[str](), Counter[str]()
+    words = Counter[str]()
+    held_out = Counter[str]()
     for part in parts:
         words.update(part.counts)
         held_out.update(part.held_out)
@@ -289,7 +290,8 @@ def count_passages(
     for passage in passages:
         with report_block(passage.where):
             count(passage.text)
-        lines, n_bytes = passage.text.count("\n"), len(passage.text.encode())
+        lines = passage.text.count("\n")
+        n_bytes = len(passage.text.encode())
         yield WordCounts({}, lines, n_bytes, passage.read, passage.notes), passage.fraction
 
 

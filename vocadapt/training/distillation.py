@@ -113,7 +113,8 @@ class Distiller:
 
         # 2. In every round, update the embeddings of all tokens by one context of each, in batches;
         #    the learning rate decays linearly to 0.
-        network, vocabulary = load_until_layer(self.model, layers), self.model.vocabulary
+        network = load_until_layer(self.model, layers)
+        vocabulary = self.model.vocabulary
         read_states = partial(STATES[type(settings)], network, layers)
         pad = vocabulary.role_ids.get("pad", 0)
         fitter = StateMatcher(network, read_states, start, len(vocabulary), pad)
@@ -161,7 +162,9 @@ class ContextTokenizer:
     def __init__(
         self, model: LanguageModel, plan: VocabularyPlan, whole_words: bool, length: int
     ) -> None:
-        self.ids, self.base, self.plan = model.vocabulary.ids, plan.base, plan
+        self.ids = model.vocabulary.ids
+        self.base = plan.base
+        self.plan = plan
         self.whole_words, self.length = whole_words, length
         self.start, self.end = find_ends(model.vocabulary)
         self.number = {token: number for number, token in enumerate(plan.new_embeddings)}
@@ -211,7 +214,8 @@ class ContextTokenizer:
         positions (0, 0), (1, 1), (3, 2), (4, 3), (5, 4).
         """
         first, last = self._find_window(words, at)
-        old, new = [*self.start], [*self.start]
+        old = [*self.start]
+        new = [*self.start]
         positions = [(0, 0)] * len(self.start)
         for number in range(first, last + 1):
             word = words[number]
@@ -247,7 +251,8 @@ class ContextTokenizer:
             else:
                 return first, last
             room -= len(self.tokenize(words[number])[0])
-            first, last = min(first, number), max(last, number)
+            first = min(first, number)
+            last = max(last, number)
 
 
 def build_distiller(model: LanguageModel, corpus: Corpus, whole_words: bool) -> Distil:
@@ -286,7 +291,8 @@ def sample_contexts(
     2. Read the lines of the sampled occurrences again, in file order, and align their contexts.
     """
     # 1. Reservoirs.
-    rng, seen = random.Random(settings.seed), [0] * tokens
+    rng = random.Random(settings.seed)
+    seen = [0] * tokens
     reservoirs: list[list[Occurrence]] = [[] for _ in range(tokens)]
     size = max(1, sentences.stat().st_size)
     for offset, words in _read_lines(sentences):

@@ -53,7 +53,8 @@ class EmbeddingFitter:
         # 1. The gradient of the loss for the new tokens of the batch.
         (found,) = torch.autograd.grad(loss, self.lookup.trained)
         found = found.coalesce()
-        ids, gradient = found.indices()[0], found.values()
+        ids = found.indices()[0]
+        gradient = found.values()
 
         # 2. A step of Adam (Kingma & Ba 2015, algorithm 1), with the bias of both running means
         # corrected by each token's own number of steps.

@@ -116,7 +116,8 @@ def _read_descriptions(
     plan: VocabularyPlan,
     settings: GroundingSettings,
 ) -> Iterator[Description]:
-    vocabulary, size = model.vocabulary, len(model.vocabulary)
+    vocabulary = model.vocabulary
+    size = len(model.vocabulary)
     number_of = {
         vocabulary.fold_word(vocabulary.body(token)): number
         for number, token in enumerate(plan.new_embeddings)

@@ -31,7 +31,9 @@ class ProgressCallback(transformers.TrainerCallback):
     def __init__(
         self, steps: int, units_per_step: int, unit: str, save_minutes: float, progress: Progress
     ) -> None:
-        self.steps, self.units_per_step, self.unit = steps, units_per_step, unit
+        self.steps = steps
+        self.units_per_step = units_per_step
+        self.unit = unit
         self.save_minutes, self.progress = save_minutes, progress
         self.saved = self.started = time.monotonic()
         self.first_step: int | None = None
@@ -44,7 +46,8 @@ class ProgressCallback(transformers.TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Report a step."""
-        now, step = time.monotonic(), state.global_step
+        now = time.monotonic()
+        step = state.global_step
         # The first step includes the setup, so the speed is measured from its end.
         if self.first_step is None:
             self.first_step, self.started = step, now

@@ -64,7 +64,8 @@ def write_training_text(
     rng = np.random.default_rng(seed)
     counter = build_word_counter(splitter)
     held_out: list[str] = []
-    n_lines, file = 0, folder / "sentences.txt"
+    n_lines = 0
+    file = folder / "sentences.txt"
     with file.open("w", encoding="utf-8", newline="\n") as out:
         # 1. Hold out lines while the text is read once.
         for passage in _read_passages(corpus, separated, out):

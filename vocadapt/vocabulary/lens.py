@@ -252,7 +252,8 @@ def list_changes(
     has_same_marks = before.vocabulary.notation == after.vocabulary.notation
     changed: list[Change] = []
     for pretoken, count in counts.items():
-        old, new = tokens_before[pretoken], tokens_after[pretoken]
+        old = tokens_before[pretoken]
+        new = tokens_after[pretoken]
         if has_same_marks:
             is_same = old == new
         else:  # the same parts of the word, whatever their marks are

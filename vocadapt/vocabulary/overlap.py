@@ -98,8 +98,9 @@ def count_lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, in
 class VocabularyComparison:
     """Figures of each vocabulary, and what they have in common.
 
-    common: common tokens of each pair; share: as a fraction of the row's vocabulary. lengths_common:
-    lengths of the tokens of all. word_start_common, continuation_common: their single characters.
+    common: common tokens of each pair; share: as a fraction of the row's vocabulary.
+    lengths_common: lengths of the tokens of all. word_start_common, continuation_common: their
+    single characters.
     """
 
     vocabularies: tuple[VocabularyFigures, ...]

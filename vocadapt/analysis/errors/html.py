@@ -183,9 +183,11 @@ def _render_words(words: Sequence[TokenizedWord], pieces: Sequence[tuple[str, ..
     for word, own in zip(words, pieces, strict=True):
         chips = ""
         for piece in own:
-            style, title = "ve-chip", escape(piece)
+            style = "ve-chip"
+            title = escape(piece)
             if piece in word.new:
-                style, title = "ve-chip ve-new", f"{title} (new token)"
+                style = "ve-chip ve-new"
+                title = f"{title} (new token)"
             chips += f'<span class="{style}" title="{title}">{escape(piece)}</span>'
         groups.append(chips)
     return '<span class="ve-gap"></span>'.join(groups)

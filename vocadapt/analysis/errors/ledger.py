@@ -38,7 +38,9 @@ OUTCOME_OF = {
     (False, False): WRONG,
     (True, True): RIGHT,
 }
-REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
+REMOVED = "false alarm removed"
+ADDED = "false alarm added"
+KEPT = "false alarm in both"
 ALARMS = {
     REMOVED: "predicted only by the first, without a gold label",
     ADDED: "predicted only by the second, without a gold label",
@@ -47,7 +49,8 @@ ALARMS = {
 # Keys: whether the first and whether the second side rightly predicts nothing.
 ALARM_OF = {(False, True): REMOVED, (True, False): ADDED, (False, False): KEPT}
 ALL_CLASSES = Rules(negative=())  # no class is negative
-BETTER, WORSE = (FIXED, REMOVED), (BROKEN, ADDED)
+BETTER = (FIXED, REMOVED)
+WORSE = (BROKEN, ADDED)
 ID_BYTES = 8  # length of the digest in an entry's id
 
 
@@ -295,7 +298,8 @@ def _build_entries(
     key = f"{type(example).__name__}\0{example.full_text}".encode("utf-8", "replace")
     digest = blake2b(key, digest_size=ID_BYTES).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
-        before, after = _claim_on(first, unit), _claim_on(second, unit)
+        before = _claim_on(first, unit)
+        after = _claim_on(second, unit)
         right = (not before.error, not after.error)
         if unit in first.units:
             outcome = OUTCOME_OF[right]

@@ -57,7 +57,8 @@ class SliceSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())
         if not self.suffix:
-            problem, remedy = "Expected a word ending, got none.", "Give an ending such as -ia."
+            problem = "Expected a word ending, got none."
+            remedy = "Give an ending such as -ia."
             raise InputError(problem, remedy, "suffix", "no-ending")
         check_settings(self)
 
@@ -231,7 +232,8 @@ class Slicing:
     @cached_property
     def definition(self) -> str:
         """Definition of the score; for binary tasks it names the positive class."""
-        first, second = self.ledger.first.predictions, self.ledger.second.predictions
+        first = self.ledger.first.predictions
+        second = self.ledger.second.predictions
         labels = sorted({*self._tally(first).labels, *self._tally(second).labels})
         return self.scorer.defined(labels, self.rules)
 

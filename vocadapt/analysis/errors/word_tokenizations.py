@@ -155,7 +155,8 @@ def read_added_tokens(model: LanguageModel) -> dict[str, AddedToken]:
         return {}
     record = read_json_object(path)
     # To stay short, the record lists each method once and refers to it by index.
-    plan, recorded = record.get("plan", {}), record.get("provenance", {})
+    plan = record.get("plan", {})
+    recorded = record.get("provenance", {})
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
     methods = recorded.get("how", ())
     added = {}

@@ -208,7 +208,8 @@ def select_labels(names: Sequence[Label], points: Points, drawing: Drawing) -> l
     selected: dict[Label, Box] = {}
     for name in names:
         half = 3.4 * len(html.unescape(name.text)) + 3
-        x, y = name.x * scale, name.y * scale + name.above
+        x = name.x * scale
+        y = name.y * scale + name.above
         box = (x - half, x + half, y - 9, y + 9)
         inside = left <= name.x <= right and bottom <= name.y <= top
         if inside and not any(_boxes_overlap(box, other) for other in selected.values()):
@@ -304,7 +305,8 @@ def _color_by_number(column: Column, numbers: Matrix, marker: dict[str, Any]) ->
 
 def _build_rings(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
     """Build the rings, in the text color, which no point has."""
-    rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
+    rings = drawing.rings
+    ring = {"color": drawing.ink, "line": {"width": 1.5}}
     word = () if rings.word is None else (rings.word,)
     traces = []
     for ids, name, symbol, wider in (
@@ -345,7 +347,8 @@ def _build_layout(drawing: Drawing) -> dict[str, Any]:
         "title": "",
         "showline": False,
     }
-    x, y = dict(bare), bare | {"scaleanchor": "x"}
+    x = dict(bare)
+    y = bare | {"scaleanchor": "x"}
     if drawing.window:
         x["range"], y["range"] = drawing.window[:2], drawing.window[2:]
     return {

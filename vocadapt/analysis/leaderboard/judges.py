@@ -226,7 +226,8 @@ class NewTokenJudge:
 
     def _find_neighbors(self, matrix: Matrix) -> NDArray[np.int64]:
         """Return the rows of each new token's k nearest neighbors in a matrix of all tokens."""
-        space, rows = EmbeddingSpace(self.names, matrix), self.new_rows
+        space = EmbeddingSpace(self.names, matrix)
+        rows = self.new_rows
         return find_nearest(matrix[rows], space, self.k, leave_out=rows).rows
 
 

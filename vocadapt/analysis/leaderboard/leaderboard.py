@@ -483,7 +483,8 @@ def initialize_token(
     if token in materials.model:
         materials = hide_tokens(materials, (token,))
     # A plan that adds only this token, after the kept ones.
-    added, order = (AddedWord(token, ()),), (*materials.plan.kept, token)
+    added = (AddedWord(token, ()),)
+    order = (*materials.plan.kept, token)
     plan = replace(materials.plan, added=added, replaced=(), order=order)
     return initialize_with_alignment(
         replace(materials, plan=plan), initializer, LeaderboardSettings()
@@ -667,7 +668,9 @@ class InitializerJudge:
         self, name: str, found: ScoresByToken, new: NewEmbeddings, seconds: float
     ) -> InitializerStanding:
         """Return the means of an initializer over the tokens."""
-        ranks, stem_ranks, reading = found.ranks, found.stem_ranks, found.reading
+        ranks = found.ranks
+        stem_ranks = found.stem_ranks
+        reading = found.reading
         read: dict[str, float | None] = dict.fromkeys(
             ("word_state", "word_state_error", "sentence_state", "beats_pieces")
         )

@@ -356,7 +356,8 @@ def rank_runs(
         base_mean = of_base[scorer.headline].mean
 
     # 1. Summarize each entry under each tokenization, and compare it with the baseline.
-    standings, findings = [], list[str]()
+    standings = []
+    findings = list[str]()
     for entry in entries:
         comparable = base is None or list(entry.examples) == list(base.examples)
         if base is not None and not comparable:
@@ -371,7 +372,8 @@ def rank_runs(
             elif Side(entry.name, name) == baseline:
                 standing = replace(standing, verdict=comparison.BASELINE)
             elif base is not None and baseline is not None and (standing.counts or not main_only):
-                theirs, ours = base.join_folds(baseline.tokenization), entry.join_folds(name)
+                theirs = base.join_folds(baseline.tokenization)
+                ours = entry.join_folds(name)
                 found = compare_over_seeds(theirs, ours, scorer, rules, draws)
                 # The difference of the means that are shown, which are over folds, too.
                 found = replace(found, value=standing.headline.mean - base_mean)
@@ -434,7 +436,8 @@ def average_groups(
     def rename(own: Mapping[str, Any]) -> dict[str, Any]:
         return {names.get(benchmark_name(task), task): value for task, value in own.items()}
 
-    counts, means = collapsed or {}, {}
+    counts = collapsed or {}
+    means = {}
     for model, own in scores.items():
         means[model] = compute_group_means(rename(own), groups, rename(counts.get(model, {})))
     return means

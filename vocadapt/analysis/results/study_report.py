@@ -92,7 +92,8 @@ def _render_figure(task: str, standings: Sequence[RunStanding]) -> str:
     scores = [score for one in standings for score in one.headline.values]
     margin = 0.05 * (max(scores) - min(scores)) or 0.01
     least = 0.0 if min(scores) >= 0 else -1.0  # a correlation may be negative
-    low, high = max(least, min(scores) - margin), min(1.0, max(scores) + margin)
+    low = max(least, min(scores) - margin)
+    high = min(1.0, max(scores) + margin)
 
     def place(score: float) -> float:
         return NAME_WIDTH + (WIDTH - NAME_WIDTH - 20) * (score - low) / (high - low or 1.0)

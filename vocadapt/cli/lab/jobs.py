@@ -100,7 +100,8 @@ def _list(options: Options) -> Answer[Jobs]:
 
 def _show(options: Options) -> Answer[JobWithLog]:
     job = _find_job(options)
-    report, log = describe_job(job, job.status()), job.log(options.lines)
+    report = describe_job(job, job.status())
+    log = job.log(options.lines)
     metrics = tuple(
         Metric(one["run"], one["seconds"], one["fraction"], one["message"])
         for one in read_metrics(job.folder)

@@ -98,7 +98,9 @@ class CopyAnswer:
 
 @dataclass(frozen=True)
 class ExportAnswer:
-    """The zip file, the number of files in it, and the folders of the user's own that were left out."""
+    """The zip file, the number of files in it, and the folders of the user's own that were left
+    out.
+    """
 
     file: Path
     files: int
@@ -148,7 +150,8 @@ def _rename(options: Options) -> Answer[RenameAnswer]:
     updated = _list_dependents(workspace, item)
     name = rename(workspace, item, options.name)
     # A job keeps its id: links and commands use it.
-    id, shown = find_id(item), f"shown as {name}"
+    id = find_id(item)
+    shown = f"shown as {name}"
     if isinstance(item, Artifact):
         id = shown = f"{item.kind}/{name}"
     elif not name:
@@ -163,7 +166,8 @@ def _note(options: Options) -> Answer[NoteAnswer]:
     workspace = _open(options)
     id = find_id(_find(workspace, options.artifact))
     save_note(workspace, id, options.text)
-    note, text = options.text.strip(), "The note is removed."
+    note = options.text.strip()
+    text = "The note is removed."
     if note:
         text = f"Noted on {id}."
     return Answer(NoteAnswer(id, note), text)
@@ -172,7 +176,8 @@ def _note(options: Options) -> Answer[NoteAnswer]:
 def _delete(options: Options) -> Answer[DeleteAnswer]:
     workspace = _open(options)
     item = _find(workspace, options.artifact)
-    id, dependents = find_id(item), _list_dependents(workspace, item)
+    id = find_id(item)
+    dependents = _list_dependents(workspace, item)
     # What depends on the artifact is named before anything is deleted.
     if dependents and not options.yes:
         raise InputError(
@@ -214,7 +219,8 @@ def _restore(options: Options) -> Answer[RestoreAnswer]:
 
 def _empty(options: Options) -> Answer[EmptyAnswer]:
     workspace = _open(options)
-    count, freed = len(list_trash(workspace)), empty_trash(workspace)
+    count = len(list_trash(workspace))
+    freed = empty_trash(workspace)
     text = "The trash was already empty."
     if count:
         items = f"{count} item{'s' * (count > 1)}"
@@ -232,7 +238,8 @@ def _copy(options: Options) -> Answer[CopyAnswer]:
 
 
 def _export(options: Options) -> Answer[ExportAnswer]:
-    target, workspace = Path(options.out), _open(options)
+    target = Path(options.out)
+    workspace = _open(options)
     check_free_file(target, options.overwrite)
     files = export_workspace(workspace, target)
     size = format_size(target.stat().st_size)

@@ -110,7 +110,8 @@ def _evaluate(options: Options) -> Answer[EvaluateNumbers]:
 
 
 def _zero_shot(options: Options) -> Answer[ZeroShotAnswer]:
-    start, out = time.perf_counter(), Path(options.out)
+    start = time.perf_counter()
+    out = Path(options.out)
     settings = ZeroShotSettings(
         options.model,
         Path(options.train),

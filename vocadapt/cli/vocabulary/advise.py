@@ -151,7 +151,8 @@ def _tokenize_text(
     models: Mapping[str, LanguageModel], text: str
 ) -> tuple[dict[str, Tokenization], list[str]]:
     """Tokenize a text by each model; also return the tokens of each model as text."""
-    tokenizations, shown = dict[str, Tokenization](), list[str]()
+    tokenizations = dict[str, Tokenization]()
+    shown = list[str]()
     for name, model in models.items():
         found = Tokenization.of(encode_text(model.fast_tokenizer, text))
         casing = "uncased" if model.splitter.lowercase else "cased"
@@ -163,7 +164,8 @@ def _tokenize_text(
 
 def _compare(options: Options) -> Answer[LensReport]:
     # 1. The text and the models; a single adapted model is compared with its base model.
-    source, models = _open_source(options), _open_models(options)
+    source = _open_source(options)
+    models = _open_models(options)
     if len(models) == 1:
         name, model = next(iter(models.items()))
         before = open_base_model(model)
@@ -171,7 +173,8 @@ def _compare(options: Options) -> Answer[LensReport]:
             models = {str(Path(name) / before.path.name): before, **models}
 
     # 2. The tokens of a short text.
-    tokenizations, parts = dict[str, Tokenization](), list[str]()
+    tokenizations = dict[str, Tokenization]()
+    parts = list[str]()
     if isinstance(source, str) and len(source) <= SHORT:
         tokenizations, parts = _tokenize_text(models, source)
 

@@ -144,7 +144,9 @@ def _write_map(
 def _describe(numbers: ModelNumbers, trim: TrimFigures, recipe: Recipe) -> list[str]:
     """Describe what a trim keeps and what it changes, in sentences."""
     # 1. The tokens and parameters that are kept.
-    before, fewer, saved = numbers.parameters_before, numbers.parameters_saved, numbers.bytes_saved
+    before = numbers.parameters_before
+    fewer = numbers.parameters_saved
+    saved = numbers.bytes_saved
     assert before is not None and fewer is not None and saved is not None
     kept = (
         f"{numbers.tokens_after:,} of {numbers.tokens_before:,} tokens are kept;"

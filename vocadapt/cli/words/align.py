@@ -344,7 +344,8 @@ def _build_projection_spec(options: Options, step: ProjectionStep) -> Spec:
 
 
 def _draw_projection(spec: Spec, progress: Progress) -> ProjectionArtifact:
-    inputs, layout = spec.open_inputs(), spec.one("layout")
+    inputs = spec.open_inputs()
+    layout = spec.one("layout")
     first = inputs.open_space("space")
     if layout:
         return build_imported_projection(first, Path(layout), spec.settings, progress)

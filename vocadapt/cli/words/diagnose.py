@@ -113,7 +113,8 @@ def _score_relations(options: Options) -> Answer[RelationsAnswer]:
     permutations = read_settings(options, PermutationSettings)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [compute_mean_cosine(select_tokens(one, options.tokens)) for one in spaces]
-    scores, pairs = [], list[PairRow]()
+    scores = []
+    pairs = list[PairRow]()
     for i, (name, opened) in enumerate(zip(names, spaces, strict=True)):
         own = part(options.progress, i / len(spaces), (i + 1) / len(spaces), name)
         scores.append(score_lists(opened, lists, means[i], permutations, own, name))

@@ -35,7 +35,8 @@ FOLDERS = (COUNTS, SLICES, PUBLISHED)  # beside the folders of artifacts
 MAX_FILES = 100_000  # files of an exported workspace
 # Unpacked bytes per byte of a file: an export is not compressed, but may have been packed again.
 MAX_EXPANSION = 20
-NO_EXPORT, REMEDY = "This is not an exported workspace", "Choose a file that vocadapt exported."
+NO_EXPORT = "This is not an exported workspace"
+REMEDY = "Choose a file that vocadapt exported."
 
 
 def is_part(path: PurePath) -> bool:

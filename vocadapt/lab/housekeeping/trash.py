@@ -89,7 +89,8 @@ def delete_job(workspace: Workspace, job: Job) -> Deleted:
 
 def list_trash(workspace: Workspace) -> list[Deleted]:
     """List the trash, latest deletion first; folders that vocadapt did not write are left out."""
-    found, folders = [], list[Path]()
+    found = []
+    folders = list[Path]()
     for place in (workspace.root / TRASH).glob("[!.]*"):
         with suppress(FileNotFoundError):  # restored or removed just now
             folders += place.glob("*/*/")
@@ -138,7 +139,8 @@ def restore(workspace: Workspace, entry: Deleted, name: str = "") -> Path:
 
 def _finish_restoring(workspace: Workspace, source: Path, target: Path) -> None:
     """Update what refers to an item that was taken from the trash, and bring its note back."""
-    kind, place = target.parent.name, source.parents[1]
+    kind = target.parent.name
+    place = source.parents[1]
     update_references(workspace)  # names may have changed since the deletion
     former = workspace.folder(kind, source.name)
     if target != former and kind in ARTIFACTS:

@@ -66,7 +66,8 @@ def fetch_benchmark(
     repeated download must have the checksums of the first. Raises InputError for an unknown name,
     an unreachable source, and unexpected files.
     """
-    card, start = find_card(name), time.perf_counter()
+    card = find_card(name)
+    start = time.perf_counter()
     with open_draft(folder, overwrite) as draft:
         # 1. Download it, and read every fold: a benchmark that cannot be read is not kept.
         known_checksums = _read_checksums(folder, card.name)
@@ -77,7 +78,8 @@ def fetch_benchmark(
         command = [*DOWNLOAD, card.name, "--out", str(folder)]
         if source:
             command += ["--from", source]
-        checksums, findings = dict(made.sha256), _collect_findings(tasks)
+        checksums = dict(made.sha256)
+        findings = _collect_findings(tasks)
         manifest = Manifest(
             "tasks",
             folder.name,
@@ -121,7 +123,8 @@ def get_file_extension(path: Path) -> str:
 def find_task(given: str, workspace: Workspace | None = None) -> Path:
     """Return the folder or TOML file of a task, given by path or name; raises InputError otherwise."""
     # 1. A path, or a name in the workspace.
-    path, folders = Path(given), dict[str, Path]()
+    path = Path(given)
+    folders = dict[str, Path]()
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
     if workspace is not None:
@@ -251,7 +254,8 @@ def list_imported_predictions(workspace: Workspace) -> list[ImportedPredictions]
     found = []
     for artifact in workspace.artifacts("predictions"):
         with suppress(InputError, KeyError, TypeError, ValueError):
-            settings, numbers = artifact.manifest.settings, artifact.manifest.numbers
+            settings = artifact.manifest.settings
+            numbers = artifact.manifest.numbers
             gold, predicted = (
                 artifact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)
             )

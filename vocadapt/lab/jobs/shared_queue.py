@@ -56,7 +56,8 @@ def check_number_of_jobs(root: Path) -> None:
 
 def count_free_jobs(root: Path) -> int | None:
     """Return how many more jobs the visitor with the workspace at `root` may start; None for any."""
-    most, visitor = read_limit(MAX_JOBS), find_visitor_folder(root)
+    most = read_limit(MAX_JOBS)
+    visitor = find_visitor_folder(root)
     if most is None or visitor is None:
         return None
     return max(0, most - sum(len(list_living_folders(jobs)) for jobs in visitor.glob("*/jobs/")))

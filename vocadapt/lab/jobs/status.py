@@ -127,7 +127,8 @@ class Metrics:
         self._lines.append(strict_json.dumps(values) + "\n")
         if len(self._lines) > MAX_LINES:
             # Drop every second line and double the interval, so that all lines are equally spaced.
-            self._lines, self.every = self._lines[::2], 2 * self.every
+            self._lines = self._lines[::2]
+            self.every = 2 * self.every
             strict_json.replace_text(self.path, "".join(self._lines))
         else:
             with self.path.open("a", encoding="utf-8") as file:

@@ -86,7 +86,8 @@ def find_slow_block(blocks: int, seconds: float) -> str | None:
             return None
         *whole, rest = (rest + read).split(b"\n")  # the last line may be incomplete
         if whole:
-            block, begun = json.loads(whole[-1]), time.monotonic()
+            block = json.loads(whole[-1])
+            begun = time.monotonic()
 
 
 def kill_worker(folder: Path, worker: int, block: str, seconds: float) -> None:

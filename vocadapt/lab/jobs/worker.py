@@ -114,7 +114,8 @@ def run_job(folder: Path, waits: bool = True) -> int:
     study holds the lock. A process may run several jobs, one after the other.
     """
     # 1. Make the job cancelable by flag and by signal, even if its step does not respond.
-    job, ended = Job(folder), threading.Event()
+    job = Job(folder)
+    ended = threading.Event()
     reporter = Reporter(job, install_signal_handler())
     threading.Thread(target=_watch_for_cancel, args=(job, ended), daemon=True).start()
     past = len(reporter.status.past)

@@ -69,11 +69,14 @@ def evaluate_runs(
     for a tokenization that the run does not have, and for a score that does not fit.
     """
     _check_settings_apply(how)
-    runs, given = load_runs(folder), None
+    runs = load_runs(folder)
+    given = None
     kind = runs[0].kind
     if how.test:
         given = kind.read_split(how.test, unit=runs[0].unit)
-    scores, seen, findings = [], list[int | None](), dict[str, None]()
+    scores = []
+    seen = list[int | None]()
+    findings = dict[str, None]()
     for place, run in enumerate(runs):
         # The examples: the given ones, or the run's own test split.
         whole = given or run.test_predictions.split
@@ -135,7 +138,8 @@ def _score_run(
     tokenizations = list(predicted)
     if how.tokenization:
         tokenizations = [select_tokenization(predicted, how.tokenization)]
-    scorer, scores = run.scorer(how.scorer), {}
+    scorer = run.scorer(how.scorer)
+    scores = {}
     for tokenization in tokenizations:
         tally = build_tally(split, predicted[tokenization], scorer, run.rules)
         scores[tokenization] = scorer.score_tally(tally, run.rules).to_dict()

@@ -53,7 +53,8 @@ def find_example_line(corpus: Artifact, model: LanguageModel) -> str:
             continue
         pieces = sum(len(model.vocabulary.tokenize_word(word)) for word in words) / len(words)
         if pieces > most:
-            best, most = line.strip(), pieces
+            best = line.strip()
+            most = pieces
     return best
 
 
@@ -83,7 +84,8 @@ def find_new_word_sentences(
     Example, new words in capitals: "a X b Y", "X Y Z c", "W d" -> "X Y Z c", "W d", "a X b Y".
     """
     # 1. The new words of each sentence of a suitable length.
-    known, found = frozenset(new), dict[str, set[str]]()
+    known = frozenset(new)
+    found = dict[str, set[str]]()
     read = islice(lines, READ_LINES)
     for sentence in chain.from_iterable(SENTENCE_END.split(line.strip()) for line in read):
         words = model.splitter.words(sentence)
@@ -93,7 +95,8 @@ def find_new_word_sentences(
                 found[sentence] = set(own)
 
     # 2. One by one, the sentence that adds most.
-    chosen, shown = list[str](), set[str]()
+    chosen = list[str]()
+    shown = set[str]()
     while found and len(chosen) < N_SENTENCES:
         ranks = {
             sentence: (len(own - shown), len(own), -len(sentence))

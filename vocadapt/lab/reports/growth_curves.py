@@ -1,4 +1,6 @@
-"""Growth of a text by the size of a smaller vocabulary, under each heuristic, cached in the workspace."""
+"""Growth of a text by the size of a smaller vocabulary, under each heuristic, cached in the
+workspace.
+"""
 
 import logging
 from contextlib import suppress

@@ -159,13 +159,16 @@ def open_pair(spec: PairSpec) -> RunPair:
     kind, split = _load_gold(spec, runs)
     first = runs[0] or runs[1]
     if first:
-        rules, scorer = first.rules, first.scorer(spec.scorer)
+        rules = first.rules
+        scorer = first.scorer(spec.scorer)
     else:
-        rules, scorer = DEFAULT_RULES, kind.scorer(spec.scorer)
+        rules = DEFAULT_RULES
+        scorer = kind.scorer(spec.scorer)
     rules = _choose_rules(spec, rules, split)
 
     # 3. The predictions.
-    names, found = (spec.first, spec.second), []
+    names = (spec.first, spec.second)
+    found = []
     for run, name, tokenization in zip(runs, names, spec.tokenizations, strict=True):
         if run is None:
             found.append(_load_file_side(name, kind, split))

@@ -126,7 +126,8 @@ def check_export_path(path: Path, overwrite: bool = False) -> None:
 
 def _build_figure(drawn: ProjectionArtifact, height: int, as_vectors: bool = False) -> "go.Figure":
     """Build the figure with named regions; two spaces side by side, in two colors."""
-    names, label = escape_names(drawn.words), drawn.regions.labels_in
+    names = escape_names(drawn.words)
+    label = drawn.regions.labels_in
     pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
     figures = [
         plot_projection(

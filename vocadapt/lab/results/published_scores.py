@@ -106,7 +106,8 @@ def _name_benchmark(card: str) -> str:
 
 def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
     """Read the score of a run; None if its task is no benchmark, or its test split has no labels."""
-    task, model = run.inputs.get("task"), run.inputs.get("model")
+    task = run.inputs.get("task")
+    model = run.inputs.get("model")
     if task is None or model is None or not run.tokenizations:
         return None
     # 1. The benchmark, and the examples that were tested.
@@ -117,7 +118,8 @@ def _read_own_score(run: RunSet, workspace: Workspace) -> OwnScore | None:
     limit = run.artifact.manifest.settings.get("limit", 0) if run.artifact else 0
     split = f"test, at most {limit:,} examples" if limit else "test"
     # 2. The recipe and the base model; those of an adapted model are in its manifest.
-    recipe, base = "", model.paths[0]
+    recipe = ""
+    base = model.paths[0]
     folder = workspace.root / model.paths[0]
     with suppress(OSError, InputError):  # a hub name, or a folder without a manifest
         manifest = read_manifest(folder)

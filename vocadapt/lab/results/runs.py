@@ -193,7 +193,8 @@ def open_runs(folder: Path) -> RunSet:
 
     Raises InputError for any other folder, also for a model with a task head but without scores.
     """
-    folder, artifact = Path(folder), None
+    folder = Path(folder)
+    artifact = None
     if (folder / MANIFEST).is_file():
         artifact = open_artifact(folder)
     runs = tuple(load_runs(folder))

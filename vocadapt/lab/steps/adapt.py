@@ -62,7 +62,12 @@ from vocadapt.vocabulary.plan.tokenizer import count_departures
 from vocadapt.vocabulary.plan.trim_lines import count_changed_lines
 
 # Relative costs for the progress bar, in the unit of `weigh_stages`: measured on the demo's model.
-READING, COUNTING, LINES, DEPARTURES, QUALITY, CERTIFICATE = 10.0, 10.0, 10.0, 5.0, 45.0, 35.0
+READING = 10.0
+COUNTING = 10.0
+LINES = 10.0
+DEPARTURES = 5.0
+QUALITY = 45.0
+CERTIFICATE = 35.0
 # Seconds to adapt a model with given word vectors: measured with 14,067 new words for 15 MB of
 # weights and 10,474 for 88 MB, with one thread.
 ADAPTING, ADAPTING_PER_MEGABYTE = 11.0, 0.14  # the second of weights
@@ -151,7 +156,8 @@ def adapt_model(context: StepContext, settings: AdaptStep) -> ModelNumbers:
     context.progress(0.0, "reading the model")
     # 1. Find the sources.
     check_model_step(context.inputs, settings)
-    recipe, sources = settings.recipe, _find_sources(context)
+    recipe = settings.recipe
+    sources = _find_sources(context)
     text = sources.corpus
 
     # 2. Divide the progress, and count the words of the text; they are often counted already.
@@ -357,7 +363,8 @@ def _evaluate_alignment(
             found = cross_validate(domain, model.word_space, settings, FOLDS, progress=progress)
         except InputError:
             return {"verdict": "not judged: too few anchors"}
-        held_out, anchors = found.scores, len(found.anchors)
+        held_out = found.scores
+        anchors = len(found.anchors)
     return {
         "verdict": held_out.verdict,
         "p5": held_out.p5,
@@ -397,9 +404,11 @@ def _certify(context: StepContext, adapted: AdaptedModel, progress: Progress) ->
     from vocadapt.models.certificate.certificate import certify
 
     progress(0.0, "certificate: reading both models")
-    result, when = open_model(context.draft), {}
+    result = open_model(context.draft)
+    when = {}
     if isinstance(adapted, ContinuedAdaptation) and not adapted.keeps_old_weights:
-        result, when = adapted.untrained, {"certified": "before the training"}
+        result = adapted.untrained
+        when = {"certified": "before the training"}
     certificate = certify(context.inputs.model, result, progress=progress)
     add_to_record(context.draft, certificate=certificate.to_dict(), **when)
     failed = tuple(check.name for check in certificate.checks if not check.passed)
@@ -414,10 +423,13 @@ def name_recipe(settings: AdaptStep, folder: Path) -> list[str]:
 
 
 def measure_adaptation(planned: PlannedStep) -> Work:
-    """Return the work of an adaptation: of the size of the model, and of what is trained on the text."""
+    """Return the work of an adaptation: of the size of the model, and of what is trained on the
+    text.
+    """
     recipe, inputs = planned.spec.settings.recipe, planned.inputs
     size = measure_weights(inputs.paths["model"][0])
-    seconds, about = ADAPTING + ADAPTING_PER_MEGABYTE * size / 1e6, ""
+    seconds = ADAPTING + ADAPTING_PER_MEGABYTE * size / 1e6
+    about = ""
     if "text" in inputs.paths and "vectors" in recipe.needs and "vectors" not in inputs.paths:
         seconds += measure_vector_training(planned, recipe.vectors).seconds
     if "text" in inputs.paths and recipe.pretraining.stage:

@@ -127,7 +127,9 @@ def compare_spaces(
 
 
 def choose_retrainable(spaces: Sequence[str | Path]) -> Artifact:
-    """Return the first of the spaces that can be trained a second time; raise InputError if none can."""
+    """Return the first of the spaces that can be trained a second time; raise InputError if none
+    can.
+    """
     found = [open_vectors_artifact(name) for name in spaces]
     trained = [artifact for artifact in found if artifact is not None]
     if not trained:

@@ -155,7 +155,8 @@ class RunNumbers:
         """Yield the means over the runs, and those of the runs that did not collapse."""
         folds = len({one.fold for one in self.seeds})
         seeds = len({one.seed for one in self.seeds})
-        runs, others = f"{seeds} seed{'s' * (seeds > 1)}", "the others"
+        runs = f"{seeds} seed{'s' * (seeds > 1)}"
+        others = "the others"
         if folds > 1:
             runs = f"{runs}, each the mean over {folds} folds"
             others = "the seeds without one"
@@ -297,7 +298,8 @@ def _prepare_fold(
 def load_task(spec: Spec, settings: FinetuneStep) -> Task:
     """Load the task of a task.toml or of single files; raises InputError unless one is given."""
     # 1. A kind of task with single files.
-    file, kind = spec.one("task"), settings.kind
+    file = spec.one("task")
+    kind = settings.kind
     splits = {name: Path(path) for name in SPLITS if (path := spec.one(name))}
     if (file is None) == (not kind):
         problem = "Fine-tuning needs a task, or a kind of task with its files."
@@ -342,7 +344,8 @@ def _read_first_fold(spec: Spec) -> FirstFold:
 
 def find_finetune_guards(planned: PlannedStep) -> Iterator[Guard]:
     """Yield what to know before a fine-tuning starts; of all folds, the first one is read."""
-    settings, first = planned.spec.settings, _read_first_fold(planned.spec)
+    settings = planned.spec.settings
+    first = _read_first_fold(planned.spec)
     yield from list_task_guards(
         planned.inputs.model, first.whole, first.task, settings.finetune, settings.limit
     )
@@ -387,7 +390,8 @@ def limit_task(task: Task, limit: int) -> tuple[Task, tuple[str, ...]]:
     Of the training examples, rare labels are drawn more often (`sample_training_split`); dev and
     test examples never are, because scores on them would be those of another task.
     """
-    splits, findings = dict(task.splits), list[str]()
+    splits = dict(task.splits)
+    findings = list[str]()
     for name, split in task.splits.items():
         if name == "train" and split.labeled:
             sample = sample_training_split(split, task.kind, limit)

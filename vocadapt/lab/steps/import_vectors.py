@@ -63,7 +63,8 @@ class ImportNumbers(SpaceNumbers):
 
 def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportNumbers:
     """Import word vectors of another program."""
-    words, text = context.spec.one("words"), context.spec.one("text")
+    words = context.spec.one("words")
+    text = context.spec.one("text")
     if (settings.fold or text) and "model" not in context.spec.inputs:
         raise InputError(
             "Folding case, and keeping only the words of a text, need a model.",
@@ -87,7 +88,8 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
         only=None if settings.fold else only,
         progress=reading,
     )
-    space, notes = found.space, [*found.notes]
+    space = found.space
+    notes = [*found.notes]
     check_magnitudes(space)
 
     # 3. Fold case, or report the words that an uncased model could not use.
@@ -96,7 +98,8 @@ def import_vectors(context: StepContext, settings: ImportVectorsStep) -> ImportN
         notes += describe_capitals(space, known)
     else:
         folded = fold_case(space, context.inputs.model.splitter, settings.collisions)
-        space, notes = folded.space, [*notes, *folded.notes]
+        space = folded.space
+        notes = [*notes, *folded.notes]
         if only is not None:
             space, note = _keep_words_of_text(space, only)
             notes.append(note)

@@ -100,7 +100,8 @@ def train_noise_baseline(
         specs = [resample_lines(spec, seed) for seed in (1, 2)]
 
     # 2. Train into a temporary folder.
-    n, spaces = len(specs), []
+    n = len(specs)
+    spaces = []
     with TemporaryDirectory(prefix="vocadapt-") as scratch:
         for number, again in enumerate(specs, start=1):
             folder = Path(scratch) / f"baseline-{number}"

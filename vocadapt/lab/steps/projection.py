@@ -178,7 +178,8 @@ def compute_projection(
     # 1. Choose tokens, with a second space among the words of both.
     others = [] if second is None else [second]
     space, chosen = choose_shared_tokens(first, others, settings)
-    shown, how = space.take(chosen.rows), chosen.how
+    shown = space.take(chosen.rows)
+    how = chosen.how
 
     # 2. Project them; two spaces together, so that words that did not move stay in place.
     layout_progress = part(progress, 0.0, 0.95)

@@ -60,7 +60,8 @@ def run_step(
     folder = Path(folder)
     spec.check_distinct_inputs()
     _check_output_outside_inputs(spec, folder)
-    size, grows = spec.estimate_bytes(), spec.declaration.grows
+    size = spec.estimate_bytes()
+    grows = spec.declaration.grows
     opened = open_draft(folder, overwrite, size, FLOOR)
     if grows:
         opened = open_growing(folder, size, FLOOR)

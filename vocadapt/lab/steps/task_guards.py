@@ -80,7 +80,8 @@ def find_repair(whole: Task, task: Task, settings: FinetuneSettings, limit: int)
     The limit is doubled until the sample has enough of each label; it is 0 (all examples) if no
     limit suffices.
     """
-    kind, train = whole.kind, whole.splits["train"]
+    kind = whole.kind
+    train = whole.splits["train"]
     drawn, every = (kind.count_labels(one.splits["train"].examples) for one in (task, whole))
     # No limit can help a label that is too rare in all examples.
     wanted = {label: min(n, kind.min_per_label) for label, n in every.items()}

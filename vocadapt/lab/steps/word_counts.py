@@ -1,4 +1,6 @@
-"""The step that counts the words of a text for another model; the counts are saved in the workspace."""
+"""The step that counts the words of a text for another model; the counts are saved in the
+workspace.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

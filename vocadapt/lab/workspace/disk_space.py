@@ -1,4 +1,6 @@
-"""The free disk space, and the quota of a visitor: checked and reserved before something is written."""
+"""The free disk space, and the quota of a visitor: checked and reserved before something is
+written.
+"""
 
 import os
 import shutil
@@ -48,7 +50,8 @@ def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservat
     """
     check_not_read_only()
     _check_disk(place, needed + spare)
-    quota, folder = read_quota(), find_visitor_folder(place)
+    quota = read_quota()
+    folder = find_visitor_folder(place)
     space = None
     if quota is not None and folder is not None:
         space = _reserve(folder, place, needed, spare, quota)
@@ -122,7 +125,8 @@ def _count_reserved(folder: Path) -> int:
     """Return the bytes that living writers of a visitor have reserved and not yet written, without
     the reservation of this process; forget those of writers that have ended.
     """
-    own, total = _find_own(folder), 0
+    own = _find_own(folder)
+    total = 0
     for file in folder.glob(f".*{RESERVATION}"):
         if _forget_if_ended(file) or file == own:
             continue

@@ -204,7 +204,8 @@ def convert_os_errors(place: str | Path, failure: str, remedy: str) -> Iterator[
     try:
         yield
     except OSError as error:
-        problem, code = f"{failure}: {error.strerror or error}", "cannot-write"
+        problem = f"{failure}: {error.strerror or error}"
+        code = "cannot-write"
         if is_disk_full(error):
             problem, code = "the disk is full", "disk-full"
         raise InputError(f"{show_path(place)}: {problem}.", remedy, code=code) from error

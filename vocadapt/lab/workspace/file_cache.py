@@ -30,7 +30,8 @@ class CachedReader(Generic[T]):
         """Return the parsed content of a file; raise OSError if it does not exist."""
         # 1. Look up the version of the file. The key is computed before reading, so that a change
         #    during reading is noticed at the next call.
-        name, state = str(path), os.stat(path)
+        name = str(path)
+        state = os.stat(path)
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         with self._lock:
             entry = self._entries.get(name)

@@ -51,7 +51,8 @@ def find_visitors() -> Path | None:
 
 def find_visitor_folder(place: Path) -> Path | None:
     """Return the folder of the visitor that a path lies in; None if it lies in none."""
-    visitors, path = find_visitors(), Path(os.path.abspath(place))
+    visitors = find_visitors()
+    path = Path(os.path.abspath(place))
     if visitors is None or not path.is_relative_to(visitors):
         return None
     inside = path.relative_to(visitors).parts

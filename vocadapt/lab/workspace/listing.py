@@ -43,7 +43,8 @@ class Listing:
 
 def list_workspace(workspace: Workspace) -> Listing:
     """List the artifacts of a workspace: by kind, newest first."""
-    notes, found = load_notes(workspace), []
+    notes = load_notes(workspace)
+    found = []
     for kind in ARTIFACTS:
         for one in workspace.artifacts(kind):
             id = f"{kind}/{one.name}"

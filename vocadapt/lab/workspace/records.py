@@ -76,7 +76,8 @@ def read_named_paths(record: Path) -> list[NamedPath]:
     Raises InputError if the record cannot be read, or if no file can have such a path.
     """
     # A manifest names its inputs relative to its workspace, the others relative to themselves.
-    base, of_study = record.parent, list[str]()
+    base = record.parent
+    of_study = list[str]()
     if record.name == MANIFEST:
         base = record.parent.parent.parent
         inputs = read_manifest(record.parent).inputs.values()

@@ -62,7 +62,8 @@ def load_result(
             raise InputError(
                 f"{folder}: expected a {what}, {name} is missing.", remedy, code="no-result"
             )
-    facts, tensors = strict_json.read(folder / files[0]), index_tensors(folder / files[1])
+    facts = strict_json.read(folder / files[0])
+    tensors = index_tensors(folder / files[1])
     try:
         for name, tensor in tensors.items():
             *groups, last = name.split(".")

@@ -45,7 +45,8 @@ def save_slice(
 
     Raises InputError for an empty or overlong name, and for no tokens.
     """
-    name, chosen = " ".join(name.split()), tuple(dict.fromkeys(tokens))
+    name = " ".join(name.split())
+    chosen = tuple(dict.fromkeys(tokens))
     if not 0 < len(name) <= MAX_NAME_LENGTH:
         raise InputError(
             f"A slice needs a name of 1 to {MAX_NAME_LENGTH} characters, got {len(name)}.",

@@ -144,7 +144,8 @@ def run_check(name: str, edit: Edit) -> Check:
     try:
         passed, detail = CHECKS[name](edit)
     except InputError as error:
-        passed, detail = False, f"could not be checked: {error.problem}"
+        passed = False
+        detail = f"could not be checked: {error.problem}"
     except (RuntimeError, IndexError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0]
         passed = False
@@ -236,7 +237,8 @@ def check_output_bias(edit: Edit) -> tuple[bool, str]:
         return old is None, "no output bias"
     if old is None:
         return False, "an output bias was added"
-    rows, kept = len(get_embeddings(edit.after.network)), len(edit.kept)
+    rows = len(get_embeddings(edit.after.network))
+    kept = len(edit.kept)
     old_kept = old[edit.ids(edit.before, edit.kept)]
     new_kept = new[edit.ids(edit.after, edit.kept)]
     same = int((view_bits(old_kept) == view_bits(new_kept)).sum())
@@ -253,7 +255,8 @@ def check_size(edit: Edit) -> tuple[bool, str]:
     unchanged.
     """
     old, new = (get_embeddings(model.network) for model in (edit.before, edit.after))
-    tokens, rows = len(edit.after.vocabulary), len(new)
+    tokens = len(edit.after.vocabulary)
+    rows = len(new)
     stated = edit.after.config.get("vocab_size")
     detail = f"vocab_size {stated}, {rows:,} embeddings, largest id {tokens - 1}"
     passed = stated == rows and tokens <= rows

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import torch
 
 PROBES, PROBE_LENGTH, SEED = 8, 24, 1
-BIT_EQUAL, EQUAL_TO_ROUNDING, DIFFERENT = "bit-equal", "equal to rounding", "different"
+BIT_EQUAL = "bit-equal"
+EQUAL_TO_ROUNDING = "equal to rounding"
+DIFFERENT = "different"
 ROUNDING_STEPS = 64  # rounding errors by which logits may differ
 STATES = ("hidden_states", "encoder_hidden_states", "decoder_hidden_states")
 
@@ -46,12 +48,14 @@ def compare_named_tokens(edit: Edit) -> tuple[list[str], list[str]]:
         expected = rename_ids(old[file], lambda i: _name_kept(edit, i))
         found = rename_ids(new[file], lambda i: describe_id(edit.after, i)).content
         for path in list_ids(old[file]):
-            place, value = ".".join(path), _get_value(old[file], path)
+            place = ".".join(path)
+            value = _get_value(old[file], path)
             if file != CONFIG:
                 place = f"{place} in {file}"
             gone = expected.dropped.get(path, [])
             if type(value) is int:
-                gone, value = [], describe_id(edit.before, value)
+                gone = []
+                value = describe_id(edit.before, value)
             else:
                 value = _get_value(expected.content, path)
             if _get_value(found, path) != value:
@@ -156,7 +160,8 @@ def compare_outputs(
         # Logits over tokens are compared for kept tokens.
         is_logits = scores_tokens and one.shape[-1] == n_tokens
         if is_logits:
-            one, other = one[..., kept_old], other[..., kept_new]
+            one = one[..., kept_old]
+            other = other[..., kept_new]
         if one.shape == other.shape and torch.equal(view_bits(one), view_bits(other)):
             continue
         if not (is_logits and is_equal_to_rounding(one, other)):
@@ -211,7 +216,8 @@ def compare_free_rows(
     first = rows.new_tokens
     if rearranged:
         first = rows.tokens
-    left, right = old[first:], new[rows.new_tokens :]
+    left = old[first:]
+    right = new[rows.new_tokens :]
     n_free = min(len(left), len(right))
     same = (view_bits(left[:n_free]) == view_bits(right[:n_free])).all(dim=1)
     same |= ~left[:n_free].isfinite().all(dim=1)  # a training sets these to 0

@@ -75,7 +75,8 @@ def reload_in_new_process(model: LanguageModel, lines: Sequence[str]) -> tuple[b
     those of a new process.
     """
     # 1. Compute them in the new process, which imports the classes of an exBERT, and in this one.
-    texts, module = list(lines), ""
+    texts = list(lines)
+    module = ""
     if is_extended(model.config):
         module = MODULE
     found = _compute_in_new_process(model, texts, module)
@@ -157,7 +158,8 @@ def _compute_in_this_process(model: LanguageModel, texts: Sequence[str]) -> dict
     }
     encodings = encode_batch(model.fast_tokenizer, texts)
     inputs = [build_input(model, encoding.ids) for encoding in encodings]
-    embeddings, digest = blake2b(), blake2b()
+    embeddings = blake2b()
+    digest = blake2b()
     _add_tensor(embeddings, get_embeddings(model.network))
     with torch.inference_mode():
         for one in inputs:

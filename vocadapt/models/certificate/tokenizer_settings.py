@@ -20,7 +20,8 @@ from vocadapt.vocabulary.families.files.tokenizer_json import EXACT_WORD, read_f
 def compare_tokenizer_settings(edit: Edit) -> tuple[int, list[str]]:
     """Return the number of compared entries of the model before an edit, and those that differ."""
     before, after = edit.before, edit.after
-    expected, found = _list_entries(before), _list_entries(after)
+    expected = _list_entries(before)
+    found = _list_entries(after)
     vocabularies = before.vocabulary, after.vocabulary
     wrong = [
         name
@@ -60,7 +61,8 @@ def compare_added_tokens(edit: Edit) -> list[str]:
 
     An exact word may become an ordinary token: the vocabulary of a target may contain it.
     """
-    expected, found = _list_flags(edit.before), _list_flags(edit.after)
+    expected = _list_flags(edit.before)
+    found = _list_flags(edit.after)
     expected = {
         token: flags for token, flags in expected.items() if token in found or flags != EXACT_WORD
     }
@@ -77,7 +79,8 @@ def _list_flags(model: LanguageModel) -> dict[str, dict[str, bool]]:
 
 
 def _name_padding(model: LanguageModel, value: Any) -> Any:
-    i, tokens = value.get("pad_id"), model.vocabulary.tokens
+    i = value.get("pad_id")
+    tokens = model.vocabulary.tokens
     if isinstance(i, int) and 0 <= i < len(tokens):
         return {**value, "pad_id": tokens[i]}
     return value

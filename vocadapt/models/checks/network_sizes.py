@@ -62,7 +62,8 @@ def check_network(
     # 3. Compare the sizes with the tensors.
     _check_sizes(folder, config, tensors)
     _check_projections(folder, config, tensors)
-    padding, rows = config.get("pad_token_id"), config.get("vocab_size")
+    padding = config.get("pad_token_id")
+    rows = config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
         raise build_mismatch_error(
             folder, f"pad_token_id is {padding:,}, but there are {rows:,} embeddings"

@@ -288,7 +288,8 @@ def _compute_losses(
 
     # 1. Pad the windows to equal length.
     shape = (len(batch), max(len(window.ids) for window in batch))
-    ids, hidden = np.full(shape, pad), np.zeros(shape, dtype=bool)
+    ids = np.full(shape, pad)
+    hidden = np.zeros(shape, dtype=bool)
     attended = np.zeros(shape, dtype=np.int64)
     for row, window in enumerate(batch):
         ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden

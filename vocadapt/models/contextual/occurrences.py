@@ -219,7 +219,9 @@ class _Reader:
         settings: ContextualSettings,
         splitter: Splitter | None,
     ) -> None:
-        self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
+        self.vocabulary = vocabulary
+        self.targets = targets
+        self.settings = settings
         self.splitter = splitter
         self.start, self.end = find_ends(vocabulary)
         self.drawn = draw_occurrences(targets, settings)
@@ -269,7 +271,8 @@ class _Reader:
         return [self.vocabulary.ids[piece] for piece in pieces], known
 
     def _is_drawn(self, target: int) -> bool:
-        number, chosen = self.seen[target], self.drawn[target]
+        number = self.seen[target]
+        chosen = self.drawn[target]
         self.seen[target] = number + 1
         return chosen is None or number in chosen
 

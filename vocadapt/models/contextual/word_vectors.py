@@ -74,9 +74,12 @@ def compute_contextual_vectors(
     import torch
 
     layer = check_layer(model, settings)
-    network, start = load_until_layer(model, layer), time.perf_counter()
+    network = load_until_layer(model, layer)
+    start = time.perf_counter()
     sums = torch.zeros(len(targets.names), network.config.hidden_size)
-    size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
+    size = max(sentences.stat().st_size, 1)
+    total = 0
+    tokens = 0
     source = iterate_windows(sentences, model.vocabulary, targets, settings, model.splitter)
     pad = model.vocabulary.role_ids.get("pad", 0)
     with torch.no_grad():

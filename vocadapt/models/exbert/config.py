@@ -28,7 +28,8 @@ class ExBertConfig(BertConfig):
                 "exBERT is an encoder: is_decoder and add_cross_attention must be false"
             )
         if self.extension_hidden_size % self.num_attention_heads:
-            units, heads = self.extension_hidden_size, self.num_attention_heads
+            units = self.extension_hidden_size
+            heads = self.num_attention_heads
             raise ValueError(
                 f"extension_hidden_size ({units}) is not a multiple of the number of attention"
                 f" heads ({heads})"

@@ -32,7 +32,8 @@ class ExtensionAttention(nn.Module):
     def __init__(self, config: ExBertConfig) -> None:
         super().__init__()
         self.config = config
-        self.heads, units = config.num_attention_heads, config.extension_hidden_size
+        self.heads = config.num_attention_heads
+        units = config.extension_hidden_size
         self.query, self.key, self.value = (nn.Linear(config.hidden_size, units) for _ in range(3))
         self.dropout = nn.Dropout(config.attention_probs_dropout_prob)
         self.scaling = (units // self.heads) ** -0.5

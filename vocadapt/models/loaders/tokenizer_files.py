@@ -19,7 +19,8 @@ def try_tokenizers(edit: Edit) -> Finding:
     """
     from transformers import AutoTokenizer
 
-    folder, texts = edit.after.path, list_texts(edit)
+    folder = edit.after.path
+    texts = list_texts(edit)
     if not (folder / TOKENIZER).is_file():
         return NOT_APPLICABLE, f"the folder has no {TOKENIZER}"
     try:

@@ -44,7 +44,8 @@ def try_transformers_js(edit: Edit) -> Finding:
     release = json.loads((package / "package.json").read_text(encoding="utf-8")).get("version")
 
     # 2. Tokenize with both.
-    command, texts = [node, "-e", SCRIPT], list_texts(edit)
+    command = [node, "-e", SCRIPT]
+    texts = list_texts(edit)
     found = run_program(command, [str(edit.after.path.resolve()), texts], str(start))
     if isinstance(found, str):
         return DIFFERS, f"version {release}: cannot be loaded: {found}"

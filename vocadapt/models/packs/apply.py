@@ -79,7 +79,8 @@ def read_applied_pack(model: LanguageModel) -> AppliedPack | None:
     path = model.path / RECORD
     if not path.is_file():
         return None
-    stored, place = read_json_object(path).get(PACK), show_path(path)
+    stored = read_json_object(path).get(PACK)
+    place = show_path(path)
     if stored is None:
         return None
     if not has_types(stored, {"name": (str,), "base": (dict,), "rows": (int,), "weights": (str,)}):
@@ -159,7 +160,8 @@ def remove_pack(model: LanguageModel, folder: Path) -> MatrixRows:
 
     # 1. Cut every tensor with an entry for each token back to the rows of the base.
     loaded = load_network(model)
-    network, n_tokens = loaded.network, len(base.vocabulary)
+    network = loaded.network
+    n_tokens = len(base.vocabulary)
     n_rows = len(get_embeddings(network))
     free_rows = _read_free_rows(model.path / BASE / FREE_ROWS, changed)
     restored = {

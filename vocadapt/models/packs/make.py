@@ -220,14 +220,16 @@ def _read_tensors(
             code="other-network",
         )
     found = {EMBEDDINGS: get_embeddings(new)}
-    output, bias = get_output_layer(new), get_output_bias(new)
+    output = get_output_layer(new)
+    bias = get_output_bias(new)
     if output is not None and not is_tied(new):
         found[OUTPUT] = output.weight
     if bias is not None:
         found[OUTPUT_BIAS] = bias
     # Check that the entries of old tokens and free rows are unchanged in every token tensor.
     new_ids = [adapted.vocabulary.ids[token] for token in tokens]
-    before, is_new = list_token_tensors(old), frozenset(new_ids)
+    before = list_token_tensors(old)
+    is_new = frozenset(new_ids)
     kept = [row for row in range(len(get_embeddings(old))) if row not in is_new]
     for name, value in list_token_tensors(new).items():
         if not has_equal_bits(value[kept], before[name][kept]):
@@ -245,7 +247,8 @@ def _find_difference(
     """Return what differs between two networks except for their token tensors; "" if nothing."""
     if type(old) is not type(new):
         return f"its class, {type(new).__name__} instead of {type(old).__name__}"
-    settings, changed = old.config.to_dict(), new.config.to_dict()
+    settings = old.config.to_dict()
+    changed = new.config.to_dict()
     for key in sorted(settings.keys() | changed.keys()):
         if key not in UNCOMPARED and settings.get(key) != changed.get(key):
             return f"{key} of its config"
@@ -275,7 +278,8 @@ def _list_words(
     forms = _get_object(plan, "forms")
     words = []
     for token in tokens:
-        pieces, count = base.vocabulary.tokenize_token(token), None
+        pieces = base.vocabulary.tokenize_token(token)
+        count = None
         if token in recorded:
             _, pieces, count = recorded[token]
         words.append(AddedWord(token, tuple(pieces), count, str(forms.get(token, ""))))
@@ -286,7 +290,8 @@ def _list_provenance(tokens: tuple[str, ...], recorded: Mapping[str, Any]) -> li
     """List the provenance of the new tokens, as recorded in the format of
     `build_provenance_record`.
     """
-    ways, origins = recorded.get("how"), _get_object(recorded, "tokens")
+    ways = recorded.get("how")
+    origins = _get_object(recorded, "tokens")
     if not is_texts(ways):
         return [NOT_RECORDED] * len(tokens)
     return [_read_origin(origins.get(token), ways) for token in tokens]

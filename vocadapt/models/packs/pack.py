@@ -274,7 +274,8 @@ def _check_content(content: dict[str, Any], place: str) -> None:
     check(NAME.fullmatch(content["name"]) is not None, place, "its name")
     kind = KINDS.get(content["kind"])
     check(kind is not None and not kind.rearranges, place, "the kind of its plan")
-    activated, unreachable = content["activated"], content["unreachable"]
+    activated = content["activated"]
+    unreachable = content["unreachable"]
     check(is_texts(activated), place, "its activated tokens")
     is_known = is_texts(unreachable) and names.issuperset(unreachable)
     check(is_known, place, "its tokens that no text can produce")

@@ -311,7 +311,8 @@ def find_infeasible_methods(
     folds: number of cross-validation folds (0: fit on all anchors); the largest fold is held out.
     """
     # 1. The number of anchors in the training folds.
-    fitted, given = anchors, f"{anchors:,} anchors"
+    fitted = anchors
+    given = f"{anchors:,} anchors"
     if folds > 0:
         fitted -= math.ceil(anchors / folds)
         given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds,"
@@ -378,7 +379,8 @@ def tabulate_alignments(
 
     stacked: scores of stacked embeddings, beside those of the first.
     """
-    winner, rows = select_best_alignment(judged), []
+    winner = select_best_alignment(judged)
+    rows = []
     for result in judged:
         is_first = result is judged[0]
         rows.append(
@@ -397,8 +399,8 @@ def tabulate_alignments(
 
 
 def compare_fold_by_fold(one: HeldOutQuality, other: HeldOutQuality) -> FoldComparison:
-    """Compare P@5 of two alignments fold by fold, or word by word if there is one fold; raises InputError
-    if their folds differ.
+    """Compare P@5 of two alignments fold by fold, or word by word if there is one fold; raises
+    InputError if their folds differ.
 
     Folds share training data, so their differences are not independent: the variance of their mean
     is sd² · (1/folds + test/train), and a test fold is 1/(folds − 1) of its training data.
@@ -429,7 +431,8 @@ def _compare_word_by_word(one: BoolArray, other: BoolArray) -> FoldComparison:
     from scipy.special import ndtr
 
     difference = one.astype(np.float64) - other
-    mean, sd = float(difference.mean()), float(difference.std())
+    mean = float(difference.mean())
+    sd = float(difference.std())
     p = 1.0
     if sd:
         p = float(2 * ndtr(-abs(mean) / (sd / len(difference) ** 0.5)))

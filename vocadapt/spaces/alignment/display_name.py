@@ -5,7 +5,8 @@ from vocadapt.spaces.alignment.methods import AlignmentSettings
 
 def describe_method(settings: AlignmentSettings) -> str:
     """Return the display name of an alignment: its method and all non-default settings."""
-    anchors, default = settings.anchors, AlignmentSettings()
+    anchors = settings.anchors
+    default = AlignmentSettings()
     named = {
         "normalized": settings.unit,
         "centered": settings.center,

@@ -43,8 +43,8 @@ LENGTHS = {
 class AlignmentSettings(ExtensibleSettings):
     """Settings of an alignment; the defaults are those of Poerner et al. 2020.
 
-    Each method names those that only some methods use (`AlignmentMethod.settings`), and the class of
-    those that it alone has (`AlignmentMethod.own`).
+    Each method names those that only some methods use (`AlignmentMethod.settings`), and the class
+    of those that it alone has (`AlignmentMethod.own`).
 
     Both spaces are centered by the means of their anchors; `apply` reverts both.
     """
@@ -141,9 +141,9 @@ class AlignmentMethod:
     normalized, centered vectors, and do not recommend it. apply: maps rows (n, d), with the norms
     (n,) of their vectors before normalizing, with the arrays that `fit` returned; None multiplies
     by the matrix. weighting: the weights of anchors if the settings name none and counts are known.
-    length: the default length of mapped vectors, a key of LENGTHS. induces: it also uses words that are not
-    anchors. iterative: it takes many times longer than a linear system. cost: the time of its
-    evaluation relative to least squares, measured on 10,369 anchors.
+    length: the default length of mapped vectors, a key of LENGTHS. induces: it also uses words that
+    are not anchors. iterative: it takes many times longer than a linear system. cost: the time of
+    its evaluation relative to least squares, measured on 10,369 anchors.
     """
 
     fit: Callable[[AnchorPairs, AlignmentSettings], NDArray[np.floating] | Arrays]
@@ -191,7 +191,8 @@ def _apply_kernel_ridge(rows: Matrix, norms: Matrix, arrays: Mapping[str, Matrix
 
 
 def _build_identity(pairs: AnchorPairs, settings: AlignmentSettings) -> FloatArray:
-    width, model = pairs.x.shape[1], pairs.y.shape[1]
+    width = pairs.x.shape[1]
+    model = pairs.y.shape[1]
     if width != model:
         raise InputError(
             f"The method identity needs equal dimensions: the vectors have {width}, the model"

@@ -151,7 +151,8 @@ def compute_retrieval_loss(
     # 2. Cross-entropy, of the own target among targets and of the own word among words.
     own = np.arange(len(scores))
     fractions = weights / max(float(weights.sum()), TINY)
-    loss, by_scores = 0.0, np.zeros_like(scores)
+    loss = 0.0
+    by_scores = np.zeros_like(scores)
     for axis in (1, 0):
         shifted = scores - scores.max(axis=axis, keepdims=True)
         logs = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
@@ -205,7 +206,8 @@ class _Adam:
         self._steps += 1
         first, second = (np.float32(1 - beta**self._steps) for beta in BETAS)
         for name, gradient in gradients.items():
-            mean, square = self._means[name], self._squares[name]
+            mean = self._means[name]
+            square = self._squares[name]
             mean += np.float32(1 - BETAS[0]) * (gradient - mean)
             square += np.float32(1 - BETAS[1]) * (gradient * gradient - square)
             size = np.sqrt(square / second) + np.float32(TINY)

@@ -193,7 +193,8 @@ def interpret_hubness(found: Hubness | None) -> Finding:
         return Finding("too_few_for_hubs", "Too few tokens for hubs.")
     code, verdict = "no_hubs", "No token is a neighbor of very many others"
     if found.skewness > SKEWED:
-        code, verdict = "hubs", "A few tokens are neighbors of very many others"
+        code = "hubs"
+        verdict = "A few tokens are neighbors of very many others"
     return Finding(
         code,
         f"{verdict}: the largest hub is a neighbor of {found.largest:,} tokens;"
@@ -238,11 +239,14 @@ def _interpret(found: Diagnosis) -> Iterator[Finding]:
 def _interpret_frequency_bias(found: Diagnosis, correlation: float) -> Finding:
     """Return whether length depends on frequency; added tokens are not part of the correlation."""
     bias = found.frequency_bias
-    code, tendency = "length_without_frequency", "hardly depends on its frequency"
+    code = "length_without_frequency"
+    tendency = "hardly depends on its frequency"
     if correlation >= WEAK:
-        code, tendency = "frequent_longer", "tends to be larger for frequent tokens"
+        code = "frequent_longer"
+        tendency = "tends to be larger for frequent tokens"
     elif correlation <= -WEAK:
-        code, tendency = "frequent_shorter", "tends to be smaller for frequent tokens"
+        code = "frequent_shorter"
+        tendency = "tends to be smaller for frequent tokens"
     owner = "an original token's vector" if found.added_norms else "a token's vector"
     known = "by count" if bias.by == "counts" else "by id, as a proxy for frequency"
     basis = f"ρ = {format_precise(correlation)}, n = {bias.n:,}, {known}"

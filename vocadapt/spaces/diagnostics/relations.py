@@ -169,7 +169,8 @@ def _score(
     # 2. Random pairings.
     drawn = _draw_permutations(space, first, second, permutations)
     if len(drawn):
-        null_mean, null_sd = float(drawn.mean()), float(drawn.std())
+        null_mean = float(drawn.mean())
+        null_sd = float(drawn.std())
         found |= {"null_mean": null_mean, "null_sd": null_sd}
 
         # 3. Compare. Pairings do not vary if, for example, one word is paired with three others.
@@ -185,8 +186,10 @@ def _draw_permutations(
     """Return the mean cosine of each random pairing (draws,), no word with itself."""
     if len(first) < 2:
         return np.empty(0)
-    rng, means = np.random.default_rng(permutations.seed), []
-    left, right = space.unit[first], space.unit[second]
+    rng = np.random.default_rng(permutations.seed)
+    means = []
+    left = space.unit[first]
+    right = space.unit[second]
     for _ in range(permutations.draws):
         order = rng.permutation(len(second))
         apart = first != second[order]
@@ -197,5 +200,6 @@ def _draw_permutations(
 
 def _compute_cosines(space: EmbeddingSpace, first: IntArray, second: IntArray) -> FloatArray:
     """Return the cosine of each pair of rows (n,) float64."""
-    left, right = space.unit[first], space.unit[second]
+    left = space.unit[first]
+    right = space.unit[second]
     return np.asarray(np.einsum("nd,nd->n", left.astype(np.float64), right.astype(np.float64)))

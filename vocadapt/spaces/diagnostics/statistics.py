@@ -120,7 +120,8 @@ def _compare_common(
     total = 0.0
     for start in range(0, len(rows), BLOCK):
         left, right = rows[start : start + BLOCK].T
-        vectors, others = one.matrix[left], other.matrix[right]
+        vectors = one.matrix[left]
+        others = other.matrix[right]
         products = np.einsum("nd,nd->n", vectors.astype(np.float64), others.astype(np.float64))
         total += float((products / here.lengths[left] / there.lengths[right]).sum())
     return total / len(rows), len(rows)

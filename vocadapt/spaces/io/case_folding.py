@@ -80,7 +80,8 @@ def _compute_mean(space: EmbeddingSpace, rows: list[int]) -> Matrix:
 def _describe_folding(
     space: EmbeddingSpace, groups: dict[str, list[int]], collisions: str
 ) -> tuple[str, ...]:
-    notes, left = [], sum(map(len, groups.values()))
+    notes = []
+    left = sum(map(len, groups.values()))
     if left < len(space):
         notes.append(
             f"{len(space) - left:,} of {len(space):,} words are split by the model: left out"

@@ -179,9 +179,11 @@ def _read_array(
     # 1. Read the words, and map the array, which has one row for each.
     names = read_words(words or _find_words_file(path))
     if head.startswith(NPY):
-        format, rows = "npy", _map_npy(path)
+        format = "npy"
+        rows = _map_npy(path)
     else:
-        format, rows = "safetensors", _map_tensor(path, len(names.words))
+        format = "safetensors"
+        rows = _map_tensor(path, len(names.words))
     if len(names.words) != len(rows):
         raise InputError(
             f"{path}: {len(rows):,} rows, but the words file has {len(names.words):,} lines.",

@@ -342,7 +342,8 @@ def _split_binary_rows(file: IO[bytes], into: RowCollector) -> Iterator[tuple[by
         more = file.read(max(BLOCK, 4 * size))
         if not more:
             break
-        buffer, start = buffer[start:] + more, 0
+        buffer = buffer[start:] + more
+        start = 0
     # Some tools end each row with a newline, the last one too.
     if buffer[start:].strip(b"\n"):
         raise InputError(

@@ -302,7 +302,8 @@ def select_compared_words(
         reasons[NOT_IN_BASELINE] = set(shared).difference(only)
 
     # 2. Exclude them; a word with several reasons is counted under the first.
-    words, left_out = shared, dict[str, int]()
+    words = shared
+    left_out = dict[str, int]()
     for reason, out in reasons.items():
         left = [word for word in words if word not in out]
         if len(left) < len(words):

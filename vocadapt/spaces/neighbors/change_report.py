@@ -191,8 +191,10 @@ def build_neighbor_table(change: NeighborhoodChange, baseline: NoiseBaseline | N
 
 def describe_histogram(change: NeighborhoodChange) -> Finding:
     """Return how many neighbors the words keep: the median, and how many keep none and all."""
-    k, words = change.settings.k, len(change.words)
-    none, all_kept = int(change.histogram[0]), int(change.histogram[-1])
+    k = change.settings.k
+    words = len(change.words)
+    none = int(change.histogram[0])
+    all_kept = int(change.histogram[-1])
     numbers = f"{none:,} of {words:,} keep none, {all_kept:,} keep all."
     median = float(np.median(np.rint(change.overlap * k)))
     if median == k:  # "at most all" says nothing

@@ -53,9 +53,10 @@ def find_nearest(
     """Return the k nearest rows of `space` for each query; exact, with bounded memory.
 
     queries: (n, dim) float32. leave_out: (n,) int64, a row of the space to exclude for each query,
-    −1 for none. hubness: (words,) float32, the hubness of the space's rows (`compute_neighbor_cosines`); if
-    given, the metric is CSLS instead of the cosine. Ties are ordered by row; among ties at the k-th
-    place any may be returned. Raises InputError for an unknown metric, k < 1 or unequal dimensions.
+    −1 for none. hubness: (words,) float32, the hubness of the space's rows
+    (`compute_neighbor_cosines`); if given, the metric is CSLS instead of the cosine. Ties are
+    ordered by row; among ties at the k-th place any may be returned. Raises InputError for an
+    unknown metric, k < 1 or unequal dimensions.
     """
     _check(queries, space, k, metric, hubness)
     # 1. The candidates, and the offset that turns their dot product into the ranking of the metric.

@@ -106,7 +106,8 @@ def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
 
     Scales to the same variance: least squares would shrink unrelated layouts to a dot.
     """
-    x, y = fixed - fixed.mean(axis=0), moved - moved.mean(axis=0)
+    x = fixed - fixed.mean(axis=0)
+    y = moved - moved.mean(axis=0)
     u, _, v = np.linalg.svd(y.T.astype(np.float64) @ x)
     scale = np.sqrt(np.square(x, dtype=np.float64).sum() / np.square(y, dtype=np.float64).sum())
     return np.asarray(y @ (u @ v) * scale + fixed.mean(axis=0), dtype=np.float32)

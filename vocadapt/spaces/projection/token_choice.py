@@ -143,7 +143,8 @@ def sample_by_origin(is_added: BoolArray, n: int) -> IntArray:
 
     Example: 30 original and 10 added tokens, n = 8 -> the first 6 original and the first 2 added.
     """
-    original, added = np.flatnonzero(~is_added), np.flatnonzero(is_added)
+    original = np.flatnonzero(~is_added)
+    added = np.flatnonzero(is_added)
     proportional = round(n * len(added) / len(is_added))
     wanted = max(proportional, n // LEAST_ADDED)
     # If one kind has too few tokens, the other fills its places.

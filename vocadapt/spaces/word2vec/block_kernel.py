@@ -95,9 +95,15 @@ def multiply(left: Matrix, right: Matrix, products: Matrix) -> None:
     """
     dim = left.shape[1]
     for i in range(0, left.shape[0], TILE):
-        a, b, c, d = left[i], left[i + 1], left[i + 2], left[i + 3]
+        a = left[i]
+        b = left[i + 1]
+        c = left[i + 2]
+        d = left[i + 3]
         for k in range(0, right.shape[0], TILE):
-            p, q, r, s = right[k], right[k + 1], right[k + 2], right[k + 3]
+            p = right[k]
+            q = right[k + 1]
+            r = right[k + 2]
+            s = right[k + 3]
             ap = aq = ar = as_ = np.float32(0)
             bp = bq = br = bs = np.float32(0)
             cp = cq = cr = cs = np.float32(0)
@@ -144,28 +150,31 @@ def add_combinations(factors: Matrix, vectors: Matrix, sums: Matrix, fresh: bool
     """
     dim = vectors.shape[1]
     for i in range(0, factors.shape[0], TILE):
-        a, b, c, d = sums[i], sums[i + 1], sums[i + 2], sums[i + 3]
+        a = sums[i]
+        b = sums[i + 1]
+        c = sums[i + 2]
+        d = sums[i + 3]
         for k in range(0, factors.shape[1], TILE):
-            p, q, r, s = vectors[k], vectors[k + 1], vectors[k + 2], vectors[k + 3]
-            ap, aq, ar, as_ = factors[i, k], factors[i, k + 1], factors[i, k + 2], factors[i, k + 3]
-            bp, bq, br, bs = (
-                factors[i + 1, k],
-                factors[i + 1, k + 1],
-                factors[i + 1, k + 2],
-                factors[i + 1, k + 3],
-            )
-            cp, cq, cr, cs = (
-                factors[i + 2, k],
-                factors[i + 2, k + 1],
-                factors[i + 2, k + 2],
-                factors[i + 2, k + 3],
-            )
-            dp, dq, dr, ds = (
-                factors[i + 3, k],
-                factors[i + 3, k + 1],
-                factors[i + 3, k + 2],
-                factors[i + 3, k + 3],
-            )
+            p = vectors[k]
+            q = vectors[k + 1]
+            r = vectors[k + 2]
+            s = vectors[k + 3]
+            ap = factors[i, k]
+            aq = factors[i, k + 1]
+            ar = factors[i, k + 2]
+            as_ = factors[i, k + 3]
+            bp = factors[i + 1, k]
+            bq = factors[i + 1, k + 1]
+            br = factors[i + 1, k + 2]
+            bs = factors[i + 1, k + 3]
+            cp = factors[i + 2, k]
+            cq = factors[i + 2, k + 1]
+            cr = factors[i + 2, k + 2]
+            cs = factors[i + 2, k + 3]
+            dp = factors[i + 3, k]
+            dq = factors[i + 3, k + 1]
+            dr = factors[i + 3, k + 2]
+            ds = factors[i + 3, k + 3]
             if fresh and k == 0:
                 for j in range(dim):
                     a[j] = ap * p[j] + aq * q[j] + ar * r[j] + as_ * s[j]
@@ -188,7 +197,8 @@ def subsample(
     and end, two (n,) int64.
     """
     tokens = np.empty(len(ids), np.int32)
-    starts, ends = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64)
+    starts = np.empty(len(ids), np.int64)
+    ends = np.empty(len(ids), np.int64)
     count = line = 0
     for word in ids:
         if word == LINE_END:
@@ -253,9 +263,11 @@ def compute_changes(
     weights, excluded: (n,), of the first n rows. Other rows and excluded words become 0.
     """
     for i in range(len(scores)):
-        weight, excluded_word = np.float32(0), np.int32(LINE_END)
+        weight = np.float32(0)
+        excluded_word = np.int32(LINE_END)
         if i < len(weights):
-            weight, excluded_word = factor * weights[i], excluded[i]
+            weight = factor * weights[i]
+            excluded_word = excluded[i]
         row = scores[i]
         for k in range(len(words)):
             row[k] = weight * compute_sigmoid(row[k])
@@ -281,16 +293,20 @@ def train_on_negatives(
     vectors are those at the start of the block.
     """
     # 1. Draw the negatives, and copy their vectors to contiguous memory.
-    words, negatives, changes = buffers.words, buffers.negatives, buffers.changes
+    words = buffers.words
+    negatives = buffers.negatives
+    changes = buffers.changes
     for k in range(len(words)):
         words[k] = draw_negative(noise, state)
-        vector, copy = outputs[words[k]], negatives[k]
+        vector = outputs[words[k]]
+        copy = negatives[k]
         for j in range(outputs.shape[1]):
             copy[j] = vector[j]
     scores, transposed = buffers.scores, buffers.transposed
 
     for number in range((count + shape.group - 1) // shape.group):
-        first, chosen = number * shape.group, number % shape.sets * shape.shared
+        first = number * shape.group
+        chosen = number % shape.sets * shape.shared
         hidden = buffers.hidden[first : first + shape.group]
         vectors = negatives[chosen : chosen + shape.shared]
 
@@ -316,7 +332,8 @@ def train_on_negatives(
     # 4. Update the output vectors; a word that was drawn twice is updated twice.
     groups = (count + shape.group - 1) // shape.group
     for k in range(min(groups, shape.sets) * shape.shared):
-        vector, change = outputs[words[k]], changes[k]
+        vector = outputs[words[k]]
+        change = changes[k]
         for j in range(outputs.shape[1]):
             vector[j] += change[j]
 
@@ -341,7 +358,10 @@ def average_contexts(
         scale = np.float32(1)
         if average and contexts:
             scale = np.float32(1 / contexts)
-        row, own, before, after = hidden[i], inputs[tokens[i]], sums[first], sums[last]
+        row = hidden[i]
+        own = inputs[tokens[i]]
+        before = sums[first]
+        after = sums[last]
         for j in range(inputs.shape[1]):
             row[j] = (after[j] - before[j] - own[j]) * scale
 
@@ -365,7 +385,9 @@ def train_on_tokens(
         if not contexts:
             gradient[i] = 0
             continue
-        row, change, own = hidden[i], gradient[i], outputs[tokens[i]]
+        row = hidden[i]
+        change = gradient[i]
+        own = outputs[tokens[i]]
         logit = np.float32(0)
         for j in range(outputs.shape[1]):
             logit += row[j] * own[j]
@@ -373,7 +395,8 @@ def train_on_tokens(
         scale = np.float32(1)
         if not average:
             scale = np.float32(1 / contexts)
-        begins, stops = differences[first], differences[last]
+        begins = differences[first]
+        stops = differences[last]
         for j in range(outputs.shape[1]):
             value = (change[j] + step * own[j]) * scale
             own[j] += step * row[j]
@@ -402,7 +425,8 @@ def add_window_gradients(
         own = nothing
         if 0 <= i - offset < count:
             own = gradient[i - offset]
-        vector, difference = inputs[tokens[i]], differences[i]
+        vector = inputs[tokens[i]]
+        difference = differences[i]
         for j in range(inputs.shape[1]):
             running[j] += difference[j]
             vector[j] += running[j] - own[j]
@@ -453,7 +477,9 @@ def train_cbow(
         left = max(starts[start], start - shape.window)
         right = min(ends[end - 1], end + shape.window)
         for i in range(right - left):
-            vector, before, after = inputs[tokens[left + i]], sums[i], sums[i + 1]
+            vector = inputs[tokens[left + i]]
+            before = sums[i]
+            after = sums[i + 1]
             for j in range(dim):
                 after[j] = before[j] + vector[j]
 
@@ -519,7 +545,8 @@ def train_skip_gram(
 
         # 3. The words in the window.
         for i in range(end - start):
-            row, change = buffers.hidden[i], buffers.gradient[i]
+            row = buffers.hidden[i]
+            change = buffers.gradient[i]
             for position in range(windows[i, 0], windows[i, 1]):
                 if position == start + i:
                     continue

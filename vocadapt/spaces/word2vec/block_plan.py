@@ -60,7 +60,8 @@ class SharedNegatives:
 
 # In CBOW, a context word is trained with the negatives of all groups in whose windows it occurs; in
 # skip-gram, only with those of its own group.
-CBOW, SKIP_GRAM = SharedNegatives(1.6, 6), SharedNegatives(6.4, 2)
+CBOW = SharedNegatives(1.6, 6)
+SKIP_GRAM = SharedNegatives(6.4, 2)
 
 
 def count_shared_negatives(settings: TrainingSettings) -> int:
@@ -105,7 +106,8 @@ def compute_noise(counts: FloatArray, sample: float) -> Noise:
 
     # 2. Fill the slots.
     while small and large:
-        word, donor = small.pop(), large.pop()
+        word = small.pop()
+        donor = large.pop()
         chance[word], alias[word] = sizes[word], donor
         sizes[donor] -= 1 - sizes[word]
         if sizes[donor] < 1:

@@ -133,7 +133,8 @@ def write_word_ids(sentences: Path, words: dict[str, int], file: Path) -> list[T
         for line in lines:
             ids = [numbers[word] for word in line.split() if word in numbers]
             np.array([*ids, LINE_END], np.int32).tofile(out)
-            size, n_words = size + len(ids) + 1, n_words + len(ids)
+            size = size + len(ids) + 1
+            n_words = n_words + len(ids)
             if n_words >= SLICE:
                 slices.append(TextSlice(start, n_words, size))
                 start += size

@@ -121,7 +121,8 @@ def estimate_seconds(counts: FloatArray, settings: TrainingSettings) -> float:
 
 def count_words_in_memory(counts: FloatArray, settings: TrainingSettings) -> int:
     """Return how many words can be counted in MAX_BYTES; counts: (words,), most frequent first."""
-    fits, too_many = 0, len(counts) + 1
+    fits = 0
+    too_many = len(counts) + 1
     while too_many - fits > 1:
         n = (fits + too_many) // 2
         if estimate_bytes(counts[:n], settings) <= MAX_BYTES:
@@ -201,10 +202,12 @@ def _list_pairs(ids: Ids, window: int) -> tuple[Ids, Ids, NDArray[np.int64]]:
     line = np.cumsum(ids == LINE_END)
     lower, higher, units = [], [], []
     for distance in range(1, min(window, len(ids) - 1) + 1):
-        first, second = ids[:-distance], ids[distance:]
+        first = ids[:-distance]
+        second = ids[distance:]
         in_line = line[:-distance] == line[distance:]
         is_pair = in_line & (first != LINE_END) & (second != LINE_END)
-        first, second = first[is_pair], second[is_pair]
+        first = first[is_pair]
+        second = second[is_pair]
         lower.append(np.minimum(first, second))
         higher.append(np.maximum(first, second))
         units.append(np.full(len(first), window - distance + 1, dtype=np.int64))

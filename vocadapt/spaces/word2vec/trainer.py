@@ -65,7 +65,8 @@ class TrainedVectors:
 
 def _estimate_gensim(counts: FloatArray, settings: TrainingSettings) -> float:
     # Average number of vectors read per word: the window shrinks at random. 12 by default.
-    contexts, targets = settings.window + 1, settings.negative + 1
+    contexts = settings.window + 1
+    targets = settings.negative + 1
     rows = contexts + targets
     if settings.skip_gram:
         rows = 2 * contexts * targets

@@ -175,7 +175,8 @@ def _measure_page(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
         except IndexError:  # the header is longer
             size *= 16
             continue
-        unpacked, packed = fields.get(2, -1), fields.get(3, -1)
+        unpacked = fields.get(2, -1)
+        packed = fields.get(3, -1)
         if min(unpacked, packed) < 0:
             break
         return unpacked, length + packed

@@ -33,7 +33,8 @@ class ReaderNotes:
     files_with_literal_quotes: int = 0
 
     def __add__(self, other: "ReaderNotes") -> "ReaderNotes":
-        ours, theirs = astuple(self), astuple(other)
+        ours = astuple(self)
+        theirs = astuple(other)
         return ReaderNotes(*(a + b for a, b in zip(ours, theirs, strict=True)))
 
     def counts(self) -> dict[str, int]:

@@ -18,7 +18,8 @@ from vocadapt.training.encoding.model_tokenizers import ENDS, Ids, ModelTokenize
 from vocadapt.training.examples.examples import Sentence, Text
 from vocadapt.training.examples.tags import decode_spans
 
-NOTHING, AT_START = np.zeros(0, np.int32), np.zeros(1, np.int32)
+NOTHING = np.zeros(0, np.int32)
+AT_START = np.zeros(1, np.int32)
 
 DIVIDED = "sentences divided into chunks"
 LONG_WORDS = "words longer than the window, truncated"
@@ -115,7 +116,8 @@ def encode_words(
     1 and 3 are used.
     """
     # 1. Wordpieces of the words.
-    room, notes = settings.length - ENDS, Counter[str]()
+    room = settings.length - ENDS
+    notes = Counter[str]()
     words = list(chain.from_iterable(sentence.words for sentence in sentences))
     known = {
         name: _tokenize_words(tokenizer, words, room, notes)
@@ -199,7 +201,8 @@ def encode_apart(
     both = [part for text in texts for part in (text.text, text.pair)]
     known = {name: tokenizer.ids(both) for name, tokenizer in tokenizers.items()}
     views: dict[str, list[View]] = {name: [] for name in tokenizers}
-    room, notes = settings.length - ENDS, Counter[str]()
+    room = settings.length - ENDS
+    notes = Counter[str]()
     for number, text in enumerate(texts):
         notes[LONG_TEXTS] += any(
             len(own[part]) > room for own in known.values() for part in (text.text, text.pair)
@@ -226,7 +229,8 @@ def _encode_parts(
 ) -> dict[str, list[View]]:
     """Encode a long text in parts, which are the same under every tokenizer."""
     # 1. The words and their wordpieces under every tokenizer.
-    words, pieces = text.split(), dict[str, list[Ids]]()
+    words = text.split()
+    pieces = dict[str, list[Ids]]()
     for name, tokenizer in tokenizers.items():
         known = _tokenize_words(tokenizer, words, length - ENDS, notes)
         pieces[name] = [known[word] for word in words]
@@ -324,7 +328,8 @@ def build_view(
 
     By default it has one row of logits, at [CLS].
     """
-    cls, sep = [tokenizer.specials["cls"]], [tokenizer.specials["sep"]]
+    cls = [tokenizer.specials["cls"]]
+    sep = [tokenizer.specials["sep"]]
     if not len(second):
         return View(owner, np.concatenate([cls, first, sep]).astype(np.int32), places, rows)
     ids = np.concatenate([cls, first, sep * tokenizer.n_between, second, sep]).astype(np.int32)

@@ -66,7 +66,8 @@ def load_tokenizers(model: LanguageModel) -> dict[str, ModelTokenizer]:
     """
     model.check_rows()
     # 1. The tokenization is unchanged: the model was not adapted, or got no new word.
-    before, known = open_base_model(model), model.vocabulary.ids
+    before = open_base_model(model)
+    known = model.vocabulary.ids
     if before is None or (
         set(before.vocabulary.tokens) == set(known)
         and not before.vocabulary.find_activated(model.vocabulary)

@@ -99,7 +99,8 @@ def encode_for_training(
                 left, right = map(int, np.searchsorted(context.words, [first, end]))
                 begin = 1 + len(ids) + tokenizers[name].n_between
                 places = np.arange(begin, begin + right - left, dtype=np.int32)
-                chunk, rows = context.ids[left:right], context.words[left:right]
+                chunk = context.ids[left:right]
+                rows = context.words[left:right]
                 views[name].append(build_view(tokenizers[name], number, ids, chunk, places, rows))
     return EncodedExamples({name: tuple(own) for name, own in views.items()}, sizes)
 
@@ -205,7 +206,8 @@ def _divide_context(sizes: Ids, room: int) -> Iterator[tuple[int, int]]:
     sizes: number of wordpieces of each word. room: that of the context in wordpieces, at least 1.
     """
     sums = np.concatenate([[0], np.cumsum(sizes)])
-    first, words = 0, len(sizes)
+    first = 0
+    words = len(sizes)
     while first < words:
         end = max(first + 1, int(np.searchsorted(sums, sums[first] + room, side="right")) - 1)
         yield first, end

@@ -51,10 +51,13 @@ def decode_spans(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -
     (3, 4, "").
     """
     spans: list[Span] = []
-    start, kind, before = -1, "", "O"
+    start = -1
+    kind = ""
+    before = "O"
     # The O at the end closes a span that reaches the last word.
     for place, tag in enumerate(chain(tags, "O")):
-        letter, own = tag[0], type_of(tag)
+        letter = tag[0]
+        own = type_of(tag)
         goes_on = start >= 0 and letter in "IE" and own == kind and before not in "ES"
         if start >= 0 and not goes_on:
             spans.append(Span(start, place, kind))

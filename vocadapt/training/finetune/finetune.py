@@ -449,7 +449,8 @@ def _is_collapsed(
     """
     task = prepared.task
     if prepared.collapse_sample is None:
-        split, values = task.split("dev"), list(fitted.dev)
+        split = task.split("dev")
+        values = list(fitted.dev)
     else:
         split, encoded = prepared.collapse_sample
         logits = pool_logits(compute_logits(network, encoded, prepared.pad))

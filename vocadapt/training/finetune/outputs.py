@@ -67,7 +67,8 @@ class Outputs:
     def predict_split(self, logits: Sequence[Logits], split: Split) -> list[Prediction]:
         """Predict for the examples of a split; logits: of its examples, then of its collection."""
         n_examples = len(split)
-        own, among = logits[:n_examples], logits[n_examples:]
+        own = logits[:n_examples]
+        among = logits[n_examples:]
         return self.kind.predict_all(own, split.examples, self.names, among, split.collection)
 
     def compute_loss(self, logits: Sequence[Logits], examples: Sequence[Example]) -> float:

@@ -44,7 +44,9 @@ from vocadapt.training.tasks.seen_examples import write_seen
 if TYPE_CHECKING:
     import transformers
 
-RUN, PREDICTIONS, LOGITS = "run.json", "predictions.jsonl", "logits.safetensors"
+RUN = "run.json"
+PREDICTIONS = "predictions.jsonl"
+LOGITS = "logits.safetensors"
 
 
 def save_run(run: Run, prepared: PreparedTask, folder: Path, weights: bool = True) -> None:

@@ -195,7 +195,8 @@ def build_batch(
     sequences = [(view, own) for view in views for own in view.sequences]
     width = max(len(own) for _, own in sequences)
     ids = np.full((len(sequences), width), pad, dtype=np.int64)
-    mask, segments = np.zeros_like(ids), np.zeros_like(ids)
+    mask = np.zeros_like(ids)
+    segments = np.zeros_like(ids)
     for row, (view, own) in enumerate(sequences):
         ids[row, : len(own)] = own
         mask[row, : len(own)] = 1

@@ -169,7 +169,9 @@ class EpochScorer:
         score: Callable[[], DevScore] | None,
         baseline: Baseline | None = None,
     ) -> None:
-        self.network, self.steps, self.settings = network, dataset.steps, settings
+        self.network = network
+        self.steps = dataset.steps
+        self.settings = settings
         self.folder, self.score, self.baseline = folder, score, baseline
         self.stopped, self.learned_nothing = False, False
         self.scores = _read_numbers(folder / DEV)

@@ -122,7 +122,10 @@ class MaskedBlockDataset:
     """
 
     def __init__(self, blocks: Blocks, length: int, probability: float, seed: int) -> None:
-        self.blocks, self.length, self.probability, self.seed = blocks, length, probability, seed
+        self.blocks = blocks
+        self.length = length
+        self.probability = probability
+        self.seed = seed
         # The last pass and its permutation of the blocks.
         self._order: tuple[int, NDArray[np.int64]] = (-1, np.empty(0, dtype=np.int64))
 
@@ -156,7 +159,8 @@ def pack_blocks(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
     body = length - 2
     n_blocks = 0
     stream = iterate_marked_ids(sentences, vocabulary)
-    cls, sep = vocabulary.role_ids["cls"], vocabulary.role_ids["sep"]
+    cls = vocabulary.role_ids["cls"]
+    sep = vocabulary.role_ids["sep"]
     files = sentences.with_suffix(".ids"), sentences.with_suffix(".starts")
     # New files, not truncated ones: a process that still maps an old file keeps its content.
     for file in files:

@@ -332,7 +332,10 @@ class IntermediateSaver:
         separated: "SeparatedEmbeddings | None",
         folder: Path,
     ) -> None:
-        self.model, self.loaded, self.dtype, self.settings = model, loaded, dtype, settings
+        self.model = model
+        self.loaded = loaded
+        self.dtype = dtype
+        self.settings = settings
         self.separated, self.folder, self.last = separated, folder, time.monotonic()
 
     def __call__(self, step: int) -> None:

@@ -39,7 +39,8 @@ def compute_losses(
     import torch
 
     cross_entropy = torch.nn.functional.cross_entropy
-    ids, labels = inputs["input_ids"], inputs["labels"]
+    ids = inputs["input_ids"]
+    labels = inputs["labels"]
     masked = labels != IGNORE_INDEX
     pair_loss: tuple[torch.Tensor, ...] = ()
     if "next" in inputs:

@@ -187,7 +187,8 @@ def _read_documents(
     done, size = 0, documents.stat().st_size
     with documents.open("rb") as file:
         for number, raw in enumerate(file, 1):
-            line, done = raw.decode(), done + len(raw)
+            line = raw.decode()
+            done = done + len(raw)
             if number % LINES_PER_REPORT == 0:
                 progress(done / size, f"{number:,} lines divided into sentences")
             # Extended in place, because a document may be a whole file.

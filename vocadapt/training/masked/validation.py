@@ -172,7 +172,9 @@ class HeldOutValidator:
         tokens_per_step: int,
         count_steps: Callable[[], int],
     ) -> None:
-        self.network, self.vocabulary, self.folder = network, vocabulary, folder
+        self.network = network
+        self.vocabulary = vocabulary
+        self.folder = folder
         self.windows, self.n_held_out = select_evenly(windows), len(windows)
         self.tokens_per_step, self.count_steps = tokens_per_step, count_steps
         # State of an interrupted training, up to its checkpoint.
@@ -244,7 +246,10 @@ LEVEL, Z = 0.95, 1.96  # confidence level, and its quantile of the normal distri
 MIN_WORDS = 400
 MIN_WINDOWS = 10  # windows are the independent units; fewer give no reliable standard error
 
-TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE = "too few words", "lower", "higher", "no difference"
+TOO_FEW = "too few words"
+LOWER = "lower"
+HIGHER = "higher"
+NO_DIFFERENCE = "no difference"
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def find_best_answers(
     while True:
         spans = find_best_spans(scores[:, 0], scores[:, 1], bounds, characters, wanted)
         for first, last, score in spans:
-            start, end = int(bounds[first, 0]), int(bounds[last, 1])
+            start = int(bounds[first, 0])
+            end = int(bounds[last, 1])
             if score > LOWEST / 2:
                 distinct.setdefault(context[start:end], (start, end, score))
         if len(distinct) >= MAX_ANSWERS or len(spans) < wanted or wanted >= MAX_SPANS:

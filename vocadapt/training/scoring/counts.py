@@ -247,7 +247,8 @@ def compute_prf(sums: Array) -> dict[str, Array]:
 
 def score_labels(tally: Tally) -> dict[str, dict[str, float]]:
     """Return precision, recall, F1 and the counts of every label."""
-    figures, totals = compute_prf(tally.totals), tally.totals
+    figures = compute_prf(tally.totals)
+    totals = tally.totals
     counts = {name: totals[:, column] for column, name in enumerate(("gold", "predicted", "right"))}
     return {
         label: {

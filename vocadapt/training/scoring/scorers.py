@@ -68,7 +68,8 @@ def substring(gold: str, predicted: str) -> float:
     """Return 1 if the normalized gold answer contains the normalized prediction, else 0; an empty
     prediction counts only if gold is empty.
     """
-    ours, theirs = normalize_answer(gold), normalize_answer(predicted)
+    ours = normalize_answer(gold)
+    theirs = normalize_answer(predicted)
     return float(theirs in ours if theirs else not ours)
 
 
@@ -176,7 +177,8 @@ def _count_examples(gold: Sequence[Labels], predicted: Sequence[Labels], rules: 
     """
     rows = []
     for ours, theirs in zip(map(set, gold), map(set, predicted), strict=True):
-        right, total = len(ours & theirs), len(ours) + len(theirs)
+        right = len(ours & theirs)
+        total = len(ours) + len(theirs)
         if total:
             scores = [right / max(len(theirs), 1), right / max(len(ours), 1), 2 * right / total]
         else:
@@ -187,7 +189,8 @@ def _count_examples(gold: Sequence[Labels], predicted: Sequence[Labels], rules: 
 
 def _average_examples(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
     figures = _average_columns("precision", "recall", "mean_f1")(sums, labels, rules)
-    precision, recall = figures["precision"], figures["recall"]
+    precision = figures["precision"]
+    recall = figures["recall"]
     harmonic = safe_divide(2 * precision * recall, precision + recall)
     return {
         "precision": precision,

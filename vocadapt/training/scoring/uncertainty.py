@@ -140,8 +140,10 @@ def compare_tallies(
     def headlines(sums: Array) -> Array:
         return scorer.headlines(sums.reshape(len(sums), *a.rows.shape[1:]), a.labels, rules)
 
-    rows_a, rows_b = _flatten(a.rows), _flatten(b.rows)
-    sums_a, sums_b = rows_a.sum(axis=0), rows_b.sum(axis=0)
+    rows_a = _flatten(a.rows)
+    rows_b = _flatten(b.rows)
+    sums_a = rows_a.sum(axis=0)
+    sums_b = rows_b.sum(axis=0)
     score_a, score_b = headlines(np.stack([sums_a, sums_b])).tolist()
     difference = score_b - score_a
 

@@ -381,7 +381,9 @@ def _warn_of_casing(*names: str) -> None:
 
 
 def draw_demo_note(model: str) -> None:
-    """Say that a model is the small one of the demo, so that its figures are not taken for another's."""
+    """Say that a model is the small one of the demo, so that its figures are not taken for
+    another's.
+    """
     with suppress(InputError):
         if cache.model_of(model).path.name == demo.MODEL[1]:
             draw_note(

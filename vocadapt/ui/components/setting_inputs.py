@@ -156,12 +156,16 @@ def _draw_number(
     limits: tuple[float | None, float | None] | None,
     options: dict[str, Any],
 ) -> Any:
-    """Draw the input of an integer or a float; it may be empty, for 0, if the declaration allows it.
+    """Draw the input of an integer or a float; it may be empty, for 0, if the declaration allows
+    it.
 
     limits: narrower bounds than the declared ones; with a lower one, the input must not be empty.
     None: no bounds.
     """
-    kind, bounds, lowest, highest = declared.kind, declared.bounds, None, None
+    kind = declared.kind
+    bounds = declared.bounds
+    lowest = None
+    highest = None
     is_optional = bool(declared.empty)
     # 1. The bounds; Streamlit rejects an initial value outside of them.
     if limits is not None:
@@ -228,7 +232,8 @@ def draw_settings(
     values: dict[str, Any] = {}
     n_numbers = 0
     for one in fields(settings):  # type: ignore[arg-type]
-        name, key = one.name, f"{one.name}_{form}"
+        name = one.name
+        key = f"{one.name}_{form}"
         if name in drawn or (names is not None and name not in names):
             continue
         if name in groups:

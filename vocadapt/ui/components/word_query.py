@@ -241,7 +241,8 @@ def build_four_cards(answer: Answer, spaces: CrossSpace, settings: ListSettings)
     query = "its own wordpiece"
     if answer.pieces != (answer.word,):
         query = f"mean of {' '.join(answer.pieces)}"
-    no_vector, no_piece = "No vector: too rare, or not in the text.", "No wordpiece."
+    no_vector = "No vector: too rare, or not in the text."
+    no_piece = "No wordpiece."
     plans = (
         ("Words → words", "within the domain space", "domain", "within_words", no_vector),
         ("Words → wordpieces", f"its vector, aligned, {among}", "source", "to_pieces", no_vector),

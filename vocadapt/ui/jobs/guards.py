@@ -105,8 +105,11 @@ def _find_key(workspace: Workspace, spec: Spec) -> tuple[str, str, str]:
 
 
 def _stamp_inputs(spec: Spec) -> str:
-    """Return a digest of sizes and times of all inputs, with the hub models that are on this machine."""
-    files, names = list[Path](), list[str]()
+    """Return a digest of sizes and times of all inputs, with the hub models that are on this
+    machine.
+    """
+    files = list[Path]()
+    names = list[str]()
     for role, given in spec.inputs.items():
         for path in map(Path, given):
             if role == "task":

@@ -289,7 +289,9 @@ def _draw_queue(
 
 
 def draw_ended_job(workspace: Workspace, job: queue.Job, status: Status) -> None:
-    """Draw a job that failed, was canceled or was interrupted, with buttons to resume or dismiss it."""
+    """Draw a job that failed, was canceled or was interrupted, with buttons to resume or dismiss
+    it.
+    """
     with st.container(border=True, key="job_panel"):
         draw_message = st.info if status.state == "canceled" else st.error
         draw_message(

@@ -128,7 +128,8 @@ def _select_leaderboard(job: queue.Job) -> Query:
 
 
 def _select_projection(job: queue.Job) -> Query:
-    known, other = spaces_of(job.workspace), job.spec.one("other")
+    known = spaces_of(job.workspace)
+    other = job.spec.one("other")
     return {
         "projection_space": label_of(job.spec.one("space") or "", known),
         "projection_other": label_of(other, known) if other else NONE,

@@ -92,7 +92,8 @@ def record_sign_out(account: tuple[str, str], when: int) -> None:
 
 def read_sign_out_time(account: tuple[str, str]) -> int:
     """Return the time of the last sign-out of an account; -1 if it never signed out."""
-    name, folder = _name_file(account), os.environ.get(SIGN_OUTS)
+    name = _name_file(account)
+    folder = os.environ.get(SIGN_OUTS)
     if name not in _sign_out_times:
         _sign_out_times[name] = -1
         if folder:

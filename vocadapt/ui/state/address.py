@@ -269,7 +269,8 @@ def _find_new_value(workspace: Workspace, key: str, value: str) -> str:
     prefix = ""
     for labeled, label in SPACE_KINDS.items():
         if value.startswith(f"{label}{SEPARATOR}"):
-            kind, prefix = labeled, f"{label}{SEPARATOR}"
+            kind = labeled
+            prefix = f"{label}{SEPARATOR}"
     # 2. The new name, in place of the old one.
     name, separator, details = value.removeprefix(prefix).partition(SEPARATOR)
     new = find_new_name(workspace, name, kind) if is_name(name) else ""

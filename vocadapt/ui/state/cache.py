@@ -186,7 +186,8 @@ def cross_space_of(
     """Return word vectors and wordpieces with their alignment, which is read from `saved` or else
     fitted now.
     """
-    words, pieces = space_of(vectors), model.word_space
+    words = space_of(vectors)
+    pieces = model.word_space
     alignment = Alignment.load(saved.folder) if saved else fit_alignment(words, pieces, settings)
     return CrossSpace(words, pieces, alignment)
 

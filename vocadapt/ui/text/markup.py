@@ -488,7 +488,8 @@ def _render_heat_cell(
     cell: HeatCell, links: Links | None, show: Callable[[float | None], str]
 ) -> str:
     """Return the HTML of a cell; its color is mixed with the page's to keep the text readable."""
-    style, number = "", show(cell.value)
+    style = ""
+    number = show(cell.value)
     if cell.value is not None:
         color = FILL["source"] if cell.value >= 0 else FILL["domain"]
         percent = 100 * HEAT_OPACITY * min(abs(cell.value), 1.0)

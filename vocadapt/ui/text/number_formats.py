@@ -35,7 +35,9 @@ def count_noun(value: int, noun: str) -> str:
 
 
 def signed(value: float) -> str:
-    """Format a difference of two fractions with its sign: +.047; the digits are those of `fraction`."""
+    """Format a difference of two fractions with its sign: +.047; the digits are those of
+    `fraction`.
+    """
     return fraction(value, sign="+")
 
 

@@ -131,7 +131,8 @@ def advise(
     task: counts of the entity words of a task.
     min_count: occurrences below which a word gets no vector.
     """
-    text, entities = tokenize_pretokens(vocabulary, counts.counts), None
+    text = tokenize_pretokens(vocabulary, counts.counts)
+    entities = None
     if task is not None:
         spelled = {vocabulary.spell(word): count for word, count in task.items()}
         entities = tokenize_pretokens(vocabulary, spelled)
@@ -297,7 +298,8 @@ def _list_split_words(
     """Return the most frequent pre-tokens with a letter that the model splits, as words."""
     words: list[SplitWord] = []
     for pretoken, count in text.counts.items():
-        word, pieces = vocabulary.read(pretoken), text.pieces[pretoken]
+        word = vocabulary.read(pretoken)
+        pieces = text.pieces[pretoken]
         if len(pieces) > 1 and has_letter(word):
             task_count = None if task is None else task.counts.get(pretoken, 0)
             words.append(SplitWord(word, pieces, count, task_count))

@@ -15,8 +15,8 @@ Read in this order: `family` (what a family provides), then the families:
   XLM-R, DeBERTa-v3, T5;
 - `sentencepiece_bpe`: Llama 2 and Gemma.
 
-`reading` reads a tokenizer, `roles` finds special tokens. The package `files` reads, checks and edits the files of tokenizers;
-`tables` tokenizes many pre-tokens at once.
+`reading` reads a tokenizer, `roles` finds special tokens. The package `files` reads, checks and
+edits the files of tokenizers; `tables` tokenizes many pre-tokens at once.
 """
 
 from vocadapt.vocabulary.families.byte_level_bpe import ByteLevelFamily

@@ -159,7 +159,8 @@ class BpeFamily(TokenizerFamily):
     def replace_vocabulary(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> Tokenizer:
         """Return a copy with other tokens, ids and merges; all other parts are kept."""
         assert isinstance(vocabulary, BpeVocabulary)
-        content, ids = to_json(tokenizer), vocabulary.ids
+        content = to_json(tokenizer)
+        ids = vocabulary.ids
         content["model"]["vocab"] = ids
         content["model"]["merges"] = list(map(list, vocabulary.merges))
         content["model"]["ignore_merges"] = vocabulary.ignore_merges
@@ -236,7 +237,8 @@ class BpeFamily(TokenizerFamily):
                 for token in self.special_tokens.values()
             ]
         )
-        sep, cls = self.special_tokens["sep"], self.special_tokens["cls"]
+        sep = self.special_tokens["sep"]
+        cls = self.special_tokens["cls"]
         tokenizer.post_processor = processors.RobertaProcessing(
             (sep, ids[sep]), (cls, ids[cls]), add_prefix_space=False
         )

@@ -224,7 +224,8 @@ class BpeVocabulary(MarkedVocabulary):
 
     def _list_in_place(self, tokens: Iterable[str]) -> set[str]:
         """Return the old tokens among `tokens` that do not come after old ones with higher ids."""
-        in_place, last = set[str](), -1
+        in_place = set[str]()
+        last = -1
         for token in tokens:
             i = self.ids.get(token, -1)
             if token in self.added or token in self.whole:

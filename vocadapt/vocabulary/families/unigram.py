@@ -142,7 +142,8 @@ class UnigramFamily(TokenizerFamily):
         pre-tokenizer and template are kept.
         """
         assert isinstance(vocabulary, UnigramVocabulary)
-        content, ids = to_json(tokenizer), vocabulary.ids
+        content = to_json(tokenizer)
+        ids = vocabulary.ids
         content["model"] |= {
             "vocab": list(map(list, vocabulary.scores.items())),
             "unk_id": ids.get(vocabulary.unknown),
@@ -189,7 +190,8 @@ class UnigramFamily(TokenizerFamily):
         lines = [line.rpartition("\t") for line in tokens]
         scores = [(token, float(score)) for token, _, score in lines]
         special = list(self.special_tokens.values())
-        cls, sep = self.special_tokens["cls"], self.special_tokens["sep"]
+        cls = self.special_tokens["cls"]
+        sep = self.special_tokens["sep"]
         tokenizer = _build_empty_tokenizer(lowercase)
         unknown = special.index(self.special_tokens["unk"])
         tokenizer.model = models.Unigram(scores, unknown, False)

@@ -86,8 +86,10 @@ class Lattice:
         """
         # 1. Log probability of the characters before each place, and of those after it.
         is_kept = np.isfinite(scores[self.tokens])
-        starts, ends = self.starts[is_kept], self.ends[is_kept]
-        tokens, words = self.tokens[is_kept], self.words[is_kept]
+        starts = self.starts[is_kept]
+        ends = self.ends[is_kept]
+        tokens = self.tokens[is_kept]
+        words = self.words[is_kept]
         weights = scores[tokens]
         before = _sum_paths(
             starts,

@@ -214,10 +214,12 @@ class Pieces:
 
     def merge(self, pair: Pair) -> list[Pair]:
         """Replace a pair by one piece in every word; return the pairs that occur more often now."""
-        token, change = self.join(pair), Counter[Pair]()
+        token = self.join(pair)
+        change = Counter[Pair]()
         for i in self.words_with_pair.pop(pair, ()):
             # 1. Merge the pair in this word; an earlier merge may have removed it from the word.
-            before, count = self.words[i], self.word_counts[i]
+            before = self.words[i]
+            count = self.word_counts[i]
             after = merge_pair(before, pair, token)
             merged = count * (len(before) - len(after))
             if not merged:

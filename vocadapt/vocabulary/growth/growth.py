@@ -240,7 +240,8 @@ def study(
             code="empty-study",
         )
     # 1. Leave out the fractions to which the vocabulary cannot be reduced.
-    possible, errors = list[float](), dict[float, InputError]()
+    possible = list[float]()
+    errors = dict[float, InputError]()
     for keep in dict.fromkeys(keeps):
         try:
             settings = ReductionSettings("last", keep, count_marks=count_marks)
@@ -438,7 +439,8 @@ def _tokenize_with_first(
     n_old = len(plan.base)
     removed = np.zeros(n_old + len(plan.added), dtype=np.bool_)
     removed[n_old + size :] = True
-    tokens, new = list[int](), list[Ints]()
+    tokens = list[int]()
+    new = list[Ints]()
     for table in texts:
         tokenization = table.tokenize(removed)
         tokens.append(round(float(table.counts @ tokenization.pieces)))

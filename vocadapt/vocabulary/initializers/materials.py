@@ -312,7 +312,8 @@ class Materials:
         Special and [unused] tokens, and those that the tokenizer never produces, are excluded.
         Raises InputError if there are none.
         """
-        space, kept = self.similarity_space, frozenset(self.plan.kept)
+        space = self.similarity_space
+        kept = frozenset(self.plan.kept)
         trained = list_trained_tokens(self.plan, self.model)
         is_produced = self.model.kinds.is_produced
         common = tuple(

@@ -35,7 +35,8 @@ def initialize_output_rows(
         return average_output_rows(materials.plan, output, materials.plan.new_embeddings)
     # The kinds tell which tokens are trained: only these are donors and anchors.
     output = replace(output, kinds=materials.model.kinds)
-    own, source = replace(materials, model=output), materials.domain
+    own = replace(materials, model=output)
+    source = materials.domain
     if source is None:
         source = materials.target
     if materials.alignment is not None and source is not None:

@@ -99,7 +99,8 @@ def _decompose_one(
         excluded.append(atom)
         # 2. Remove its components along the directions so far.
         used = len(chosen)
-        components, products = work[:used, atom].copy(), gram(atom)
+        components = work[:used, atom].copy()
+        products = gram(atom)
         squared_norm = float(products[atom] - components @ components)
         if squared_norm > MIN_RESIDUAL * float(products[atom]):
             norm = np.float32(squared_norm**0.5)

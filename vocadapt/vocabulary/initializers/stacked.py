@@ -348,7 +348,8 @@ def fit_stacked(
     vectors, counts = get_contexts(domain, known)
     block = Block.fit(vectors, settings.context_weight)
     logs = np.log(np.maximum(counts, 1))
-    log_mean, log_sd = float(logs.mean()), float(logs.std())
+    log_mean = float(logs.mean())
+    log_sd = float(logs.std())
     both = join_features(features[has_context], block, vectors, counts, log_mean, log_sd)
     left_over = targets[has_context] - features[has_context] @ by_form.matrix
     matrix = solve_ridge(both, left_over, settings.ridge)

@@ -126,7 +126,8 @@ def cross_validate_stacked(
     unit = normalize_rows(model.matrix)
     for number in range(FOLDS):
         progress(number / FOLDS, f"evaluating stacked embeddings, fold {number + 1} of {FOLDS}")
-        known, test = fold != number, folds_of_judged == number
+        known = fold != number
+        test = folds_of_judged == number
         form_of_known = [part[known] for part in form]
         stacked = fit_stacked(model, domain, own.select(known), form_of_known, settings)
         form_of_judged = [part[has_context] for part in form]

@@ -77,7 +77,8 @@ def plan_vocabulary(
     settings: PlanSettings | None = None,
 ) -> VocabularyPlan:
     """Make the plan that the settings describe; raises InputError if a source is missing."""
-    settings, target = settings or PlanSettings(), sources.target
+    settings = settings or PlanSettings()
+    target = sources.target
     if target is not None and target.notation != vocabulary.notation:
         raise InputError(
             f"The target marks {target.notation}, and the model {vocabulary.notation}: its tokens"
@@ -452,7 +453,8 @@ def _replace_all(
             " a target can replace them.",
             code="nothing-left",
         )
-    before, after = len(vocabulary), len(sources.target)
+    before = len(vocabulary)
+    after = len(sources.target)
     first = sources.target.tokens[:before]
     note = ""
     if after > before:

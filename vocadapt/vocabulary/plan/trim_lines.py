@@ -28,7 +28,8 @@ from vocadapt.vocabulary.plan.plan import VocabularyPlan
 
 Name = TypeVar("Name")
 
-NO_LINE, EVERY_LINE = re.compile(r"(?!)"), re.compile("")
+NO_LINE = re.compile(r"(?!)")
+EVERY_LINE = re.compile("")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,8 @@ def count_changed_lines(
     plan: the trim. before, after: the tokenizer before and after it.
     """
     pattern = compile_added_tokens(before)
-    old_names, new_names = list_tokens(before), list_tokens(after)
+    old_names = list_tokens(before)
+    new_names = list_tokens(after)
     finder = PretokenFinder(family_of(before).make_splitter(before), plan.changed_pretokens)
     n_lines = n_changed = 0
     for lines, fraction in read_lines(corpus):

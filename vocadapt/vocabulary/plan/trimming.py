@@ -135,7 +135,8 @@ class TokenChoice:
             return self.text.count_kept(mark_tokens(self.vocabulary, kept)) >= needed
 
         # Coverage grows with the number of tokens: find the smallest that suffices by bisection.
-        low, high = 0, len(self.ranked_tokens)
+        low = 0
+        high = len(self.ranked_tokens)
         while low < high:
             middle = (low + high) // 2
             if covers(middle):
@@ -152,7 +153,8 @@ class TokenChoice:
         self._check_size(size)
         ranked = tuple(dict.fromkeys((*self.ranked_tokens, *self.vocabulary.tokens)))
         # 1. Find the largest number of tokens that fit with those that they are made from.
-        low, high = 0, len(ranked)
+        low = 0
+        high = len(ranked)
         while low < high:
             middle = (low + high + 1) // 2
             if len(self.close(ranked[:middle])) <= size:

@@ -122,8 +122,8 @@ def compute_digest(spec: Spec, stamps: Mapping[str, str], threads: int) -> str:
 
 
 def _leave_out_added(settings: Mapping[str, Any], group: str = "") -> dict[str, Any]:
-    """Return the settings of a group, nested ones too, without the ADDED_SETTINGS that do not change
-    results.
+    """Return the settings of a group, nested ones too, without the ADDED_SETTINGS that do not
+    change results.
     """
     found: dict[str, Any] = {}
     for name, value in settings.items():

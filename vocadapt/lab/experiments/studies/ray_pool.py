@@ -48,7 +48,8 @@ class RayPool:
     """Cells on a Ray cluster.
 
     workers: cells that run at once; 0 for as many as fit on the nodes. retries: how often the task
-    of a lost worker runs again. Raises InputError as `connect` and `check_nodes` do, and if no node can run a cell.
+    of a lost worker runs again. Raises InputError as `connect` and `check_nodes` do, and if no node
+    can run a cell.
     """
 
     place: str

@@ -53,7 +53,8 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
     # 1. The sentences of the file, of which all tags have a type, or none.
     is_json = path.name.removesuffix(".gz").endswith(".jsonl")
     read = _read_json if is_json else _read_conll
-    checker, notes = TagChecker(), Counter[str]()
+    checker = TagChecker()
+    notes = Counter[str]()
     found = list(read(path, checker, notes))
     checker.finish()
     scheme = detect_scheme([sentence.tags for sentence in found if sentence.tags])
@@ -96,7 +97,9 @@ def _convert_to_iob2(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterator[Sentence]:
     """Read the sentences of CoNLL columns, and an empty one for each blank line too many."""
-    columns, document, blank_lines = Columns(path, checker), "", 0
+    columns = Columns(path, checker)
+    document = ""
+    blank_lines = 0
     tagged_words: list[tuple[str, str]] = []
     if _has_numbered_words(path, columns):
         columns.are_numbered, notes[NUMBERED] = True, 1
@@ -124,7 +127,8 @@ def _read_conll(path: Path, checker: TagChecker, notes: Counter[str]) -> Iterato
                 tagged_words = []
             blank_lines += 1
             if starts_document:
-                document, blank_lines = _name_document(cells, number), 0
+                document = _name_document(cells, number)
+                blank_lines = 0
     if tagged_words:
         yield _build_sentence(tagged_words, document, columns.tagged)
 

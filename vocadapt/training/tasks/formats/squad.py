@@ -158,7 +158,8 @@ def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator
                 located = None
                 if answers is not None:
                     located = tuple(_locate(text, start, shifts, notes) for text, start in answers)
-                own, name = f"{number}-{next(running)}", entry.get("id")
+                own = f"{number}-{next(running)}"
+                name = entry.get("id")
                 yield Question(
                     str(own if name is None else name), question, context, located, document
                 )

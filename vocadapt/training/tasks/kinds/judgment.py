@@ -130,7 +130,8 @@ def clip_line(name: str, text: str, style: str = "", note: str = "") -> Line:
     """Build a line of at most MAX_LINE_LENGTH characters, noting what was left out; `style` marks
     it all.
     """
-    clipped, notes = text, [note]
+    clipped = text
+    notes = [note]
     if len(text) > MAX_LINE_LENGTH:
         clipped = f"{text[:MAX_LINE_LENGTH]}…"
         notes.append(f"{MAX_LINE_LENGTH} of {len(text):,} characters")

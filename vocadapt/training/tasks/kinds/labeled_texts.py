@@ -242,7 +242,8 @@ class LabeledTexts(TaskKind):
         if set(gold) <= set(rules.negative):
             is_alarm = not set(labels) <= set(rules.negative)
             return Judgment({}, tuple(map(Unit, labels)) if is_alarm else ())
-        gold_label, label = ", ".join(gold), ", ".join(labels)
+        gold_label = ", ".join(gold)
+        label = ", ".join(labels)
         if gold_label == label:
             error = RIGHT
         elif label in rules.negative:

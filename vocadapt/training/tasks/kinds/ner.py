@@ -275,7 +275,8 @@ class NamedEntities(TaskKind):
         self, example: Sentence, start: int | None, end: int | None
     ) -> dict[str, str]:
         """Return an entity and the words before and after it."""
-        before, after = example.words[:start], example.words[end:]
+        before = example.words[:start]
+        after = example.words[end:]
         ellipsis_before = "… " if len(before) > NEARBY else ""
         ellipsis_after = " …" if len(after) > NEARBY else ""
         return {

@@ -388,5 +388,6 @@ def _show_answer(name: str, context: str, unit: Unit, style: str, note: str) -> 
     """Build the line of an answer: in its context, or alone if it does not occur there."""
     if unit.start < 0:
         return clip_line(name, unit.text, style, note)
-    start, end = max(0, unit.start - BEFORE), unit.end + AFTER
+    start = max(0, unit.start - BEFORE)
+    end = unit.end + AFTER
     return clip_around_marks(name, context, [Mark(unit.start, unit.end, style)], start, end, note)

@@ -119,7 +119,8 @@ def mark_pair(line: Line, text: str) -> Line:
     marks = tuple(LineMark(mark.start, mark.end, GOLD) for mark in found)
     if len(text) <= MAX_LINE_LENGTH:
         return Line(line.name, text, marks, line.note)
-    start, end = found[0].start - BEFORE, found[-1].end + AFTER
+    start = found[0].start - BEFORE
+    end = found[-1].end + AFTER
     return clip_around_marks(line.name, text, marks, start, end, line.note)
 
 

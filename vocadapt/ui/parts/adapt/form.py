@@ -105,7 +105,8 @@ def draw_recipe_form(workspace: Workspace) -> ChosenRecipe | None:
     with inputs_box:
         sources = _pick_sources(workspace, recipe)
     # 2. The model, and the target whose vocabulary it adopts.
-    vectors, target = sources["vectors"], None
+    vectors = sources["vectors"]
+    target = None
     default = model_behind(vectors, workspace) if vectors else None
     with model_box:
         model = pickers.pick_model(workspace, "adapt_model", default=default)

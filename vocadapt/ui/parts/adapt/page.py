@@ -51,5 +51,6 @@ def _draw_form(workspace: Workspace) -> None:
         with form_side, mistakes.show_errors():
             if chosen.advice is not None and chosen.advice.verdict == "keep":
                 draw_note("The advice for this text is not to change the vocabulary.")
-            spec, wish = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs), chosen.suggested_name
+            spec = Spec(AdaptStep(recipe=chosen.recipe), chosen.inputs)
+            wish = chosen.suggested_name
             forms.draw_start(workspace, spec, wish, "Adapt the model", "adapt", "model_name")

@@ -133,7 +133,8 @@ def _measure_cost(
     """Measure what a plan costs the text that its tokens were chosen by, or saves; None without
     word counts of this text.
     """
-    root, model = workspace.root, cache.model_of(chosen.model)
+    root = workspace.root
+    model = cache.model_of(chosen.model)
     if "counts" in chosen.recipe.needs and chosen.corpus:
         return count_cache.cost_of(
             chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, root
@@ -185,8 +186,10 @@ def draw_plan_metrics(plan: VocabularyPlan, dim: int, cost: PlanCost | None = No
 
 def _describe_tokens(plan: VocabularyPlan) -> list[Metric]:
     """Describe the added and the removed tokens, or the excluded words if none is removed."""
-    adds, metrics = KINDS[plan.settings.kind].adds, list[Metric]()
-    before, after = count(len(plan.base)), count(len(plan.tokens))
+    adds = KINDS[plan.settings.kind].adds
+    metrics = list[Metric]()
+    before = count(len(plan.base))
+    after = count(len(plan.tokens))
     if adds:
         metrics.append(("Tokens added", count(len(plan.added)), f"{before} tokens before"))
     if plan.removed_tokens:
@@ -219,7 +222,8 @@ def describe_cost(
     """
     label, sign = "Text growth", 1
     if growth < 0:
-        label, sign = "Tokens saved", -1
+        label = "Tokens saved"
+        sign = -1
     note = IN_SAMPLE
     if is_held_out:
         note = f"{percent(sign * in_sample)} {IN_SAMPLE}"

@@ -191,7 +191,8 @@ def _draw_recommendation(
     vectors: Artifact | None,
 ) -> None:
     # 1. What is recommended, and what is certain of it.
-    recipe, suggested = recommend_recipe(report), report.recommended
+    recipe = recommend_recipe(report)
+    suggested = report.recommended
     if recipe is None or suggested is None:
         st.markdown("No word of this text can be added to this model.")
         return
@@ -257,8 +258,11 @@ def draw_reasons(report: lab.AdviceReport) -> None:
 
 
 def draw_headline(report: lab.AdviceReport) -> None:
-    """Draw the main figures: split words, split entity words, new words, expected P@5, tokens saved."""
-    expected, gain = report.expected, report.gain(FEW_OCCURRENCES)
+    """Draw the main figures: split words, split entity words, new words, expected P@5, tokens
+    saved.
+    """
+    expected = report.expected
+    gain = report.gain(FEW_OCCURRENCES)
     forecast, interval = "–", "no word can be added"
     if report.gain(0).words:
         forecast = fraction(expected.value)

@@ -99,7 +99,8 @@ def draw_alignment(
         chosen = pickers.pick_name(
             "Method", list(offered), "alignment_method", default, labels=labels
         )
-    settings, first = offered[chosen], next(iter(offered.values()))
+    settings = offered[chosen]
+    first = next(iter(offered.values()))
     # 2. The alignment: a saved one, or one that is fitted now, unless fitting is slow.
     detail = methods.find_detailed(alignments, settings)
     waiting = methods.is_slow(settings) and not detail

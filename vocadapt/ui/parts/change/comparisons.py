@@ -201,7 +201,8 @@ def suggest_pair(workspace: Workspace) -> tuple[str, str]:
 
 def suggest_candidates(before: str, after: str) -> str:
     """Return which words may be neighbors: all if only added words can change a neighborhood."""
-    first, second = cache.open_named_space(before).space, cache.open_named_space(after).space
+    first = cache.open_named_space(before).space
+    second = cache.open_named_space(after).space
     shared = [word for word in first.words if word in second]
     has_other_words = max(len(first), len(second)) > len(shared)
     if shared and has_other_words and have_same_vectors(first, second, shared):

@@ -41,7 +41,8 @@ def draw_word(shown: ShownComparison, examples: list[str]) -> None:
     word = search.word
     with mistakes.show_errors():
         found = _find_word(shown, word)
-        names, before = name_spaces(shown), frozenset[str]()
+        names = name_spaces(shown)
+        before = frozenset[str]()
         if change.settings.among == "all":
             before = frozenset(change.before.words)
         random = _find_random_cosine(shown, "before"), _find_random_cosine(shown, "after")

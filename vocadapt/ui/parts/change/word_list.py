@@ -218,7 +218,8 @@ def draw_overlap_by_frequency(change: NeighborhoodChange, baseline: NoiseBaselin
         st.markdown("Neither space has word counts.")
         return
     known = np.flatnonzero(change.counts > 0)
-    counts, overlap = change.counts[known], change.overlap[known]
+    counts = change.counts[known]
+    overlap = change.overlap[known]
     lines = {"compared spaces": average_by_frequency(counts, overlap)}
     changed = np.zeros(len(known), dtype=bool)
     if baseline is not None:

@@ -102,7 +102,8 @@ def build_norm_panel(selected: SelectedSpace) -> NormPanel:
     by, frequency = get_frequencies(space)
     lengths = sum_directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)
-    counted, drawn = by == "counts", lengths > 0
+    counted = by == "counts"
+    drawn = lengths > 0
     place = -frequency
     axis = "rank by id among the selected tokens"
     if counted:

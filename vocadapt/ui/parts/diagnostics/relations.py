@@ -115,7 +115,8 @@ def _build_marks(selected: SelectedSpace, rows: Sequence[RelationRow]) -> figure
 
 
 def _list_pairs(spaces: Sequence[SelectedSpace], file: Path | None) -> list[PairRow]:
-    lists, rows = cached.load_lists(file), list[PairRow]()
+    lists = cached.load_lists(file)
+    rows = list[PairRow]()
     for selected in spaces:
         mean = cached.compute_diagnosis(selected).mean_cosine
         rows += list_pair_cosines(selected.opened, lists, mean, selected.label)

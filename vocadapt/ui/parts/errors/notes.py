@@ -195,7 +195,8 @@ def build_command(
 ) -> str:
     """Build the command line of the same comparison, with a corpus if it reads all its lines."""
     # 1. What is compared.
-    spec, default = compared.spec, SliceSettings()
+    spec = compared.spec
+    default = SliceSettings()
     parts = [*PROGRAM, "compare", *dict.fromkeys((spec.first, spec.second))]
     for flag in ("gold", "kind", "scorer"):
         value = getattr(spec, flag)

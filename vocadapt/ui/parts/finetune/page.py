@@ -1,4 +1,6 @@
-"""The part Fine-tune: fine-tune models on a task with several seeds as jobs, and show their results."""
+"""The part Fine-tune: fine-tune models on a task with several seeds as jobs, and show their
+results.
+"""
 
 import os
 import re
@@ -158,7 +160,8 @@ def _choose_step(preset: str, task_path: Path | None) -> FinetuneStep:
     n_folds, with_word_rule = 0, False
     if task_path is not None:
         file = read_task_file(task_path / TASK_FILE if task_path.is_dir() else task_path)
-        n_folds, with_word_rule = file.folds, TASK_KINDS[file.kind].has_word_rule
+        n_folds = file.folds
+        with_word_rule = TASK_KINDS[file.kind].has_word_rule
     fold = _choose_fold(n_folds)
     with st.popover("More settings", icon=":material/tune:"):
         settings = choose_settings(preset, with_word_rule)
@@ -231,7 +234,8 @@ def parse_seeds(typed: str) -> tuple[int, ...]:
         ends = part.split("-")
         if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
             raise InputError(f"{part[:40]!r} is not a seed.", "Type whole numbers: 1 2 3, or 1-8.")
-        first, last = int(ends[0]), int(ends[-1])
+        first = int(ends[0])
+        last = int(ends[-1])
         if not 0 <= last - first < 50:
             raise InputError(
                 f"{part[:40]!r} is not a range of at most 50 seeds.", "For example: 1-8."

@@ -70,7 +70,8 @@ def draw_headline_result(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     with the baseline that it is compared with, and a link to Results.
     """
     # 1. Which runs, and their baseline.
-    shown, pair = runs[0], find_fair_pair(runs)
+    shown = runs[0]
+    pair = find_fair_pair(runs)
     is_new = address.is_new("runs", shown.name)
     if is_new and shown.tokenizations:
         pair = find_fair_pair(runs, (shown.name, shown.main_tokenization))
@@ -146,14 +147,17 @@ def describe_training(runs: RunSet) -> str:
 
 
 def list_findings(runs: RunSet) -> list[str]:
-    """List the findings of runs, each once (Markdown); one of some runs only begins with their seeds."""
+    """List the findings of runs, each once (Markdown); one of some runs only begins with their
+    seeds.
+    """
     seeds: dict[str, list[int]] = {}
     for run in runs.runs:
         for finding in run.record.get("findings", ()):
             seeds.setdefault(finding, []).append(run.seed)
     found = []
     for finding, own in seeds.items():
-        lead, distinct = "", sorted(set(own))
+        lead = ""
+        distinct = sorted(set(own))
         if len(own) < len(runs.runs):
             lead = f"Seed{'s' * (len(distinct) > 1)} {', '.join(map(str, distinct))}: "
         found.append(lead + format_sentence(finding))
@@ -196,7 +200,8 @@ def _draw_scores(newest: RunSet) -> None:
     metric = format_metric_name(newest.metric)
     columns = st.columns(len(newest.tokenizations))
     for column, tokenization in zip(columns, newest.tokenizations, strict=True):
-        summary, sd = newest.summary(tokenization), "one seed: no sd"
+        summary = newest.summary(tokenization)
+        sd = "one seed: no sd"
         if summary.sd is not None:
             sd = f"± {score(summary.sd)}, n = {count(len(summary.values))}"
         draw_metric(column, f"{metric} · {tokenization}", score(summary.mean), sd)

@@ -181,7 +181,9 @@ def find_next_step(states: Sequence[StepState]) -> int:
 def _draw_step(
     workspace: Workspace, place: int, step: WalkStep, state: StepState, following: int | None
 ) -> None:
-    """Draw a step. following: the place of the step that comes next, None if the workspace is empty."""
+    """Draw a step. following: the place of the step that comes next, None if the workspace is
+    empty.
+    """
     about, result, action = st.columns(COLUMNS, gap="medium", vertical_alignment="center")
     about.markdown(f"**{place + 1} · {step.title}** {STATES[state.state]}  \n{step.about}")
     with result:

@@ -1,4 +1,6 @@
-"""The part Initializers: compare initializers before any training, on one token and on a leaderboard."""
+"""The part Initializers: compare initializers before any training, on one token and on a
+leaderboard.
+"""
 
 import streamlit as st
 

@@ -67,7 +67,8 @@ class Transfer:
 
 def list_targets(workspace: Workspace) -> dict[str, Artifact]:
     """Return the word vectors and models of the workspace by label, as sources of new tokens."""
-    vectors, models = workspace.artifacts("vectors"), workspace.artifacts("models")
+    vectors = workspace.artifacts("vectors")
+    models = workspace.artifacts("models")
     found = {f"word vectors · {artifact.name}": artifact for artifact in vectors}
     return found | {f"model · {artifact.name}": artifact for artifact in models}
 
@@ -220,7 +221,8 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     if token in space:
         name, kind = space.name, "domain"
         if materials.target is not None:
-            name, kind = display_model(address.workspace(), name), "target"
+            name = display_model(address.workspace(), name)
+            kind = "target"
         cards.append(_build_card("In the target space", name, kind, space, space[token], token))
     if token in model:
         own = "its own embedding"

@@ -148,7 +148,8 @@ def _draw_line(job: queue.Job, status: Status, name: str, selected: bool) -> Non
             f"{panel.format_chip(status)} **{job.spec.declaration.about}**  \n"
             f"{icon_of(job.spec.kind)} {plain(name)} :small[:gray[· {_describe_when(job, status)}]]"
         )
-        label, key = "Shown" if selected else "Show", f"look_{job.id}"
+        label = "Shown" if selected else "Show"
+        key = f"look_{job.id}"
         if button.button(label, key=key, disabled=selected, width="stretch"):
             _select(job.id)
             st.rerun()  # the page: the lines are a fragment, the job is beside it
@@ -168,7 +169,9 @@ def _describe_when(job: queue.Job, status: Status) -> str:
 
 
 def _draw_state(workspace: Workspace, job: queue.Job, name: str, was_alive: bool) -> None:
-    """Draw the state of a job, what can be done, and the end of its log; rerun the page if it ended."""
+    """Draw the state of a job, what can be done, and the end of its log; rerun the page if it
+    ended.
+    """
     status = job.status()
     if was_alive and not status.alive:
         st.rerun()
@@ -312,7 +315,8 @@ def _pick_input(workspace: Workspace, role: Role, key: str, first: str) -> tuple
 
     first: folder or hub name that is selected first, "" for none.
     """
-    key, kinds = f"{key}_{role.name}", (role.kind,)
+    key = f"{key}_{role.name}"
+    kinds = (role.kind,)
     # The input of a role without a kind of artifact is a file.
     if not role.kind:
         path = st.text_input(role.label, key=key, help="Path of a file on this machine.").strip()

@@ -66,7 +66,8 @@ def draw_changed_words(
     """Draw the words that another model tokenizes differently from the first."""
     # 1. Choose the other model; the first one is always the reference.
     draw_heading("Most changed words")
-    first, other = models[0], _pick_other(models)
+    first = models[0]
+    other = _pick_other(models)
     changed = count_cache.changes_of(corpus, first.model, other.model, workspace.root)
     if not changed:
         st.markdown(

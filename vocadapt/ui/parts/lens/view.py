@@ -186,7 +186,8 @@ def compare_tokenizations(models: Sequence[ModelEntry], text: str) -> None:
     with mistakes.show_errors():
         rows = []
         for entry in models:
-            vocabulary, splitter = entry.model.vocabulary, entry.model.splitter
+            vocabulary = entry.model.vocabulary
+            splitter = entry.model.splitter
             tokenizer = WordTokenizer(entry.label, vocabulary, splitter)
             rows.append(tokenizer.measure(count_text(text, splitter)))
         _draw_metrics(rows)
@@ -267,7 +268,8 @@ def _upload_vocabulary(workspace: Workspace) -> str | None:
         )
         saved = None
         with mistakes.show_errors():
-            label, types = "A WordPiece vocabulary: one token per line", ["txt"]
+            label = "A WordPiece vocabulary: one token per line"
+            types = ["txt"]
             saved = intake.draw_kept_upload(
                 workspace, label, types, "vocabulary", intake.VOCABULARIES, read_vocabulary
             )

@@ -19,7 +19,8 @@ def draw_lesson_bar(workspace: Workspace) -> bool:
     if opened is None:
         return True
     lesson, number = opened
-    step, n_steps = lesson.steps[number - 1], len(lesson.steps)
+    step = lesson.steps[number - 1]
+    n_steps = len(lesson.steps)
     with st.container(border=True, key="lesson_bar"):
         with st.container(horizontal=True, vertical_alignment="center"):
             place = f":material/school: **Lesson {lesson.number} · step {number} of {n_steps}**"

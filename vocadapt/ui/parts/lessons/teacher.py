@@ -1,4 +1,6 @@
-"""The part Teacher: the plan of an hour, the answers, questions to ask, and the progress of the class."""
+"""The part Teacher: the plan of an hour, the answers, questions to ask, and the progress of the
+class.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,6 @@
-"""The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an exBERT."""
+"""The part Pretraining: continued pretraining by stages, the held-out loss, and the gates of an
+exBERT.
+"""
 
 from dataclasses import replace
 from typing import Any

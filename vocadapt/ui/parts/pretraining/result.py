@@ -279,7 +279,8 @@ def draw_gates(found: GateReport) -> None:
     )
     if "added" in gates.kinds:
         place = gates.kinds.index("added")
-        added, overall = gates.means[:, place].mean(), gates.means[:, -1].mean()
+        added = gates.means[:, place].mean()
+        overall = gates.means[:, -1].mean()
         st.markdown(
             f"Over all layers the extension's weight is **{fraction(float(added))}** for added tokens"
             f" and {fraction(float(overall))} for all tokens."

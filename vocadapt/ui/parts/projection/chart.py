@@ -185,7 +185,9 @@ def build_figure(
     center = np.flatnonzero(shown.projection.rows == rings.word)
     window = compute_window(xy, view_settings.zoom, center)
     # 1. The theme, and what an export has beside the points.
-    theme, drawn_rings, labels = st.context.theme.type or "light", Rings(), []
+    theme = st.context.theme.type or "light"
+    drawn_rings = Rings()
+    labels = []
     if is_export:
         theme, drawn_rings = "light", rings
         labels = list_region_labels(shown, view_settings, xy)
@@ -244,7 +246,8 @@ def compute_window(xy: Matrix, zoom: int, center: Sequence[int] | np.ndarray = (
     if zoom <= 1:
         return None
     # The margin of 5 % keeps points at the edge inside the window.
-    low, high = xy.min(axis=0), xy.max(axis=0)
+    low = xy.min(axis=0)
+    high = xy.max(axis=0)
     x, y = xy[center[0]] if len(center) else (low + high) / 2
     width, height = (high - low) * 1.05 / zoom / 2
     return float(x - width), float(x + width), float(y - height), float(y + height)

@@ -301,9 +301,11 @@ def _choose_parameters(method: str, tokens: int, base: ProjectionSettings) -> Pr
 
     base: the values of the settings that are not drawn.
     """
-    main, most = "neighbors", tokens - 1
+    main = "neighbors"
+    most = tokens - 1
     if method == "tsne":
-        main, most = "perplexity", (tokens - 1) // 3
+        main = "perplexity"
+        most = (tokens - 1) // 3
     settings = base.choose(method)
     value = draw_setting(st, settings, main, f"projection_{main}", most=most)
     settings = replace(settings, **{main: value})

@@ -140,7 +140,8 @@ def draw_neighbors(
         k = draw_linked_setting(ListSettings, "k", "projection_near", most=200, width=130)
         metric = draw_linked_setting(ListSettings, "metric", "projection_measure", buttons=True)
     # 1. The neighbors in the original spaces, as cards; those of a formula in the first space.
-    settings, word = ListSettings(k, metric), search.word or ""
+    settings = ListSettings(k, metric)
+    word = search.word or ""
     found = _find_neighbors(shown, word, settings)
     if search.formula is None:
         _draw_cards(shown, word, found, settings)
@@ -258,12 +259,14 @@ def _build_cards(
     shown: OpenedProjection, word: str, found: NeighborsBySpace, settings: ListSettings
 ) -> list[Card]:
     """Build the card of each space; neighbors that all spaces have in common are underlined."""
-    drawn, cards = frozenset(shown.words), []
+    drawn = frozenset(shown.words)
+    cards = []
     common: frozenset[str] = frozenset()
     if len(found) > 1:
         common = frozenset.intersection(*(frozenset(dict(near or ())) for near in found))
     for named, kind, near in zip(shown.spaces, shown.kinds, found, strict=True):
-        space, rows = named.opened.space, near or []
+        space = named.opened.space
+        rows = near or []
         seen = sum(token in drawn for token, _ in rows)
         note = (
             f"{METRICS[settings.metric]} in the space, {count(len(rows))} of {count(len(space))} ·"

@@ -91,7 +91,9 @@ def list_settings(one: RunSet, models: Mapping[str, str]) -> dict[str, object]:
 
 
 def describe_empty_value(setting: Setting | None, value: object) -> object:
-    """Return the meaning of an empty value of a setting, such as "all" for 0; other values unchanged."""
+    """Return the meaning of an empty value of a setting, such as "all" for 0; other values
+    unchanged.
+    """
     if setting and setting.empty and value in (0, ""):
         return setting.empty
     return value

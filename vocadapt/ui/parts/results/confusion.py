@@ -69,7 +69,8 @@ def draw_confusion(task: str, baseline: Side | None = None, first: str = "") -> 
         stamp = chosen.run_set.artifact.stamp if chosen.run_set.artifact else ""
         found = _confusion(str(chosen.run.folder), stamp, chosen.tokenization, chosen)
         if len(found.predicted) > MAX_UPRIGHT_COLUMNS:  # a wide matrix, with the examples below it
-            left, right = st.container(), st.container()
+            left = st.container()
+            right = st.container()
         with right:
             cell = _draw_cell(found, chosen, baseline)
         with left:
@@ -93,7 +94,8 @@ def _draw_matrix(found: ConfusionMatrix, selected: str) -> None:
     the row, and the count. If there are many classes, only the most confused are drawn.
     """
     # Fractions are always those of the whole rows.
-    whole, classes = found, len({*found.gold, *found.predicted})
+    whole = found
+    classes = len({*found.gold, *found.predicted})
     if classes > MAX_CLASSES:
         found = found.most_confused(MAX_CLASSES)
     totals = {gold: int(row.sum()) for gold, row in zip(whole.gold, whole.counts, strict=True)}

@@ -83,12 +83,14 @@ def draw(workspace: Workspace) -> None:
 
     if merged.is_study(workspace):
         _draw_study_link(workspace)
-        cells, runs = runs, merged.merge_seeds(runs)
+        cells = runs
+        runs = merged.merge_seeds(runs)
         _draw_cell(workspace, cells, runs)
     # 1. Task, baseline and score.
     names = list_display_names(workspace, "runs")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        tasks, fair = list_tasks(runs), find_fair_pair(runs)
+        tasks = list_tasks(runs)
+        fair = find_fair_pair(runs)
         task = pickers.pick_name("Task", tasks, "results_task", fair.task if fair else tasks[0])
         own = [one for one in runs if one.task == task]
         pair = find_fair_pair(own)
@@ -341,7 +343,8 @@ def _describe_difference(found: Difference) -> str:
     units alone.
     """
     if found.low is not None:
-        low, high = format_points(found.low), format_points(found.high)
+        low = format_points(found.low)
+        high = format_points(found.high)
         return f"points vs the baseline, 95 % {low} to {high}"
     # A small p is already formatted as a bound, with its own sign.
     relation = "" if found.p_units < MIN_EXACT_P else "= "

@@ -108,8 +108,8 @@ def is_optuna_installed() -> bool:
 @st.fragment
 @mistakes.show_errors()
 def draw_form(workspace: Workspace) -> None:
-    """Draw the form, the estimate, and the button that starts the search; a setting reruns only this
-    fragment.
+    """Draw the form, the estimate, and the button that starts the search; a setting reruns only
+    this fragment.
     """
     if not workspace.artifacts("tasks"):
         pickers.draw_empty_state(

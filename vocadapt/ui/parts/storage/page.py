@@ -124,7 +124,8 @@ def draw_quota(workspace: Workspace) -> None:
     """Draw how much of the quota a visitor uses, and how large an upload may be; nothing without a
     quota.
     """
-    quota, folder = read_quota(), find_visitor_folder(workspace.root)
+    quota = read_quota()
+    folder = find_visitor_folder(workspace.root)
     if quota is None or folder is None:
         return
     used = measure_files([str(folder)])
@@ -170,7 +171,8 @@ def draw_rename_form(workspace: Workspace, item: Artifact | Job) -> bool:
     """Draw the form that renames an artifact or a job; return whether it was renamed."""
     old, help, may_be_empty = item.folder.name, None, False
     if isinstance(item, Job):
-        old, may_be_empty = find_name(workspace, find_id(item)), True
+        old = find_name(workspace, find_id(item))
+        may_be_empty = True
         help = "A job without a name of its own is shown by the name of its result."
     name = st.text_input("Name", old, key=f"storage_name_{find_id(item)}", help=help).strip()
     is_ready = name != old and (bool(name) or may_be_empty)
@@ -259,7 +261,8 @@ def draw_uploads(workspace: Workspace, files: list[Path]) -> None:
 
 def _restore(workspace: Workspace, entry: Deleted) -> None:
     """Restore a deleted item, under another name if its name is taken."""
-    name, message = entry.name, f"{plain(entry.name)} was restored."
+    name = entry.name
+    message = f"{plain(entry.name)} was restored."
     if workspace.folder(entry.kind, name).exists():
         name = workspace.find_free_name(entry.kind, name)
         message = f"{plain(entry.name)} was restored as {plain(name)}: its name was taken."

@@ -1,4 +1,6 @@
-"""Block that counts the words of a text for a model: a short text on the page, a longer one by a job."""
+"""Block that counts the words of a text for a model: a short text on the page, a longer one by a
+job.
+"""
 
 from pathlib import Path
 

@@ -40,9 +40,11 @@ def draw_text_form(workspace: Workspace, model: str) -> None:
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         spec = Spec(step, inputs)
-    wish, key = intake.suggest_name(files), "take_text"
+    wish = intake.suggest_name(files)
+    key = "take_text"
     kind: panel.ButtonKind = "secondary" if same else "primary"
-    label, start = "Import and count", partial(panel.start, form="text")
+    label = "Import and count"
+    start = partial(panel.start, form="text")
     forms.draw_start(workspace, spec, wish, label, key, "corpus_name", kind, start)
 
 

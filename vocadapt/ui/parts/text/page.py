@@ -117,7 +117,8 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
     """Draw how many lines are copies, the most frequent line, and the button that imports the text
     without them.
     """
-    found, text = counts.identical, read_corpus([corpus.folder])
+    found = counts.identical
+    text = read_corpus([corpus.folder])
     about = "" if found.compared == 1 else "About "
     words = (
         f"{about}**{count(found.copies)} of {count(counts.lines)} lines are copies of earlier"
@@ -133,7 +134,8 @@ def _draw_copies(workspace: Workspace, corpus: Artifact, model: str, counts: Wor
         settings = replace(text.settings, drop_copies=True)
         step = CorpusStep(copy=bool(corpus.manifest.settings.get("copy")), corpus=settings)
         spec = Spec(step, {"text": tuple(map(str, text.files)), "model": (model,)})
-        wish, label = f"{corpus.name}-distinct", "Import without copies"
+        wish = f"{corpus.name}-distinct"
+        label = "Import without copies"
         forms.draw_start(workspace, spec, wish, label, "drop_copies", kind="secondary")
 
 

@@ -378,7 +378,8 @@ def _list_offered_words(
     """Return the tokens whose neighbors are offered: the new words of the text (or its longest
     words if it has no new one), and the first words of each filling.
     """
-    vocabulary, new = model.vocabulary, frozenset(_list_new_words(model))
+    vocabulary = model.vocabulary
+    new = frozenset(_list_new_words(model))
     own = [
         token
         for token in _spell_words(model, text)

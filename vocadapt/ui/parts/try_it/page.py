@@ -139,7 +139,8 @@ def _choose_word_rule(run: SavedRun) -> str:
     help = "Defines the words over which logits are pooled. " + "; ".join(
         f"{name}: {about}" for name, about in WORD_RULES.items()
     )
-    first, key = rules.index(run.word_rule), f"try_words_{run.folder}"
+    first = rules.index(run.word_rule)
+    key = f"try_words_{run.folder}"
     return str(st.selectbox("Word rule", rules, first, key=key, help=f"{help}."))
 
 
@@ -268,7 +269,8 @@ def _draw_answers(run: SavedRun, prediction: ExamplePrediction, example: Questio
         return
     # 2. Draw the text for each tokenization, with its best answer marked if it is visible.
     start, end = _choose_visible_part(example.context, best[prediction.tokenization][0])
-    visible, part = example.context[start:end], ""
+    visible = example.context[start:end]
+    part = ""
     if len(visible) < len(example.context):
         part = f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
     lines = []
@@ -414,7 +416,8 @@ def _predict(run: SavedRun, lines: list[str]) -> str:
     """Return the predictions for lines under the main tokenization, as the content of a file."""
     given = plain_examples(run, lines)
     examples = list(filter(has_words, given))
-    bar, predicted = st.progress(0.0, "Reading …"), []
+    bar = st.progress(0.0, "Reading …")
+    predicted = []
     for start in range(0, len(examples), BATCH):
         predicted += run.predict(examples[start : start + BATCH])
         done = len(predicted)

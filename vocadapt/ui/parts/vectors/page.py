@@ -346,6 +346,7 @@ def draw_vectors_form(workspace: Workspace, model: str, corpora: list[Artifact])
         candidates = {"file": str(files[0]), "model": needed_model, "words": words, "text": text}
         inputs = {role: (path,) for role, path in candidates.items() if path}
         spec = Spec(step, inputs)
-    wish, label = intake.suggest_name(files), "Import vectors"
+    wish = intake.suggest_name(files)
+    label = "Import vectors"
     start = partial(panel.start, form="vectors_file")
     forms.draw_start(workspace, spec, wish, label, "import", "import_name", start=start)

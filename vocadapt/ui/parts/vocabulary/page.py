@@ -317,9 +317,11 @@ def _choose_trim(
 
 def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary) -> None:
     """Draw the tokens kept and removed, the growth of the text, and the parameters saved."""
-    grown, n_removed = chosen.growth, int(chosen.removed.sum())
+    grown = chosen.growth
+    n_removed = int(chosen.removed.sum())
     # 1. The growth on held-out lines: a mean over seeds if the heuristic is random.
-    growth, growth_help = percent(grown.growth), HELP["growth"]
+    growth = percent(grown.growth)
+    growth_help = HELP["growth"]
     if grown.sd is not None:
         growth = f"{growth} ± {percent(grown.sd)}"
         growth_help += f" Mean ± sd over {count(len(SEEDS))} seeds."
@@ -327,11 +329,14 @@ def _draw_metrics(entry: ModelEntry, reducer: Reducer, chosen: SmallerVocabulary
     if reducer.held_out:
         change = f"{percent(grown.growth_in_sample)} in sample"
     # 2. The parameters of the removed embeddings.
-    saved, saved_size, saved_help = "–", None, "A bare vocabulary has no embeddings."
+    saved = "–"
+    saved_size = None
+    saved_help = "A bare vocabulary has no embeddings."
     size = measure_model_size(entry.model) if has_embeddings(entry.model) else ModelSize()
     if size.width is not None:
         n_saved = n_removed * size.width
-        saved, saved_size = count(n_saved), megabytes(n_saved * FLOAT32)
+        saved = count(n_saved)
+        saved_size = megabytes(n_saved * FLOAT32)
         if size.parameters:
             saved_size += f" · {percent(n_saved / size.parameters)} of the model"
         saved_help = "Of the removed embeddings, in float32; a tied output layer shares them."

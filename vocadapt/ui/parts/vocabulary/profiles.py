@@ -28,7 +28,8 @@ def compare(workspace: Workspace, models: Sequence[ModelEntry], corpus: Artifact
     profiles = [count_cache.profile_of(entry.model) for entry in models]
     compared = compare_vocabularies([entry.label for entry in models], vocabularies, profiles)
     _draw_statistics(compared)
-    left, right = st.container(), st.container()
+    left = st.container()
+    right = st.container()
     if len(models) < 3:
         left, right = st.columns(2, gap="large")
     with left:

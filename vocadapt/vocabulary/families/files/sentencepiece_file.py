@@ -214,7 +214,8 @@ def _read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
     place = 0
     while place < len(data):
         key, place = _read_varint(data, place)
-        number, kind = key >> 3, key & 7
+        number = key >> 3
+        kind = key & 7
         if kind == VARINT:
             value, place = _read_varint(data, place)
             yield number, value

@@ -13,12 +13,10 @@ from vocadapt.errors import InputError
 from vocadapt.settings import Bounds
 from vocadapt.system.files import read_json_object, show_path
 
-TOKENIZER, TOKENIZER_CONFIG, SPECIAL_MAP, ADDED = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-)
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+SPECIAL_MAP = "special_tokens_map.json"
+ADDED = "added_tokens.json"
 MAX_TOKENS = 10_000_000  # upper limit of ids: a list of all tokens by id must fit in memory
 # Longest word of WordPiece, whose time grows with the third power of the length.
 WORD_LENGTHS = Bounds(1, 1_000)

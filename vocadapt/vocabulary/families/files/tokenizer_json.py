@@ -49,7 +49,8 @@ def list_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
 def split_added_tokens(tokenizer: Tokenizer) -> tuple[frozenset[str], frozenset[str]]:
     """Return the special tokens, and the other added tokens that the vocabulary lacks."""
     entries = tokenizer.get_vocab(with_added_tokens=False)
-    special, others = set[str](), set[str]()
+    special = set[str]()
+    others = set[str]()
     for added in tokenizer.get_added_tokens_decoder().values():
         if added.special:
             special.add(added.content)

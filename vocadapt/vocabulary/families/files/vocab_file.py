@@ -113,7 +113,8 @@ def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
 
     ended: whether the last line ends in a line break.
     """
-    first, faults = dict[str, int](), []
+    first = dict[str, int]()
+    faults = []
     empty_token = is_empty_token(lines)
     for number, token in enumerate(lines, start=1):
         if token == "" and not empty_token:

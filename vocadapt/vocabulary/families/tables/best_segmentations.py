@@ -126,7 +126,8 @@ def _count_shared(codes: Ints, starts: Ints, sizes: Ints) -> Ints:
     shared = np.zeros(len(starts), dtype=np.int64)
     shared[:1] = -1
     limits = np.minimum(sizes[1:], sizes[:-1])
-    active, depth = np.arange(1, len(starts)), 0
+    active = np.arange(1, len(starts))
+    depth = 0
     while len(active):
         active = active[limits[active - 1] > depth]
         is_equal = codes[starts[active] + depth] == codes[starts[active - 1] + depth]
@@ -242,7 +243,8 @@ class PrefixSegmentations:
             self.sums[better], self.last[better] = sums[is_better], tokens[is_better]
             # The shortest has one character: a token, or else an unknown character.
             is_long = lengths > 1
-            nodes, places = nodes[is_long], places[is_long]
+            nodes = nodes[is_long]
+            places = places[is_long]
             tokens = shorter[tokens[is_long]]
 
     def read(self, words: Ints) -> Segmentations:
@@ -251,7 +253,8 @@ class PrefixSegmentations:
         found: list[Segmentations] = []
         while True:
             is_left = places > self.prefixes.starts[words]
-            words, places = words[is_left], places[is_left]
+            words = words[is_left]
+            places = places[is_left]
             tokens = self.last[self.prefixes.nodes[places]]
             places = places - self.pieces.length[tokens]
             found.append(Segmentations(tokens, words, places))

@@ -94,7 +94,8 @@ class LongestMatchTable(WordTable):
         at a place where no token matches.
         """
         match = self.replace_removed(removed)
-        unknown, place = ~self.readable, self.starts.copy()
+        unknown = ~self.readable
+        place = self.starts.copy()
         pieces = np.zeros(len(place), dtype=np.int64)
 
         # 1. A word that is an exact-word token, and not removed, is one token.
@@ -109,7 +110,8 @@ class LongestMatchTable(WordTable):
             token = match[self.longest[place[active]]]
             known = token < self.size
             unknown[active[~known]] = True
-            active, token = active[known], token[known]
+            active = active[known]
+            token = token[known]
             found.append((place[active], token, active))
             pieces[active] += 1
             place[active] += self.length[token]
@@ -154,7 +156,8 @@ class LongestMatchTable(WordTable):
         """The places of characters, grouped by their distance from the end of the word: 1, 2, …"""
         sizes = self.ends - self.starts
         order = np.argsort(sizes, kind="stable")
-        ends, sizes = self.ends[order], sizes[order]
+        ends = self.ends[order]
+        sizes = sizes[order]
         groups = []
         for distance in range(1, int(sizes.max(initial=0)) + 1):
             first_long_enough = np.searchsorted(sizes, distance)
@@ -173,7 +176,8 @@ def build_word_table(
     continuations, and follow the words in the table.
     """
     rests = continuations or {}
-    words, texts = list(counts), [*counts, *rests]
+    words = list(counts)
+    texts = [*counts, *rests]
     # 1. Assign one place to each character, and one to the end of each word.
     places = assign_places(texts)
     # 2. Find the longest token at each place, in the tree of word starts or of continuations.

@@ -172,7 +172,8 @@ def merge_words(
             finished.append(symbols.select(~active))
             symbols = symbols.select(active)
             pairs = pairs[active]
-            rank, lowest = rank[active], lowest[active]
+            rank = rank[active]
+            lowest = lowest[active]
         # 2. Choose the pairs to join.
         chosen = _choose_pairs(np.flatnonzero(rank == lowest), symbols.words, merges.repeats[pairs])
         if log is not None:
@@ -254,7 +255,8 @@ class MergeHistory:
         """
         # 1. Collect the nodes of these words.
         nodes = list_ranges(self.firsts[words], self.firsts[words + 1])
-        tokens, made = self.tokens[nodes], self.made[nodes]
+        tokens = self.tokens[nodes]
+        made = self.made[nodes]
         # 2. Find the first round of each word that made a removed token.
         if not len(words):
             return Symbols(tokens, self.words[nodes], self.places[nodes])
@@ -268,7 +270,8 @@ class MergeHistory:
 
 def record_merges(symbols: Symbols, n_words: int, merges: Merges) -> MergeHistory:
     """Merge words and record the history; the places of `symbols` are 0, 1, 2, …"""
-    n_symbols, log = len(symbols.tokens), MergeLog()
+    n_symbols = len(symbols.tokens)
+    log = MergeLog()
     merge_words(symbols, merges, merges.ranks, log)
     # 1. Collect the nodes: first symbols, then the tokens of each round.
     rounds = [np.full(len(at), turn) for turn, at in enumerate(log.places, start=1)]

@@ -86,7 +86,8 @@ class Alphabet:
             tokens[missing] = self.unknown
         else:
             # 3. Without either, leave it out.
-            tokens, words = tokens[~missing], words[~missing]
+            tokens = tokens[~missing]
+            words = words[~missing]
         return Symbols(tokens, words, np.arange(len(tokens)))
 
 

@@ -110,11 +110,13 @@ class PrefixTrees:
         if not len(self.edges):
             return self.token[node]
         places = np.arange(len(letters)) if at is None else at
-        active, depth = np.arange(len(places)), 0
+        active = np.arange(len(places))
+        depth = 0
         base = int(self.alphabet.max(initial=0)) + 1
         while len(active):
             letter = letters[places[active] + depth]
-            active, letter = active[letter > 0], letter[letter > 0]
+            active = active[letter > 0]
+            letter = letter[letter > 0]
             edge = node[active] * base + letter
             place = np.searchsorted(self.edges, edge)
             found = self.edges[np.minimum(place, len(self.edges) - 1)] == edge

@@ -94,7 +94,9 @@ class SegmentationTable(WordTable):
     def _convert(self, segmentations: Segmentations) -> Tokenization:
         """Replace unknown characters by the tokens that stand for them."""
         n_words = len(self.counts)
-        tokens, words, places = segmentations.tokens, segmentations.words, segmentations.places
+        tokens = segmentations.tokens
+        words = segmentations.words
+        places = segmentations.places
         unknown = np.zeros(n_words, dtype=np.bool_)
         is_unknown = tokens == self.size
         if is_unknown.any():
