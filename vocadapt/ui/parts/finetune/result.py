@@ -38,7 +38,7 @@ from vocadapt.ui.jobs import panel
 from vocadapt.ui.state import address
 from vocadapt.ui.state.names import display_model, display_name, list_display_names
 from vocadapt.ui.text.markup import format_sentence, plain
-from vocadapt.ui.text.number_formats import count, count_noun
+from vocadapt.ui.text.number_formats import count, count_noun, fraction
 
 LIVE_HEIGHT = 440  # pixels of a running job with both of its curves
 
@@ -54,6 +54,14 @@ def draw_running_job(job: Job, status: Status) -> None:
         return
     name = display_name(job.workspace, job.spec.kind, job.target.name)
     seeds = {label_curve(name, seed): one for seed, one in live_runs.items()}
+    newest, live = list(seeds.items())[-1]
+    if live.dev:
+        best = max(live.dev)
+        st.markdown(
+            f"**{plain(newest)}** · {count_noun(len(live.dev), 'epoch')} of"
+            f" {count(job.spec.settings.finetune.epochs)} · best dev {fraction(best)} after epoch"
+            f" {live.dev.index(best) + 1}"
+        )
     loss, dev = st.columns(2, gap="large")
     curves = {label: one.curve for label, one in seeds.items() if one.curve}
     with loss:
