@@ -74,9 +74,8 @@ def load_result(
         result: T = build_value(kind, facts)
         check(result)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, InputError) as error:
-        reason = getattr(error, "problem", error)
         raise InputError(
-            f"{folder}: the {what} is damaged, or of another version ({reason}).",
+            f"{folder}: the {what} was made by an earlier version of vocadapt, or is damaged.",
             remedy,
             code="damaged-result",
         ) from error
