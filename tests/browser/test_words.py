@@ -11,6 +11,7 @@ from vocadapt.lab.workspace.workspace import Workspace
 FIELD = {"vectors": "vectors_word", "vectors?vectors_tab=Alignment": "alignment_word"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["vectors", "vectors?vectors_tab=Alignment"])
 def test_a_neighbor_selects_itself_and_a_misspelled_word_is_found(page, serve, tmp_path, place):
     """In a workspace that is not the first one: a click stays in it, and on the tab."""

@@ -21,6 +21,7 @@ from tests.material.apps import (
 from tests.material.fragments import FragmentRunner
 from tests.material.lab import KNOWN, NEW
 from tests.material.workspaces import HOSTILE
+from vocadapt.lab.demo import open_demo
 from vocadapt.lab.steps.alignment import AlignmentStep
 from vocadapt.lab.steps.import_vectors import ImportVectorsStep
 from vocadapt.lab.steps.run import run_step
@@ -411,7 +412,6 @@ def test_home_of_an_empty_workspace_offers_the_demo_first_and_writes_nothing(ope
 
 
 def test_home_of_the_demo_shows_figures_and_the_next_step(open_page, tmp_path):
-    from vocadapt.lab.demo import open_demo
 
     workspace = Workspace(tmp_path / "demo")
     open_demo(workspace)
@@ -454,3 +454,17 @@ def test_an_example_that_another_space_lacks_gives_way_to_one_of_its_own(typed, 
     app.selectbox(key="space").set_value("news").run()
     assert app.text_input(key="vectors_word").value == kept
     assert not app.exception
+
+
+@pytest.fixture(scope="module")
+def opened_demo(tmp_path_factory):
+    workspace = Workspace(tmp_path_factory.mktemp("opened") / "demo")
+    open_demo(workspace)
+    return workspace
+
+
+@pytest.mark.parametrize("part", ["vectors", "alignment", "results", "pretraining", "text"])
+def test_the_records_of_the_demo_are_shown(open_page, opened_demo, part):
+    """They are older than some settings."""
+    app = open_page(part, opened_demo)
+    assert not app.exception and not app.error

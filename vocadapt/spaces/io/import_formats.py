@@ -133,7 +133,9 @@ def _read_rows(
     else:
         dim = detect_dimension(head[body:])
     is_binary = NOT_TEXT.search(head, body, body + 4096) is not None
-    if is_binary and not header:
+    if header:
+        is_binary = is_binary or _is_binary_row(head, body, dim)
+    elif is_binary:
         raise InputError(
             f"{path}: expected word vectors, found a binary file of an unknown format.",
             FORMATS,
@@ -157,6 +159,23 @@ def _read_rows(
         return into.build_space("GloVe")
     _check_header(path, rows, into)
     return into.build_space("word2vec binary" if is_binary else "word2vec text", rows)
+
+
+def _is_binary_row(head: bytes, start: int, dim: int) -> bool:
+    """Return whether a row of a file with a header is binary, although it has no control bytes.
+
+    Then its vector of 4 · dim bytes ends the line or the file, and the line does not end with `dim`
+    numbers.
+    """
+    blank = head.find(b" ", start)
+    end = blank + 1 + 4 * dim
+    if blank < 0 or end > len(head) or head[end : end + 1] not in (b"", b"\n"):
+        return False
+    fields = head[blank:].partition(b"\n")[0].split()
+    try:
+        return len([float(field) for field in fields[-dim:]]) < dim
+    except ValueError:
+        return True
 
 
 def _check_header(path: Path, rows: int, into: RowCollector) -> None:

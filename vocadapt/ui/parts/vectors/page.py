@@ -136,7 +136,8 @@ def draw_headline(workspace: Workspace, found: list[Artifact]) -> Artifact:
         new = numbers["new_words"]
         metrics += [
             ("New to the model", count(new), f"{percent(new / numbers['words'])} of all"),
-            ("Trainer", settings["trainer"], count_noun(settings["epochs"], "epoch")),
+            # The demo's vectors are older than the choice of a trainer.
+            ("Trainer", settings.get("trainer", "gensim"), count_noun(settings["epochs"], "epoch")),
         ]
     draw_metrics(*metrics, places=columns[: len(metrics)])
     # 2. What was read, the notes of the step, and a warning if its text has changed.
