@@ -72,7 +72,7 @@ class Figure:
             text += f"; {self.ratio:.3g} × {'as fast' if self.speed else 'as much'}"
         if self.target is not None:
             bound = "at least" if self.at_least else "at most"
-            unit = " ×" if self.ratio is not None else f" {self.unit}"
+            unit = " ×" if self.ratio is not None else f" {self.unit}".rstrip()
             text += f" ({bound} {self.target:g}{unit}{'' if self.is_met else ': **missed**'})"
         return f"{text}; {self.note}" if self.note else text
 
