@@ -322,8 +322,7 @@ def test_a_finished_comparison_is_listed_and_opened(open_page, workspace, monkey
 
 def test_a_new_comparison_that_was_made_before_is_not_made_again(open_page, workspace, monkeypatch):
     monkeypatch.setattr(comparisons, "compare_cached", lambda *arguments: 1 / 0)
-    made = compare(workspace, "made", 6, WHOLE_WORDS)
-    monkeypatch.setattr(comparisons, "find_same_result", lambda workspace, spec: made)
+    compare(workspace, "made", 6, WHOLE_WORDS)
     app = open_page(PAGE, workspace, **SAME, change_k="6")
     assert app.selectbox(key="change_comparison").value == "New comparison"
     assert not app.exception and read_metrics(app)["Words compared"] == "38"

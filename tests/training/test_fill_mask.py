@@ -7,8 +7,9 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from tests.material.finetuning import one_thread, tiny_adapted
 from vocadapt.errors import InputError
+from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import open_model
-from vocadapt.training.prediction.fill_mask import fill_mask, has_mlm_head
+from vocadapt.training.prediction.fill_mask import fill_mask
 
 TEXT = "the patients with [MASK] and tachycardia"
 
@@ -60,7 +61,7 @@ def test_base_fills_as_the_model_before_and_adapted_with_the_new_words(pair):
 
 def test_a_head_for_pretraining_fills_too(make_bert):
     model = open_model(make_bert(head="BertForPreTraining"))
-    assert has_mlm_head(model) and len(fill_mask(model, "the [MASK]", 3)["base"].tokens) == 3
+    assert has_masked_head(model) and len(fill_mask(model, "the [MASK]", 3)["base"].tokens) == 3
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,6 @@ def test_what_cannot_be_filled_is_said(pair, text, problem):
 
 def test_a_model_without_the_head_is_refused(make_bert):
     model = open_model(make_bert(head="BertModel"))
-    assert not has_mlm_head(model)
+    assert not has_masked_head(model)
     with pytest.raises(InputError, match="BertModel"):
         fill_mask(model, TEXT)

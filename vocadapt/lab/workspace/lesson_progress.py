@@ -59,19 +59,15 @@ def save_progress(workspace: Workspace, lesson: str, change: LessonProgress) -> 
         _write(workspace, progress)
 
 
-def reset_progress(workspace: Workspace, lesson: str = "") -> None:
-    """Remove the progress of a lesson, of all lessons if "", also from an invalid file.
+def reset_progress(workspace: Workspace) -> None:
+    """Remove the progress of all lessons, also from an invalid file.
 
     Raises InputError if the workspace cannot be written.
     """
     if not os.path.lexists(workspace.root / FILE):
         return
     with convert_write_errors(workspace.root / FILE), wait_for_lock(workspace.root):
-        progress: dict[str, LessonProgress] = {}
-        if lesson:
-            progress = load_progress(workspace)
-            progress.pop(lesson, None)
-        _write(workspace, progress)
+        _write(workspace, {})
 
 
 def _write(workspace: Workspace, progress: Mapping[str, LessonProgress]) -> None:

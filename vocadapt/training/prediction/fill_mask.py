@@ -27,11 +27,6 @@ class Filling:
     n_candidates: int
 
 
-def has_mlm_head(model: LanguageModel) -> bool:
-    """Return whether config.json names a class with a masked-language-model head."""
-    return has_masked_head(model)
-
-
 def fill_mask(
     model: LanguageModel,
     text: str,
@@ -45,7 +40,7 @@ def fill_mask(
     InputError unless the text has exactly one mask and fits into the model, and if the model has no
     masked-language-model head.
     """
-    if not has_mlm_head(model):
+    if not has_masked_head(model):
         raise InputError(
             f"{model.name} was saved as {model.architecture or 'no model class'}, which cannot fill"
             " in masked words.",

@@ -36,7 +36,9 @@ from vocadapt.ui.state.names import (
 )
 from vocadapt.ui.state.pages import PARTS
 from vocadapt.ui.text.markup import format_sentence, plain
+from vocadapt.ui.text.number_formats import fraction
 
+CROWDED = 0.8  # mean cosine of two random tokens above which neighbors mean little
 NEW_BADGE = ":green-badge[:material/new_releases: new]"  # next to a result that a job has just made
 MODEL_HELP = (
     "Selects a model; the last option takes a folder on this machine or a hub name. A hub model"
@@ -365,6 +367,20 @@ def warn_of_unreadable_runs(workspace: Workspace) -> None:
     message = describe_unreadable(unreadable, len(runs) + len(unreadable))
     if message:
         st.warning(plain(message), icon=":material/warning:")
+
+
+def warn_if_crowded(*names: str) -> None:
+    """Warn if all vectors of a space point in nearly the same direction."""
+    for name in dict.fromkeys(names):
+        mean = cache.random_cosine_of(cache.open_named_space(name).space)
+        if mean is not None and mean > CROWDED:
+            shown = plain(display_model(address.workspace(), name))
+            st.warning(
+                f"In **{shown}** two random tokens have a cosine of {fraction(mean)}: all vectors"
+                " point in nearly the same direction, so neighbors mean little. A common cause is"
+                " too little training text.",
+                icon=":material/compress:",
+            )
 
 
 def _warn_of_casing(*names: str) -> None:

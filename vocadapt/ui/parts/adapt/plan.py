@@ -118,8 +118,9 @@ def _draw_extension_curve(
             f" with none, {count(last.tokens)} with {count(last.size)}."
         )
         draw_figure(plot_wordpieces_by_size(found, size), "pieces_by_size", alt)
+    legend = "Dashed: the selected size. " if size <= last.size else ""
     draw_note(
-        f"Dashed: the selected size. Of all {count(last.size)} tokens, {count(last.seldom)} occur"
+        f"{legend}Of all {count(last.size)} tokens, {count(last.seldom)} occur"
         f" fewer than {RARE} times in the text. Together they make the tokenization of held-out"
         f" lines {percent(last.shorter)} shorter ({percent(last.shorter_in_sample)} {IN_SAMPLE})."
         " Embeddings of rare tokens are hardly trained."

@@ -2,14 +2,13 @@
 job that computes one; and its noise baseline.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
-from vocadapt.lab.jobs.queue import find_same_result
 from vocadapt.lab.steps.change import (
     ChangeStep,
     Compared,
@@ -37,6 +36,7 @@ from vocadapt.spaces.neighbors.change import (
     have_same_vectors,
 )
 from vocadapt.spaces.neighbors.noise_baseline import NONE, explain_missing_baseline
+from vocadapt.system import json_values
 from vocadapt.ui.components import pickers
 from vocadapt.ui.components.blocks import draw_note
 from vocadapt.ui.components.glossary import explain
@@ -151,7 +151,8 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     Otherwise draws the button that starts a job, and returns None.
     """
     # 1. A finished one with the same inputs and settings.
-    made = find_same_result(workspace, spec)
+    saved = workspace.artifacts("changes")
+    made = next((one for one in saved if _is_result_of(workspace, one, spec)), None)
     if made is not None:
         draw_note(f"Computed before: {plain(display_name(workspace, 'changes', made.name))}")
         return open_saved(workspace, made)
@@ -171,6 +172,21 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
         )
         forms.draw_start(workspace, spec, suggest_name(spec), "Compare", "change_start")
     return None
+
+
+def _is_result_of(workspace: Workspace, artifact: Artifact, spec: Spec) -> bool:
+    """Return whether an artifact is the current result of a spec; the command line makes some too."""
+    if json_values.plain(asdict(spec.settings)) != json_values.plain(artifact.manifest.settings):
+        return False
+    made_from = {
+        role: [(workspace.root / path).resolve() for path in given.paths]
+        for role, given in artifact.manifest.inputs.items()
+    }
+    wanted = {
+        role: [cache.open_named_space(path).folder.resolve() for path in paths]
+        for role, paths in spec.inputs.items()
+    }
+    return made_from == wanted and not artifact.explain_staleness(workspace)
 
 
 def suggest_name(spec: Spec) -> str:

@@ -75,6 +75,10 @@ def read_search() -> str:
 
 def read_cell() -> str:
     """Return the selected cell of the confusion matrix, "" if none; a link may select it."""
+    # A page that is opened without a cell in its address shows all cells.
+    entered = st.session_state.get(f"{CELL}_visit") != st.session_state.get(address.VISIT)
+    if entered and CELL not in st.query_params:
+        st.session_state[CELL] = ""
     address.restore_text(CELL, "")
     cell = str(st.session_state[CELL])
     address.write(CELL, [cell])

@@ -25,6 +25,9 @@ def read_progress(workspace: Workspace) -> dict[str, LessonProgress]:
         progress = load_progress(workspace)
     except InputError as error:
         unsaved["problem"] = format_in_one_line(error)
+    else:
+        if not unsaved["progress"]:
+            unsaved["problem"] = ""
     for name, kept in unsaved["progress"].items():
         progress[name] = progress.get(name, LessonProgress()).merge(kept)
     return progress

@@ -188,6 +188,7 @@ def _draw_search(shown: OpenedProjection) -> WordSearch:
 
 def draw_quality(shown: OpenedProjection) -> None:
     """Draw how the tokens were chosen, and the quality of the projection compared with chance."""
+    pickers.warn_if_crowded(*(space.name for space in shown.spaces))
     draw_note(format_sentence(shown.projection.how))
     for name, picture in zip(shown.spaces, shown.layouts, strict=True):
         found, label, variance = picture.quality, "", ""

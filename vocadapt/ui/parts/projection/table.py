@@ -294,12 +294,13 @@ class Isolated:
     """Tokens that alone are projected.
 
     stamp: of their space; in another space they do not apply. link: their value in the address, ""
-    if there are too many.
+    if there are too many. view: the projection that was shown before.
     """
 
     stamp: str
     tokens: tuple[str, ...]
     link: str = ""
+    view: str = ""
 
 
 def read_isolated(workspace: Workspace, space: NamedSpace) -> Isolated | None:
@@ -317,10 +318,16 @@ def read_isolated(workspace: Workspace, space: NamedSpace) -> Isolated | None:
             f"Show all again · now {count(len(isolated.tokens))}",
             icon=":material/zoom_out_map:",
             key="show_all",
-            on_click=st.session_state.pop,
-            args=(ISOLATED, None),
+            on_click=_show_all,
+            args=(isolated,),
         )
     return isolated
+
+
+def _show_all(isolated: Isolated) -> None:
+    st.session_state.pop(ISOLATED, None)
+    if isolated.view:
+        st.session_state["projection_view"] = isolated.view
 
 
 def _find_linked(workspace: Workspace, space: NamedSpace, link: str) -> tuple[str, ...]:
@@ -355,5 +362,11 @@ def draw_isolate_button(space: NamedSpace, ids: Sequence[int], slice: str = "") 
 def _isolate(space: NamedSpace, ids: tuple[int, ...], slice: str) -> None:
     words = space.opened.space.words
     link = f"{SLICE}{slice}" if slice else format_selection(ids)
-    st.session_state[ISOLATED] = Isolated(space.stamp, tuple(words[id] for id in ids), link)
+    view = str(st.session_state.get("projection_view", ""))
+    # Of several isolations in a row, the button returns to the first projection.
+    earlier = st.session_state.get(ISOLATED)
+    if earlier is not None and earlier.stamp == space.stamp:
+        view = earlier.view
+    tokens = tuple(words[id] for id in ids)
+    st.session_state[ISOLATED] = Isolated(space.stamp, tokens, link, view)
     st.session_state["projection_view"] = UNSAVED_PCA

@@ -12,12 +12,13 @@ from vocadapt.errors import InputError
 from vocadapt.lab.inputs.corpora import read_corpus
 from vocadapt.lab.reports.example_words import find_new_word_sentences, list_example_texts
 from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.abilities import has_masked_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.neighbors.search import list_neighbors
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.encoding.model_tokenizers import BASE, ModelTokenizer, load_tokenizers
 from vocadapt.training.finetune.tokenizations import label_tokenization
-from vocadapt.training.prediction.fill_mask import Filling, fill_mask, has_mlm_head
+from vocadapt.training.prediction.fill_mask import Filling, fill_mask
 from vocadapt.training.prediction.sentence_similarity import compare_sentences
 from vocadapt.ui.components import example_texts, mistakes, word_links
 from vocadapt.ui.components.blocks import (
@@ -85,7 +86,7 @@ def whole_words_of(model: LanguageModel) -> EmbeddingSpace:
 
 def _find_mask(model: LanguageModel) -> str:
     """Return the mask of a model, "" if it cannot fill in a masked word."""
-    return model.vocabulary.roles.get("mask", "") if has_mlm_head(model) else ""
+    return model.vocabulary.roles.get("mask", "") if has_masked_head(model) else ""
 
 
 def _is_word(model: LanguageModel, token: str) -> bool:
@@ -112,7 +113,7 @@ def draw_text(model: LanguageModel, text: str, examples: Sequence[str]) -> None:
     draw_lines([build_line(model.vocabulary, tokenizers, each, text) for each in tokenizers])
     # 2. The masked word and the neighbors of a word; without a head, what the model can do:
     #    neighbors of the new words, and the similarity of two sentences.
-    if has_mlm_head(model):
+    if has_masked_head(model):
         _offer_masking(model, text)
         _draw_words(model, text)
     else:
