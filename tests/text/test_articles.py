@@ -203,6 +203,11 @@ BAD = {
     "blank.xml": ("  \n", "not-xml-or-json"),
     "words.xml": ("only words", "not-xml-or-json"),
     "words.json": ("only words", "not-xml-or-json"),
+    "said.xml": (
+        '<?xml version="1.0" encoding="ISO-8859-1"?>' + jats("<p>naïve</p>"),
+        "wrong-declared-encoding",
+        "ISO-8859-1",
+    ),
     "utf16.xml": (
         '<?xml version="1.0" encoding="utf-16"?>' + jats("<p>a</p>"),
         "invalid-xml",

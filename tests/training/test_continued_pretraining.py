@@ -24,9 +24,10 @@ from vocadapt.models.adapted_model import open_base_model
 from vocadapt.models.certificate.certificate import Edit, run_check
 from vocadapt.models.extension_size import is_extension_tensor
 from vocadapt.models.language_model import open_model
+from vocadapt.models.layers import get_embeddings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.continued import ContinuedSettings, continue_pretraining
-from vocadapt.training.masked.settings import STAGES, pretraining_preset
+from vocadapt.training.masked.settings import STAGES, pretraining_preset, select_trained_parameters
 from vocadapt.training.masked.validation import HeldOutValidator
 from vocadapt.training.tasks.seen_examples import read_seen, write_seen
 from vocadapt.training.trained_parameters import find_new_ids
@@ -143,6 +144,33 @@ def test_what_each_stage_trains(name, stage, folders, long_text, tmp_path):
         assert ids <= set(find_new_ids(open_model(source)) or range(10**6)) and ids
     assert done.losses.after.per_character < done.losses.before.per_character
     assert type(open_model(out).network) is type(open_model(source).network)
+
+
+@pytest.mark.parametrize(
+    "behind", [False, True]
+)  # the others, as exBERT's new tokens are, or among them
+def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
+    whole = open_model(folders["exbert-s3"]).network
+    size = whole.config.vocab_size
+    ids, new = (
+        torch.tensor([[2, 60, 120, size - 1, 3]]),
+        ([size - 2, size - 1] if behind else [60, size - 1]),
+    )
+    whole(ids, labels=ids).loss.backward()
+    parts = open_model(folders["exbert-s3"]).network
+    separated = select_trained_parameters(parts, "extension", new)
+    parts(ids, labels=ids).loss.backward()
+    assert torch.allclose(separated.rows.trained.grad, get_embeddings(whole).grad[new], atol=1e-6)
+    assert torch.allclose(
+        separated.output.trained_bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6
+    )
+    assert not separated.rows.fixed.requires_grad
+    moving = {name for name, value in parts.named_parameters() if value.grad is not None}
+    assert all(
+        is_extension_tensor(name)
+        or name.endswith(("word_embeddings.trained", "decoder.trained_bias"))
+        for name in moving
+    )
 
 
 @pytest.mark.parametrize(

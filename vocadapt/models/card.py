@@ -228,7 +228,8 @@ def _format_title(plan: Mapping[str, Any]) -> str:
     if plan["added"]:
         return f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
     if plan.get("activated"):
-        return f"with {plan['activated']:,} more exact words"
+        n_words = plan["activated"]
+        return f"with {n_words:,} more exact word{'s' * (n_words != 1)}"
     if plan["tokens_after"] == plan["tokens_before"]:
         return "with its tokens in another order"
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
@@ -281,7 +282,7 @@ def _list_limits(record: Mapping[str, Any]) -> list[str]:
         limits.append(f"Excluded candidates: {counts}.")
     for place, tokens in record.get("dropped_ids", {}).items():
         names = ", ".join(map(format_code, tokens[:MAX_EXAMPLES]))
-        limits.append(f"{place} no longer names {len(tokens):,} removed tokens, such as {names}.")
+        limits.append(f"Tokens that {place} no longer names: {len(tokens):,}, such as {names}.")
     if plan.get("trim"):
         limits += _describe_trim(plan["trim"], record.get("lines", {}))
     elif plan.get("dropped", 0):
@@ -342,7 +343,9 @@ def _describe_certificate(found: Mapping[str, Any] | None, when: str = "") -> st
             f" {', '.join(failed)}."
         )
     passed = f"{len(checks)} of {len(checks)} checks that the adaptation changed nothing else"
-    return f"\n**Certificate passed**{f' {when}' * bool(when)}: {passed}."
+    if when:
+        return f"\n**Certificate passed** {when}: {passed}."
+    return f"\n**Certificate passed**: {passed}."
 
 
 def _describe_loads(certificate: Mapping[str, Any] | None) -> str:
@@ -377,8 +380,8 @@ def _describe_quality(quality: Mapping[str, Any] | None) -> str:
         return ""
     found = quality["verdict"]
     if "p@5" in quality:
-        is_chance = "**at chance**: " * (found == "chance")
-        found = f"{is_chance}held-out P@5 {quality['p@5']:.3f}, chance {quality['chance@5']:.3f}"
+        scores = f"held-out P@5 {quality['p@5']:.3f}, chance {quality['chance@5']:.3f}"
+        found = f"**at chance**: {scores}" if found == "chance" else scores
     return f"- Alignment behind the embeddings: {found}.\n"
 
 

@@ -124,7 +124,8 @@ def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
 
 
 def _draw_weights(network: Any, seed: int, missing: set[str], keep: bool) -> None:
-    """Initialize the head, and a pooler that is not stored; with `keep`, a stored head is kept.
+    """Initialize the head, and what the folder lacks; with `keep`, a stored head is kept. A stored
+    pooler is kept if it is in the body, as BERT's; that of DeBERTa is a part of the head.
 
     Matrices are drawn from a normal distribution, biases are 0, weights of LayerNorms are 1.
     """

@@ -130,8 +130,16 @@ class EmbeddingSpace(Summarized):
 
     @cached_property
     def unit(self) -> Matrix:
-        """The unit vectors (words, dim) float32; a zero row stays zero. Cached."""
+        """The unit vectors (words, dim) float32; a zero row stays zero. Cached.
+
+        Raises InputError for a vector that is so long that its square overflows.
+        """
         unit = normalize_rows(self.matrix)
+        sizes = _find_largest(self.matrix)
+        # A vector that is too short counts as zero: models have rows that were never trained.
+        is_long = sizes > MAX_VALUE
+        if is_long.any():
+            _refuse_rows(self, sizes, is_long & ~unit.any(axis=1))
         unit.flags.writeable = False
         return unit
 
@@ -171,8 +179,17 @@ def check_magnitudes(space: EmbeddingSpace) -> None:
     """Raise InputError, with the first word, for vectors whose squared length float32 cannot hold:
     cosines would be 0 or infinite. A vector of zeros is allowed.
     """
-    sizes = np.abs(space.matrix).max(axis=1, initial=0)
-    is_odd = (sizes > MAX_VALUE) | ((sizes > 0) & (sizes < MIN_VALUE))
+    sizes = _find_largest(space.matrix)
+    _refuse_rows(space, sizes, (sizes > MAX_VALUE) | ((sizes > 0) & (sizes < MIN_VALUE)))
+
+
+def _find_largest(matrix: Matrix) -> Matrix:
+    """Return the largest absolute value of each row (words,) float32."""
+    largest = matrix.max(axis=1, initial=0)
+    return np.asarray(np.maximum(largest, -matrix.min(axis=1, initial=0)))
+
+
+def _refuse_rows(space: EmbeddingSpace, sizes: Matrix, is_odd: BoolArray) -> None:
     if not is_odd.any():
         return
     row = int(np.argmax(is_odd))

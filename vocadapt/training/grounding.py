@@ -45,13 +45,15 @@ class Description:
     """A description as ids of the network.
 
     number: of the new embedding. ids: the whole input; an id of at least the vocabulary size is a
-    new token. first, end: where the description begins and ends.
+    new token. first, end: where the description begins and ends. is_cut: whether it was too long,
+    and is read in part.
     """
 
     number: int
     ids: tuple[int, ...]
     first: int
     end: int
+    is_cut: bool
 
 
 def build_grounder(model: LanguageModel, entries: Sequence[GlossaryEntry]) -> Ground:
@@ -90,7 +92,12 @@ def ground_embeddings(
             code="no-described-token",
         )
     predictor = _DescriptionPredictor(model, start, settings)
-    progress(0.0, f"{int((counts > 0).sum()):,} of {n_new:,} new tokens have a description")
+    cut = sum(one.is_cut for one in descriptions)
+    progress(
+        0.0,
+        f"{int((counts > 0).sum()):,} of {n_new:,} new tokens have a description; {cut:,} of"
+        f" {len(descriptions):,} descriptions are cut to {settings.length} wordpieces",
+    )
 
     # 2. and 3. Passes.
     rng = np.random.default_rng(settings.seed)
@@ -139,10 +146,12 @@ def _read_descriptions(
             continue
         before = [*start, size + number, *mark]
         described = encode(f" {entry.description}")
-        described = described[: length - len(before) - len(end)]
+        room = length - len(before) - len(end)
+        is_cut = len(described) > room
+        described = described[:room]
         if described:
             ids = (*before, *described, *end)
-            yield Description(number, ids, len(before), len(before) + len(described))
+            yield Description(number, ids, len(before), len(before) + len(described), is_cut)
 
 
 class _DescriptionPredictor:

@@ -102,6 +102,13 @@ class PartlyTrainedOutput(nn.Module):
             self.own = PartlyTrainedEmbedding(layer.weight, ids)
         self._tied = (tied,)  # in a tuple, so that torch does not register it as a submodule here
         self.register_buffer("ids", ids.clone(), persistent=False)
+
+        # First trained id if the trained tokens are the last ones of the vocabulary, else None.
+        first = len(layer.weight) - len(ids)
+        self.first: int | None = None
+        if ids.tolist() == [*range(first, len(layer.weight))]:
+            self.first = first
+
         self.fixed_bias: nn.Parameter | None = None
         self.trained_bias: nn.Parameter | None = None
         if layer.bias is not None:
@@ -127,9 +134,17 @@ class PartlyTrainedOutput(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Compute the logits of tokens: hidden states (…, width) → (…, tokens)."""
+        matrix = cast(Tensor, self.rows.fixed)
         trained = linear(hidden, self.rows.trained, self.trained_bias)
-        logits = linear(hidden, cast(Tensor, self.rows.fixed), self.fixed_bias)
-        return logits.index_copy(-1, cast(Tensor, self.ids), trained.to(logits.dtype))
+        if self.first is None:
+            logits = linear(hidden, matrix, self.fixed_bias)
+            return logits.index_copy(-1, cast(Tensor, self.ids), trained.to(logits.dtype))
+        # The trained tokens are the last ones: skip the product with their fixed embeddings.
+        bias = None
+        if self.fixed_bias is not None:
+            bias = self.fixed_bias[: self.first]
+        fixed = linear(hidden, matrix[: self.first], bias)
+        return torch.cat([fixed, trained.to(fixed.dtype)], dim=-1)
 
 
 class SeparatedEmbeddings:
@@ -223,5 +238,6 @@ def _build_unknown_layer_error(what: str, layer: object) -> InputError:
 
 
 def _write_rows(matrix: Tensor, rows: Tensor, ids: Tensor) -> None:
+    """Write rows into a matrix at the given ids, in its dtype."""
     with torch.no_grad():
         matrix[ids.to(matrix.device)] = rows.detach().to(matrix.dtype)

@@ -39,7 +39,7 @@ class ExtensionAttention(nn.Module):
         self.scaling = (units // self.heads) ** -0.5
         self.is_causal = False  # read by the attention functions of transformers
 
-    def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """(batch, length, width) → (batch, length, units)."""
         parts = (self.query, self.key, self.value)
         weight, bias = (
@@ -74,7 +74,7 @@ class ExtensionModule(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """(batch, length, width) → the same shape."""
-        return self._add_feed_forward(self.attention(hidden, mask, **more), hidden)
+        return self._add_feed_forward(self.attention(hidden, mask), hidden)
 
     def at(self, selected: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """Compute the same at the selected positions only: (batch, positions, width) → the same

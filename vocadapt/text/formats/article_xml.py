@@ -11,6 +11,7 @@ expat calls a handler for each element and builds no tree. To prevent the attack
 prevents, every entity that a file declares is refused; expat never fetches a DTD.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -32,6 +33,7 @@ MAX_PARTS = 10_000  # text nodes of a paragraph, before they are joined
 MAX_DEFAULTS = 100  # attributes with a default value, which expat adds to every element
 MAX_DEPTH = 500  # open elements; articles have about 30, with MathML 60
 ENGLISH = re.compile(r"en(g|[-_].*)?", re.IGNORECASE)
+ASCII_NAMES = {"utf-8", "utf8", "us-ascii", "ascii"}
 
 PUBMED = {
     **dict.fromkeys(("MedlineCitation", "BookDocument"), "article"),
@@ -133,10 +135,14 @@ class ArticleParser:
         self._depth = self._dropped_at = self._sections = 0
         # Bytes parsed; characters of the open article; attributes with a default value.
         self._fed = self._held = self._defaults = 0
+        self._other_encoding = ""
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
+        self._beyond_ascii = False
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start_root
         parser.EndElementHandler = self._end_element
+        parser.XmlDeclHandler = self._read_declaration
         parser.SkippedEntityHandler = self._replace_entity
         parser.AttlistDeclHandler = self._count_attribute_default
         parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity
@@ -163,6 +169,8 @@ class ArticleParser:
             ) from None
         self._fed += len(raw)
         self._check_size()
+        if self._other_encoding:
+            self._compare_encoding(raw)
 
     def take(self) -> tuple[list[str], ReaderNotes]:
         """Return the paragraphs and the count of the articles that ended since the last call."""
@@ -234,6 +242,10 @@ class ArticleParser:
             self._dropped_at = 0
             self._redirect_text()
         self._depth -= 1
+
+    def _read_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding and encoding.lower() not in ASCII_NAMES:
+            self._other_encoding = encoding
 
     def _replace_entity(self, name: str, is_parameter: bool) -> None:
         """Replace an entity of the DTD, which is not read, by the HTML entity of the same name."""
@@ -352,6 +364,7 @@ class ArticleParser:
             self._open[-1].languages.append(language)
 
     def _append(self, text: str) -> None:
+        """Append text to the open paragraph, if there is one."""
         if self._texts and self._texts[-1] is not None:
             self._texts[-1].append(text)
 
@@ -363,6 +376,22 @@ class ArticleParser:
         self._parser.CharacterDataHandler = None
         if not self._dropped_at and self._texts and self._texts[-1] is not None:
             self._parser.CharacterDataHandler = self._texts[-1].append
+
+    def _compare_encoding(self, raw: bytes) -> None:
+        """Raise InputError at the end of a file that declares another encoding, but is UTF-8."""
+        try:
+            self._utf8.decode(raw, final=not raw)
+        except UnicodeDecodeError:
+            self._other_encoding = ""  # not UTF-8, as declared
+            return
+        self._beyond_ascii |= not raw.isascii()
+        if not raw and self._beyond_ascii:
+            raise InputError(
+                f"{self.path}: its first line declares {self._other_encoding}, but its bytes are"
+                " UTF-8.",
+                'Change the first line to encoding="UTF-8".',
+                code="wrong-declared-encoding",
+            )
 
 
 def find_root_element(head: bytes) -> str | None:

@@ -298,9 +298,11 @@ def _list_split_words(
     """Return the most frequent pre-tokens with a letter that the model splits, as words."""
     words: list[SplitWord] = []
     for pretoken, count in text.counts.items():
-        word = vocabulary.read(pretoken)
         pieces = text.pieces[pretoken]
-        if len(pieces) > 1 and has_letter(word):
+        if len(pieces) < 2:
+            continue
+        word = vocabulary.read(pretoken)
+        if has_letter(word):
             task_count = None if task is None else task.counts.get(pretoken, 0)
             words.append(SplitWord(word, pieces, count, task_count))
     return tuple(sorted(words, key=lambda word: -word.count)[:SHOWN])

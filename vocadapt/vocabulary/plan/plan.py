@@ -220,13 +220,14 @@ class VocabularyPlan(Summarized):
     activated: old tokens that the tokenizer never produced, and that become exact words; they keep
         their ids.
     order: the new vocabulary by id; None if every old token keeps its id and the added ones follow.
-    reserved_tokens: reserved tokens whose ids the first added tokens take. left_out: candidates
-    that were not added, by reason. unreachable: tokens of a vocabulary taken over as a whole that
-    its tokenizer can never produce. whole: exact-word tokens after the plan; None if new words are
-    exact-word tokens. target: the vocabulary that is taken over as a whole, if any. note:
-    explanation if the plan has fewer tokens than expected. trim: what is kept of the text, if the
-    plan is a trim; changed_pretokens: those of the text whose
-        tokens it changes.
+    reserved_tokens: reserved tokens whose ids the first added tokens take.
+    left_out: candidates that were not added, by reason.
+    unreachable: tokens of a vocabulary taken over as a whole that its tokenizer can never produce.
+    whole: exact-word tokens after the plan; None if new words are exact-word tokens.
+    target: the vocabulary that is taken over as a whole, if any.
+    note: explanation if the plan has fewer tokens than expected.
+    trim: what is kept of the text, if the plan is a trim.
+    changed_pretokens: pre-tokens of the text whose tokens a trim changes.
     checked_lines: number of lines of a text in which exact words change no other word, if it had to
         be checked: see `exact_words`.
     """

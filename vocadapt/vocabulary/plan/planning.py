@@ -126,7 +126,7 @@ def plan_from_words(
     # 1. Select the new words.
     new, activated, left_out = _find_new_words(vocabulary, splitter, domain, forms, exact)
     new, activated, others = _choose_frequent_words(vocabulary, domain, settings, new, activated)
-    left_out |= others
+    left_out = {reason: words for reason, words in (left_out | others).items() if words}
     # 2. Select the old tokens that have a word vector too; special tokens keep their embeddings.
     shared: tuple[str, ...] = ()
     if settings.kind == "replace":
