@@ -12,8 +12,10 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -76,10 +78,15 @@ def run_benchmark(name: str, full: bool) -> bool:
     new = RESULTS / f"{name}.new"
     command = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(new)]
     command += ["--full"] * full
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     try:
-        subprocess.run(command, cwd=ROOT, timeout=None if full else LIMIT, check=False)
+        process.wait(None if full else LIMIT)
     except subprocess.TimeoutExpired:
         print(f"stopped after {LIMIT} s")
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also the servers that it started
+        process.wait()
     if not new.is_file():
         return False
     answer = json.loads(new.read_text(encoding="utf-8"))

@@ -129,7 +129,7 @@ def _own() -> float:
             times = child.cpu_times()
         except psutil.Error:  # it has ended
             continue
-        used += times.user + times.system
+        used += times.user + times.system + times.children_user + times.children_system
     return used
 
 

@@ -6,17 +6,18 @@ import shutil
 import pytest
 
 from tests.material.browser import drawn
+from tests.material.nightly import mark_slow
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 FINETUNE = ("train", "finetune_models")
 INITIALIZERS = ("adapt?adapt_tab=Initializers", "initializers_model")
 PROJECTION = ("projection", "projection_space")
 
 
-@pytest.mark.parametrize(("place", "key"), [FINETUNE, INITIALIZERS, PROJECTION])
+@pytest.mark.parametrize(("place", "key"), [FINETUNE, *mark_slow([INITIALIZERS, PROJECTION])])
 def test_enter_takes_the_best_match(page, serve, tmp_path, place, key):
     workspace = Workspace(tmp_path / "demo")
     open_demo(workspace)

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from tests.material.browser import drawn
+from tests.material.nightly import mark_slow
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.workspace.workspace import Workspace
 
 FIELD = {"vectors": "vectors_word", "vectors?vectors_tab=Alignment": "alignment_word"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["vectors", "vectors?vectors_tab=Alignment"])
+@pytest.mark.parametrize("place", ["vectors", *mark_slow(["vectors?vectors_tab=Alignment"])])
 def test_a_neighbor_selects_itself_and_a_misspelled_word_is_found(page, serve, tmp_path, place):
     """In a workspace that is not the first one: a click stays in it, and on the tab."""
     from playwright.sync_api import expect

@@ -665,3 +665,21 @@ def test_an_upload_stays_until_it_is_taken_in_and_other_files_always(workspace, 
     elsewhere = Spec(CorpusStep(copy=True), {"text": text})
     assert start(workspace, elsewhere, "elsewhere").wait(LONG).state == "done"
     assert upload.is_file() and text.is_file()
+
+
+def test_a_long_log_keeps_its_last_lines_and_is_appended_to(tmp_path):
+    path = tmp_path / "log.txt"
+    with path.open("ab") as log:  # as the job's process holds it
+        log.write(b"".join(b"line %05d\n" % number for number in range(1000)))
+        log.flush()
+        worker.truncate_log(path, longest=11_000, kept=105)
+        assert path.stat().st_size == 11_000
+        worker.truncate_log(path, longest=10_999, kept=105)
+        log.write(b"end\n")
+    lines = path.read_text().splitlines()
+    assert lines == [
+        "[the first 10,901 bytes of this log were removed]",
+        *(f"line {n:05d}" for n in range(991, 1000)),
+        "end",
+    ]
+    worker.truncate_log(tmp_path / "absent.txt")

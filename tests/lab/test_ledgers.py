@@ -2,6 +2,7 @@
 every way in which they do not match."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,9 @@ def test_training_examples_that_were_changed_since_are_not_known(trained, tmp_pa
     assert load_training_examples(run) is None
     path.write_text(kept, encoding="utf-8")
     assert len(load_training_examples(run)) == 15
+    # A run of a version that drew another sample.
+    changed = replace(run, record={**run.record, "trained_labels": {"X": 3}})
+    assert run.record["trained_labels"] and load_training_examples(changed) is None
     alone = write_run(tmp_path / "alone", GOLD, {"base": RIGHT})
     assert load_training_examples(load_run(alone)) is None
 

@@ -49,14 +49,14 @@ def write_block(end: int, block: str | None) -> None:
 def test_a_block_that_takes_too_long_is_named(pipe):
     read, write = pipe
     write_block(write, "text.txt, lines 1 to 9")
-    assert find_slow_block(read, 0.1) == "text.txt, lines 1 to 9"
+    assert find_slow_block(read, os.getpid(), 0.1) == "text.txt, lines 1 to 9"
     os.close(write)
 
 
 def test_time_counts_from_the_beginning_of_each_block_and_not_between_blocks(pipe):
     read, write = pipe
     found: list[str | None] = []
-    watcher = threading.Thread(target=lambda: found.append(find_slow_block(read, 0.5)))
+    watcher = threading.Thread(target=lambda: found.append(find_slow_block(read, os.getpid(), 0.5)))
     watcher.start()
     for number in range(4):  # together longer than the limit
         write_block(write, f"block {number}")

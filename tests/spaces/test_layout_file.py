@@ -63,6 +63,7 @@ def test_a_quotation_mark_is_a_token_of_a_tsv_file(write):
         ("token,x,y\na,b,1,2\n", ["unlike-header", "1 of 1", "line 2"]),
         ("token,x,y\nheart,1,2\nlung,3\nliver\n", ["unlike-header", "2 of 3", "line 3"]),
         ("\ntoken,x,y\n\n\nheart,1\n", ["unlike-header", "1 of 1", "line 5"]),
+        ('token,x,y\nlung,1,2\n",3,4\nheart,5,6\n",7,8\n', ["open-quote", "line 5"]),
         (b"token,x,y\n\xff,1,2\n", ["not-utf8"]),
         ('token,x,y\n"' + "a" * 200_000 + '",1,2\n', ["invalid-table"]),
     ],

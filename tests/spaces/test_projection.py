@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -348,3 +349,22 @@ def test_exact_neighbors_exclude_the_row_itself():
     np.fill_diagonal(full, np.inf)
     assert np.array_equal(indices, np.argsort(full, axis=1)[:, :3]) and told == [0.0, 0.8]
     assert np.allclose(distances, np.sort(full, axis=1)[:, :3], atol=1e-4)
+
+
+@pytest.mark.slow
+def test_umap_never_compiles_its_own_neighbor_search(monkeypatch):
+    """Compiling it took most of the minutes that a few points cost."""
+    from umap import umap_
+
+    monkeypatch.setattr(
+        umap_, "nearest_neighbors", lambda *_, **__: pytest.fail("the approximate search was taken")
+    )
+    begin, told = time.process_time(), []
+    settings = ProjectionSettings("umap", neighbors=5, min_dist=0.0, iterations=0)
+    project(
+        space_of(np.random.default_rng(0).normal(size=(40, 8))),
+        settings,
+        lambda *report: told.append(report),
+    )
+    assert told[0][1] == "loading UMAP"
+    assert time.process_time() - begin < 25  # with compiling, where no cache has it yet

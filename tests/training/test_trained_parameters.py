@@ -295,6 +295,7 @@ def test_distillation_keeps_state_for_new_embeddings_only(adapted_path):
     size = len(model.vocabulary)
     states = partial(read_hidden_states, network, 2)
     fitter = StateMatcher(network, states, np.zeros((3, DIM), np.float32), size, 0)
+    fixed = fitter.lookup.fixed.clone()
     ids = model.vocabulary.ids
     context = AlignedContext(
         [ids["[CLS]"], ids["heart"], ids["[SEP]"]],
@@ -307,6 +308,7 @@ def test_distillation_keeps_state_for_new_embeddings_only(adapted_path):
     assert found[[0, 2]].eq(0).all() and found[1].ne(0).all()
     assert fitter.steps.flatten().tolist() == [0, 5, 0]
     assert fitter.first.shape == fitter.second.shape == (3, DIM)
+    assert torch.equal(fitter.lookup.fixed, fixed)
     after = network.state_dict()
     assert all(torch.equal(after[key], before[key]) for key in after.keys() & before.keys())
 

@@ -26,6 +26,7 @@ from vocadapt.text.spreadsheet import unescape_cell
 NEEDED = ("row", "column", "value")
 OPTIONAL = ("note",)
 MAX_BYTES = MEGABYTE
+MAX_TEXT = 500  # characters of a value or a note
 REMEDY = "Expected the columns row, column and value, separated by commas, and optionally note."
 
 
@@ -125,6 +126,8 @@ def _parse(text: str, place: str) -> Iterator[tuple[str, dict[str, str]]]:
         _check_header(names, place)
         reader.fieldnames = names
         for cells in reader:
+            if not any(isinstance(one, str) and one.strip() for one in cells.values()):
+                continue  # a spreadsheet writes empty lines
             line = f"{place}, line {reader.line_num:,}"
             if None in cells or None in cells.values():
                 problem = f"{line}: expected {len(names)} cells."
@@ -154,6 +157,11 @@ def _read_line(
         cell = table.find_cell(row, column)
     except InputError as error:
         raise error.at(line) from None
+    for name in ("value", "note"):
+        if len(cells.get(name, "")) > MAX_TEXT:
+            raise InputError(
+                f"{line}: the {name} has more than {MAX_TEXT} characters.", code="long-text"
+            )
     value: Value = text
     if cell.facts.unit != TEXT:
         value = _read_number(text, line)
@@ -164,8 +172,9 @@ def _read_line(
 
 def _read_number(text: str, line: str) -> float:
     """Read a decimal number; raise InputError for anything else, infinities included."""
+    # float also reads 1_000 and the digits of other scripts.
     with suppress(ValueError):
-        if isfinite(number := float(text)):
+        if text.isascii() and "_" not in text and isfinite(number := float(text)):
             return number
     raise InputError(
         f"{line}: expected a number, got {show_value(text)}.",

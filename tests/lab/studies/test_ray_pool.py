@@ -13,6 +13,9 @@ from tests.material.input_errors import raises_input_error
 from tests.material.ray_nodes import find_raylet, needs_ray
 from tests.material.studies import find_begun_cell, finish_study, start_study, wait_for
 from tests.material.tiny_bert import build_tiny_bert
+from vocadapt.lab.experiments.studies.grid import expand
+from vocadapt.lab.experiments.studies.runner import run_grid
+from vocadapt.lab.experiments.studies.study_file import read_study
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
@@ -72,6 +75,19 @@ def test_cells_that_no_node_can_run_are_refused(cluster, tmp_path):
 
     with raises_input_error("no-node"):
         RayPool("ray", tmp_path, Demand(threads=2))
+
+
+def test_cells_that_no_node_takes_are_given_up(study_file, cluster, tmp_path):
+    from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
+
+    out = tmp_path / "out"
+    grid = expand(read_study(study_file), out)
+    pool = RayPool("ray", out, Demand(), workers=3, max_pending=3.0)
+    # More than any node offers: the tasks wait for a node that never comes.
+    pool.demand = Demand(gpus=1)
+    outcome = run_grid(grid, out, pool)
+    assert outcome.failed == 3
+    assert all("No node of the Ray cluster took" in one.problem for one in outcome.failures)
 
 
 def test_a_node_without_the_folder_is_named(cluster, tmp_path, monkeypatch):

@@ -110,6 +110,14 @@ def test_an_extended_file_keeps_its_paths_and_names(folder, tmp_path):
     assert study.tasks[0].inputs["train"] == str(folder / "train.tsv")
 
 
+def test_an_extended_file_with_two_variants_of_one_name_is_refused(folder, tmp_path):
+    write(folder, FILE.replace('"other"', '"plain"'))
+    above = tmp_path / "above.toml"
+    above.write_text('extends = "study/s.toml"\nseeds = [7]\n')
+    with raises_input_error("invalid-study", "plain"):
+        read_study(above)
+
+
 ON_TEXT = """
 [[variants]]
 name = "{}"
@@ -211,7 +219,7 @@ ADAPTED = 'name = "plain"\nmodel = "model"\nvectors = "vectors"'
 def test_a_key_of_both_commands_in_a_variant_without_pretraining_is_told(folder, tmp_path, key):
     (folder / "vectors").mkdir()
     given = FILE.replace('name = "plain"\nmodel = "model"', f"{ADAPTED}\n{key} = 3")
-    with raises_input_error("no-pretraining", "Variant plain"):
+    with raises_input_error("no-pretraining", "variant plain"):
         expand(read_study(write(folder, given)), tmp_path / "out")
 
 

@@ -70,6 +70,27 @@ def build(
     return {row["variant"]: row for row in build_table(grid, folder / "out").rows}
 
 
+def test_documents_are_the_units_where_they_are_marked(tmp_path):
+    """All examples are of one document: any exchange differs as much as what was observed."""
+    (tmp_path / "one").mkdir()
+    said = {"a": [WRONG] * 3, "b": [RIGHT] * 3}
+    one = [replace(example, document="d") for example in EXAMPLES]
+    assert build(tmp_path / "one", said, one)["b"]["p_units"] == 1.0
+    # Examples that are not all marked are exchanged one by one.
+    some = [*one[:-1], EXAMPLES[-1]]
+    (tmp_path / "some").mkdir()
+    assert build(tmp_path / "some", said, some)["b"]["p_units"] == SMALLEST
+
+
+def test_seeds_that_disagree_show_no_difference(tmp_path):
+    """Whatever a misses with one seed, b misses with another."""
+    parts = [[*WRONG[:10], *RIGHT[:10]], [*RIGHT[:10], *WRONG[:10]], RIGHT, RIGHT, RIGHT]
+    rows = build(tmp_path, {"a": parts, "b": [*parts[1:], parts[0]]})
+    assert rows["b"]["delta"] == pytest.approx(0.0) and rows["b"]["p"] == pytest.approx(1, abs=0.2)
+    assert rows["b"]["verdict"] == "no difference shown"
+    assert rows["a"]["sd"] == pytest.approx(rows["b"]["sd"]) and rows["a"]["sd"] > 0
+
+
 def test_the_whole_table_is_corrected_together(tmp_path):
     """Two tasks and three variants are four comparisons: p = 2/1001 twice, 1 twice."""
     grid = build_grid(tmp_path, "abc", "tu", seeds=5)
@@ -109,6 +130,20 @@ def test_collapsed_seeds_are_in_the_mean_and_counted_beside(tmp_path):
     (row,) = build_table(grid, tmp_path / "out").rows
     assert (row["n"], row["collapsed"]) == (3, 1)
     assert row["mean"] == pytest.approx(2 / 3) and row["sd"] == pytest.approx((1 / 3) ** 0.5)
+
+
+def test_a_seed_of_several_folds_counts_once(tmp_path):
+    """The score of a seed is the mean over its folds; the test reads the examples of all folds."""
+    grid = build_grid(tmp_path)
+    for cell in grid.cells:
+        said = [*RIGHT[:10], *WRONG[:10]]  # F1 of the folds: 1 and 0
+        if cell.variant == "b":
+            said = RIGHT
+        finish(cell, tmp_path / "out", said, folds=2, collapsed=cell.variant == "a")
+    base, better = build_table(grid, tmp_path / "out").rows
+    assert (base["n"], base["collapsed"], base["mean"]) == (3, 3, 0.5)
+    assert (better["n"], better["mean"], better["delta"]) == (3, 1.0, 0.5)
+    assert better["p_units"] == pytest.approx(2 / 1024, abs=0.003)
 
 
 def test_without_labels_or_dev_scores_there_is_a_row(tmp_path):

@@ -180,7 +180,9 @@ def check_exists(item: Artifact | Job) -> None:
 
 
 def load_former_names(workspace: Workspace) -> dict[str, str]:
-    """Return the names recorded in FILE; raises InputError for a file that holds something else."""
+    """Return the recorded names: `kind/name` -> creation time of its artifact; "" if several
+    artifacts had this name. Raises InputError for a file that holds something else.
+    """
     path = workspace.root / FILE
     if not path.is_file():
         return {}

@@ -125,7 +125,11 @@ def write_counts(counts: WordCounts, splitter: Splitter, draft: Path) -> None:
 def load_or_count_words(
     root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
 ) -> WordCounts:
-    """Return the word counts of a corpus, cached in the workspace at `root`."""
+    """Return the word counts of a corpus, cached in the workspace at `root`; a read-only lab writes
+    no cache.
+
+    Raises InputError for a corpus that holds only the counts of another splitter.
+    """
     if corpus.counted_by == splitter:
         return WordCounts.read(corpus.files[0])
     if root is None:

@@ -67,10 +67,10 @@ class Watchdog:
         )
 
 
-def find_slow_block(blocks: int, seconds: float) -> str | None:
+def find_slow_block(blocks: int, worker: int, seconds: float) -> str | None:
     """Return the first block that takes longer than `seconds`, or None once the worker has ended.
 
-    blocks: file descriptor that the worker writes to.
+    blocks: file descriptor that the worker writes to. worker: its process id.
     """
     block: str | None = None
     begun, rest = 0.0, b""
@@ -78,9 +78,13 @@ def find_slow_block(blocks: int, seconds: float) -> str | None:
         # 1. Wait for the worker's next line, without limit while no block is open.
         left = None if block is None else max(0.0, begun + seconds - time.monotonic())
         if not select.select([blocks], [], [], left)[0]:
-            return block
+            # 2. The time limit has passed.
+            if not _is_stopped(worker):
+                return block
+            begun = time.monotonic()  # the worker is suspended: restart the clock
+            continue
 
-        # 2. Read the lines that have arrived; only the last one counts.
+        # 3. Read the lines that have arrived; only the last one counts.
         read = os.read(blocks, 1 << 16)
         if not read:
             return None
@@ -119,6 +123,16 @@ def _write_failure(folder: Path, block: str, seconds: float) -> None:
     write_status(folder, status)
 
 
+def _is_stopped(pid: int) -> bool:
+    """Return whether a process is suspended."""
+    import psutil
+
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def main() -> None:
     """Watch the worker of a job and read its blocks from stdin.
 
@@ -127,7 +141,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     worker = int(sys.argv[2])
     seconds = float(sys.argv[3])
-    block = find_slow_block(sys.stdin.fileno(), seconds)
+    block = find_slow_block(sys.stdin.fileno(), worker, seconds)
     if block is not None and os.getppid() == worker:
         kill_worker(folder, worker, block, seconds)
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from vocadapt.errors import Canceled, InputError
 from vocadapt.extensions import check_extensions
-from vocadapt.lab.jobs.job import Job, process_start_time
+from vocadapt.lab.jobs.job import LOG, Job, process_start_time
 from vocadapt.lab.jobs.living import unmark_living
 from vocadapt.lab.jobs.queue import iterate_jobs
 from vocadapt.lab.jobs.shared_queue import hold_turn
@@ -31,6 +31,8 @@ from vocadapt.progress import watch_blocks
 
 # Seconds between writing the progress, checking the cancel flag, and trying to get the lock.
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2
+MAX_LOG_BYTES = 16_000_000
+KEPT_LOG_BYTES = 8_000_000
 PATIENCE = 3.0  # seconds between the cancel flag and the signal
 EXITS = {"done": 0, "failed": 1, "canceled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
@@ -246,12 +248,36 @@ def _wait_for_turn(job: Job, reporter: Reporter) -> Iterator[None]:
 
 
 def _watch_for_cancel(job: Job, ended: threading.Event) -> None:
-    """Interrupt a job if it does not respond to cancellation."""
+    """Truncate the log while the job runs; interrupt it if it does not respond to cancellation."""
     while not job.cancel_requested:
+        with suppress(OSError):  # such as a full disk: the log is not truncated
+            truncate_log(job.folder / LOG)
         if ended.wait(TRY_EVERY):
             return
     if not ended.wait(PATIENCE):
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def truncate_log(log: Path, longest: int = MAX_LOG_BYTES, kept: int = KEPT_LOG_BYTES) -> None:
+    """Remove the beginning of a log longer than `longest` bytes; keep about `kept` bytes of whole
+    lines.
+
+    A first line notes the removal. The file is changed in place because the job appends to it; a
+    line that is written at the same instant may be lost.
+    """
+    if not log.is_file() or log.stat().st_size <= longest:
+        return
+    size = log.stat().st_size
+    with log.open("r+b") as file:
+        # Move the end of the file, starting with a whole line, to its beginning.
+        file.seek(size - kept)
+        end = file.read()
+        end = end[end.find(b"\n") + 1 :]
+        file.seek(0)
+        file.write(
+            f"[the first {size - len(end):,} bytes of this log were removed]\n".encode() + end
+        )
+        file.truncate()
 
 
 def _raise_canceled() -> NoReturn:

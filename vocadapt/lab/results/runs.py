@@ -357,6 +357,10 @@ def load_training_examples(run: SavedRun) -> tuple[Example, ...] | None:
         # 3. Load the task as the step does.
         task, _ = limit_task(load_task(Spec(settings, paths), settings), settings.limit)
         examples = tuple(task.splits["train"].examples)
+        # Another version may have drawn another sample.
+        counted = run.record.get("trained_labels")
+        if counted is not None and counted != task.kind.count_labels(examples):
+            return None
         if settings.finetune.with_dev and "dev" in task.splits:
             examples += tuple(task.splits["dev"].examples)
         return examples

@@ -131,9 +131,10 @@ def _describe_artifact(spec: Spec, folder: Path, inputs: Mapping[str, Input]) ->
 
 
 class _StartWatch:
-    """A progress function that also polls the power counter. With the first fraction above 0 the
-    work begins (`begin`; 0.0 before): then the guards are reported. Input that a step refuses
-    before that gets no guards, only its own message.
+    """A progress function that also polls the power counter.
+
+    It records when the work begins (`begin`, 0.0 before), at the first fraction above 0, and
+    reports the guards then: input that a step refuses before that gets only its own message.
     """
 
     def __init__(

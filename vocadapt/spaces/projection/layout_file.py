@@ -79,19 +79,32 @@ def read_layout(path: Path) -> LayoutFile:
     # 2. Find the columns; every line must have those of the header.
     (_, names), *lines = lines
     token, x, y = find_columns(names, path.name)
-    unlike = [number for number, fields in lines if len(fields) != len(names)]
-    if unlike:
-        raise InputError(
-            f"{path.name}: {len(unlike):,} of {len(lines):,} lines do not have the {len(names)}"
-            f" fields of the header, the first is line {unlike[0]:,}.",
-            'Quote a token that contains the separator ("a,b").',
-            code="unlike-header",
-        )
+    _check_lines(lines, len(names), path)
 
     # 3. Read the fields.
     tokens = tuple(unescape_cell(fields[token]) for _, fields in lines)
     xy = [[_parse_coordinate(fields[x]), _parse_coordinate(fields[y])] for _, fields in lines]
     return LayoutFile(tokens, np.array(xy))
+
+
+def _check_lines(lines: Sequence[tuple[int, list[str]]], width: int, path: Path) -> None:
+    """Raise InputError for fields that span several lines, and for lines without `width` fields."""
+    broken = [number for number, fields in lines if any("\n" in field for field in fields)]
+    if broken:
+        raise InputError(
+            f"{path.name}: a quotation mark opens a field that spans several lines, up to line"
+            f" {broken[0]:,}.",
+            'Write a quotation mark as """" in a CSV file, or save the table as TSV.',
+            code="open-quote",
+        )
+    unlike = [number for number, fields in lines if len(fields) != width]
+    if unlike:
+        raise InputError(
+            f"{path.name}: {len(unlike):,} of {len(lines):,} lines do not have the {width}"
+            f" fields of the header, the first is line {unlike[0]:,}.",
+            'Quote a token that contains the separator ("a,b").',
+            code="unlike-header",
+        )
 
 
 def find_columns(header: Sequence[str], name: str) -> tuple[int, int, int]:

@@ -6,7 +6,6 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.inputs.corpora import find_training_text
 from vocadapt.lab.steps.command_lines import build_context_command
 from vocadapt.lab.workspace.workspace import Artifact, Workspace
 from vocadapt.system.forecasts import forecast_at_default_rate
@@ -32,7 +31,7 @@ def draw_lines_of_vectors(
     """Draw the lines that contain a word in the training text of word vectors, if the text is
     available and unchanged.
     """
-    text = find_training_text(vectors.folder) if model else None
+    text = cache.training_text_of(vectors) if model else None
     if text is None or model is None:
         draw_note("No lines to show: the training text of these vectors is unknown or has changed.")
         return

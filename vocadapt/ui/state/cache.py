@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from vocadapt.analysis.errors.votes import ExamplePrediction, predict_example
+from vocadapt.lab.inputs.corpora import find_training_text
 from vocadapt.lab.inputs.open_space import OpenedSpace, open_space
 from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.reports.word_lookup import look_up
@@ -199,6 +200,22 @@ def anchors_of(vectors: Artifact, model: LanguageModel) -> int:
     Raises InputError if there is none.
     """
     return len(find_anchors(space_of(vectors), model.word_space))
+
+
+# Opening a text reads the beginning of each of its files: not at each rerun, but a change is
+# noticed after a minute.
+@st.cache_data(max_entries=8, show_spinner=False, ttl=60, hash_funcs=STAMPS)
+def training_text_of(vectors: Artifact) -> Corpus | None:
+    """Return the text that word vectors were trained on; None if it is unknown or has changed."""
+    return find_training_text(vectors.folder)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
+def corpus_behind(run: str) -> Corpus | None:
+    """Return the text that the added words of a run's model come from; None if it is unavailable or
+    has changed.
+    """
+    return runs.find_corpus(Path(run))
 
 
 @st.cache_data(max_entries=64, show_spinner="Searching the text …", hash_funcs=STAMPS)

@@ -135,6 +135,8 @@ def read_trained(
 ) -> dict[Place, Comparison]:
     """Compare the cells of a table with the finished trainings, without running any."""
     trainings = plan_trainings(table, materials, scale)
+    if trainings.study is None:
+        return {}
     return compare_cells(table, *score_trainings(table, trainings, materials, root))
 
 
@@ -158,7 +160,7 @@ def compare_cells(
         compared = compare(cell, ours)
         tasks = means.get(cell.row, (cell.row,))
         if failed := sum(collapsed.get((task, cell.column), 0) for task in tasks):
-            reason = f"not comparable: {failed} runs collapsed"
+            reason = f"not comparable: {failed} run{'s' * (failed > 1)} collapsed"
             compared = replace(compared, difference=None, why=reason)
         comparisons[place] = compared
     return comparisons

@@ -97,7 +97,9 @@ def _merge_named(
     changes = {one["name"]: one for one in above}
     known = {one["name"] for one in below}
     merged = [_merge(one, changes.get(one["name"], {})) for one in below]
-    return [*merged, *(one for one in above if one["name"] not in known)]
+    # Keep repeated names: the reader refuses them.
+    repeated = [one for one in above if one is not changes[one["name"]]]
+    return [*merged, *(one for one in above if one["name"] not in known), *repeated]
 
 
 def _are_named(value: Any) -> bool:

@@ -34,7 +34,7 @@ def list_training(settings: Any, prefix: str = "") -> Labelled:
     A label that several settings have is followed by the key of each in the file of a study.
     prefix: the name of the stage.
     """
-    labels = [declared.label for declared, _ in _walk(settings)]
+    labels = [declared.label for declared, _ in _walk(settings, with_unused=True)]
     found: Labelled = {}
     for declared, value in _walk(settings):
         label = f"{prefix}: {declared.noun}" if prefix else declared.label
@@ -77,11 +77,14 @@ def _find_stages(step: AdaptStep, inputs: Mapping[str, Any]) -> list[str]:
     return [stage for stage, there in has.items() if there]
 
 
-def _walk(settings: Any) -> Iterator[tuple[Setting, Any]]:
-    """Yield the settings that an instance uses with their values, those of nested ones included."""
+def _walk(settings: Any, with_unused: bool = False) -> Iterator[tuple[Setting, Any]]:
+    """Yield the settings of an instance with their values, those of nested ones included.
+
+    with_unused: also those that the instance does not use.
+    """
     declared = get_settings(settings)
     groups = get_setting_groups(settings)
-    unused = getattr(settings, "unused_settings", ())
+    unused = () if with_unused else getattr(settings, "unused_settings", ())
     for one in fields(settings):
         value = getattr(settings, one.name)
         if one.name in unused:
@@ -89,10 +92,10 @@ def _walk(settings: Any) -> Iterator[tuple[Setting, Any]]:
         if one.name in declared:
             yield declared[one.name], value
         elif one.name in groups:
-            yield from _walk(value)
+            yield from _walk(value, with_unused)
         elif isinstance(value, Mapping):  # settings by the name of what they belong to
             for own in value.values():
-                yield from _walk(own)
+                yield from _walk(own, with_unused)
 
 
 def _describe(declared: Setting, value: object) -> object:

@@ -17,9 +17,10 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.lab.cluster import ray_cluster
 from vocadapt.lab.experiments.studies.pools import PATIENCE, LocalPool
-from vocadapt.lab.jobs.job import FLAG
+from vocadapt.lab.jobs.job import FLAG, Job
 from vocadapt.lab.jobs.status import read_status, write_status
 
+MAX_PENDING = 600.0  # seconds without a running cell, after which waiting cells fail
 CHECK_NODES_EVERY = 5.0  # seconds
 CHECK_CELL_EVERY = 1.0  # seconds
 
@@ -48,8 +49,8 @@ class RayPool:
     """Cells on a Ray cluster.
 
     workers: cells that run at once; 0 for as many as fit on the nodes. retries: how often the task
-    of a lost worker runs again. Raises InputError as `connect` and `check_nodes` do, and if no node
-    can run a cell.
+    of a lost worker runs again. max_pending: seconds after which cells that no node runs fail.
+    Raises InputError as `connect` and `check_nodes` do, and if no node can run a cell.
     """
 
     place: str
@@ -57,9 +58,11 @@ class RayPool:
     demand: Demand
     workers: int = 0
     retries: int = 1
+    max_pending: float = MAX_PENDING
     _running: dict[Any, Path] = field(default_factory=dict)
     _nodes: tuple[ray_cluster.Node, ...] = ()
     _last_check: float = 0.0
+    _last_running: float = 0.0  # when a cell was last seen running
 
     def __post_init__(self) -> None:
         self._connected = ray_cluster.connect(self.place)
@@ -101,6 +104,7 @@ class RayPool:
             name=folder.name,
         )
         self._running[task.remote(str(folder), self.demand.threads)] = folder
+        self._last_running = time.monotonic()
 
     def wait_for_ended(self, seconds: float) -> list[Path]:
         """Return the folders of cells that have ended; wait for one, at most `seconds`."""
@@ -120,7 +124,7 @@ class RayPool:
             folder = self._running.pop(task)
             _record_loss(task, folder)
             folders.append(folder)
-        return folders
+        return folders or self._give_up_pending()
 
     def close(self) -> None:
         """Stop all cells: ask them to end, then end their workers, and leave the cluster."""
@@ -148,6 +152,26 @@ class RayPool:
         if self._connected:
             ray.shutdown()
 
+    def _give_up_pending(self) -> list[Path]:
+        """Fail all cells if none has run for `max_pending` seconds; return their folders."""
+        import ray
+
+        if any(Job(folder).status().state == "running" for folder in self._running.values()):
+            self._last_running = time.monotonic()
+        waited = time.monotonic() - self._last_running
+        if waited < self.max_pending:
+            return []
+        given_up = list(self._running.values())
+        for task, folder in self._running.items():
+            ray.cancel(task, force=True)
+            _record_failure(
+                folder,
+                f"No node of the Ray cluster took this cell within {waited:.0f} s.",
+                "Check the nodes with the command ray status, then run the study again.",
+            )
+        self._running.clear()
+        return given_up
+
 
 def run_cell_in_child(folder: str, threads: int) -> None:
     """Run the cell of a folder on a node, in the child process of this Ray worker."""
@@ -169,13 +193,11 @@ def _record_loss(task: Any, folder: Path) -> None:
     try:
         ray.get(task)
     except ray.exceptions.RayTaskError as error:
-        status = replace(
-            read_status(folder),
-            state="failed",
-            error=f"The Ray worker failed: {error.cause!r}",
-            remedy="See the logs of Ray.",
-            rejected=True,
-        )
-        write_status(folder, status)
+        _record_failure(folder, f"The Ray worker failed: {error.cause!r}", "See the logs of Ray.")
     except ray.exceptions.RayError:  # the worker was lost: the free lock of its job shows it
         return
+
+
+def _record_failure(folder: Path, problem: str, remedy: str) -> None:
+    status = replace(read_status(folder), state="failed", error=problem, remedy=remedy)
+    write_status(folder, replace(status, rejected=True))

@@ -21,7 +21,7 @@ those of a variant override both; `settings` of a variant or a task is a table o
 or the name of a preset of fine-tuning.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -116,34 +116,44 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     known = [one.name for one in fields(Study) if one.name != "files"]
     reader.check_keys(table, [*known, "extends"])
 
-    # 2. Its texts, variants and tasks.
-    corpora = {
-        one: reader.read_paths(entry, "files")
-        for one, entry in reader.read_named(table, "corpora").items()
-    }
-    variants = reader.read_named(table, "variants", required=True).items()
-    tasks = reader.read_named(table, "tasks", required=True).items()
-    own = {key: table[key] for key in NUMBERS if key in table}
-    numbers = dict(reader.read_given(own, get_settings(Study), "study"))
-    tuned: dict[str, Any] = reader.read(table, "settings", {})
-    study = Study(
-        check_name(reader.read(table, "name", files[0].stem)),
-        tuple(_read_variant(reader, one, entry, tuple(corpora)) for one, entry in variants),
-        tuple(_read_task(reader, one, entry) for one, entry in tasks),
-        tuple(numbers.pop("seeds", (1,))),
-        reader.read_given(tuned, declare_training(), "settings"),
-        corpora,
-        baseline=reader.read(table, "baseline", ""),
-        keep_weights=reader.read(table, "keep_weights", False),
-        files=files,
-        **numbers,
-    )
+    # 2. Its texts, variants, tasks and numbers.
+    values = _read_fields(reader, table)
+    try:
+        study = Study(**values, files=files)
+    except InputError as error:
+        raise error.at(files[0].name) from error
 
     # 3. Its rules, which name them.
     if study.baseline:
         reader.check_known(study.baseline, [one.name for one in study.variants], "variant")
     include, exclude = (_read_rules(reader, table, key, study) for key in ("include", "exclude"))
     return replace(study, include=include, exclude=exclude)
+
+
+def _read_fields(reader: TableReader, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the fields of a study but its rules and files."""
+    corpora = {
+        one: reader.read_paths(entry, "files")
+        for one, entry in reader.read_named(table, "corpora").items()
+    }
+    variants = reader.read_named(table, "variants", required=True).items()
+    tasks = reader.read_named(table, "tasks", required=True).items()
+    numbers = {key: table[key] for key in NUMBERS if key in table}
+    given = dict(reader.read_given(numbers, get_settings(Study), "study"))
+    return given | {
+        "name": check_name(reader.read(table, "name", reader.file.stem)),
+        "variants": tuple(
+            _read_variant(reader, one, entry, tuple(corpora)) for one, entry in variants
+        ),
+        "tasks": tuple(_read_task(reader, one, entry) for one, entry in tasks),
+        "seeds": tuple(given.get("seeds", (1,))),
+        "settings": reader.read_given(
+            reader.read(table, "settings", {}), declare_training(), "settings"
+        ),
+        "corpora": corpora,
+        "baseline": reader.read(table, "baseline", ""),
+        "keep_weights": reader.read(table, "keep_weights", False),
+    }
 
 
 def declare_adapting() -> dict[str, Setting]:
@@ -180,6 +190,7 @@ def _read_variant(
     if not given and "corpora" not in entry and adapting.keys() <= training.keys():
         adapting = {}
     given |= reader.read_given(adapting, declared, where)
+    _check_pretraining(reader, given, adapting.keys() & training.keys(), where)
 
     # 2. The texts of the study that it is adapted to.
     named = _choose_corpora(reader, entry, given, corpora, where)
@@ -196,6 +207,28 @@ def _read_variant(
         given["casing"] = casing
     settings = reader.read_given(tuned, training, where)
     return Variant(name, reader.read_path(model, missing=True), given, settings, named)
+
+
+def _check_pretraining(
+    reader: TableReader, given: Mapping[str, Any], shared: Collection[str], where: str
+) -> None:
+    """Raise InputError for a key of both commands, such as num_epochs, in a variant whose recipe
+    has no continued pretraining: it is meant for the fine-tuning.
+    """
+    if not shared:
+        return
+    try:
+        recipe = choose_recipe({key: given[key] for key in given if key not in shared})
+    except InputError:  # another mistake, which is reported when the variant is expanded
+        return
+    if not recipe.pretraining.stage:
+        key = min(shared)
+        raise reader.build_error(
+            f"{where}: {key} would be of continued pretraining, which the recipe {recipe.name} does"
+            " not have.",
+            f"For the fine-tuning, write settings = {{ {key} = … }}.",
+            code="no-pretraining",
+        )
 
 
 def _read_sources(reader: TableReader, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,9 +31,11 @@ class TableReader:
         """The file, for messages."""
         return show_path(self.file.name)
 
-    def build_error(self, problem: str, remedy: str = "Correct the file.") -> InputError:
+    def build_error(
+        self, problem: str, remedy: str = "Correct the file.", code: str = "invalid-study"
+    ) -> InputError:
         """Return the error for a problem in the file."""
-        return InputError(f"{self.where}: {problem}", remedy, code="invalid-study")
+        return InputError(f"{self.where}: {problem}", remedy, code=code)
 
     def check_keys(self, table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
         """Raise InputError, with the nearest known key, for an unknown one."""

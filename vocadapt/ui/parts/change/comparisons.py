@@ -2,6 +2,7 @@
 job that computes one; and its noise baseline.
 """
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -154,8 +155,10 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
     saved = workspace.artifacts("changes")
     made = next((one for one in saved if _is_result_of(workspace, one, spec)), None)
     if made is not None:
-        draw_note(f"Computed before: {plain(display_name(workspace, 'changes', made.name))}")
-        return open_saved(workspace, made)
+        with suppress(InputError):  # of an earlier version, or damaged: compare again
+            shown = open_saved(workspace, made)
+            draw_note(f"Computed before: {plain(display_name(workspace, 'changes', made.name))}")
+            return shown
     # 2. Computed now, if it takes no longer than a page may.
     forecast = guards.forecast_job(workspace, spec)
     if forecast is not None and forecast.seconds_without_start_up <= AT_ONCE:

@@ -12,7 +12,6 @@ from vocadapt.analysis.errors.report import KINDS, OUTCOME_COLUMNS, Report
 from vocadapt.analysis.errors.slicing import ALL, OWN, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.ledgers import RunPair
-from vocadapt.lab.results.runs import find_corpus
 from vocadapt.lab.steps.command_lines import PROGRAM, setting_arguments
 from vocadapt.lab.workspace.notes import Note, list_tags, load_notes, save_note
 from vocadapt.lab.workspace.strict_json import dumps
@@ -26,6 +25,7 @@ from vocadapt.ui.components import keyword_in_context, mistakes
 from vocadapt.ui.components.blocks import draw_command, draw_downloads, draw_note, open_details
 from vocadapt.ui.parts.errors.filters import read_slice
 from vocadapt.ui.parts.errors.view import ShownComparison
+from vocadapt.ui.state import cache
 from vocadapt.ui.text import markup
 from vocadapt.ui.text.markup import escape_invisible, plain
 from vocadapt.ui.text.number_formats import count, format_forecast
@@ -178,7 +178,7 @@ def _find_run(compared: RunPair) -> SavedRun | None:
 def _searchable_text(compared: RunPair) -> tuple[Corpus | None, str]:
     """Return the text of the new words if it can be searched in time; else None, and why."""
     run = _find_run(compared)
-    text = find_corpus(run.folder) if run else None
+    text = cache.corpus_behind(str(run.folder)) if run else None
     if text is None:
         return None, ""
     forecast = forecast_at_default_rate(measure_search(text, IN_A_REPORT))
@@ -245,7 +245,7 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
             found = find_in_examples(examples, word, splitter, name, LINES)
             keyword_in_context.draw_found(found, LINES, f"the {name} examples", "example")
     run = _find_run(compared)
-    text = find_corpus(run.folder) if run else None
+    text = cache.corpus_behind(str(run.folder)) if run else None
     if run is not None and text is not None:
         keyword_in_context.draw_lines(word, text, str(run.folder), workspace, key="error_context")
     else:

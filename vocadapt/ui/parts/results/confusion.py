@@ -164,7 +164,7 @@ def _draw_cell(found: ConfusionMatrix, chosen: ChosenRun, baseline: Side | None)
     )
     rows = _rows(chosen.run.kind, cases, examples)
     config = {
-        "example": st.column_config.NumberColumn(width=70),
+        "example": st.column_config.Column(width=70),
         "document": st.column_config.TextColumn(width=80),
     }
     height = min(38 + 35 * len(cases), 380)
