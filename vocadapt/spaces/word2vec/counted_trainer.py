@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.orthonormal import find_directions, orthonormalize
 from vocadapt.spaces.space import FloatArray, Matrix
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.system.files import temporary_folder
@@ -278,14 +279,14 @@ def factorize(
 
     # 1. An orthonormal basis of the range.
     start = np.random.default_rng(seed).standard_normal((n, rank), dtype=np.float32)
-    basis = np.linalg.qr(multiply(weights, start))[0]
+    basis = orthonormalize(multiply(weights, start))
     for _ in range(ITERATIONS):
-        basis = np.linalg.qr(multiply(weights.T, basis))[0]
-        basis = np.linalg.qr(multiply(weights, basis))[0]
+        basis = orthonormalize(multiply(weights.T, basis))
+        basis = orthonormalize(multiply(weights, basis))
 
     # 2. The decomposition within this basis.
-    left, singular, _ = np.linalg.svd(multiply(weights.T, basis).T, full_matrices=False)
-    kept = min(dim, rank)
+    singular, left = find_directions(multiply(weights.T, basis))
+    kept = min(dim, len(singular))
     vectors = np.zeros((n, dim), dtype=np.float32)
     vectors[:, :kept] = (basis @ left[:, :kept]) * np.sqrt(singular[:kept])
     return vectors
