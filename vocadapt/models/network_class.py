@@ -72,13 +72,19 @@ def get_network_class(model: ModelFiles) -> Any:
         raise _build_unnamed_error(model)
     kind = getattr(_get_classes(model), named, None)
     if not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
-        raise InputError(
-            f"{model.path}: unknown architecture {named!r}, not one of transformers"
-            f" {transformers.__version__}.",
-            f"The code of custom models is never run: choose {SUPPORTED}.",
-            code="unknown-architecture",
-        )
+        raise _build_unknown_error(model)
     return kind
+
+
+def get_class_name(model: ModelFiles) -> str:
+    """Return the name of the class that `get_network_class` returns. A class that config.json names
+    is not imported: importing torch takes seconds.
+    """
+    if not model.architecture:
+        return str(get_network_class(model).__name__)
+    if model.architecture not in dir(_get_classes(model)):
+        raise _build_unknown_error(model)
+    return model.architecture
 
 
 def get_auto_class(model: ModelFiles, name: str) -> Any:
@@ -138,6 +144,17 @@ def _get_headless_class(model: ModelFiles) -> Any:
     if kind is None:
         raise _build_unnamed_error(model)
     return kind
+
+
+def _build_unknown_error(model: ModelFiles) -> InputError:
+    import transformers
+
+    return InputError(
+        f"{model.path}: unknown architecture {model.architecture!r}, not one of transformers"
+        f" {transformers.__version__}.",
+        f"The code of custom models is never run: choose {SUPPORTED}.",
+        code="unknown-architecture",
+    )
 
 
 def _build_unnamed_error(model: ModelFiles) -> InputError:

@@ -11,7 +11,7 @@ from vocadapt.models.add_extension import check_extendable
 from vocadapt.models.contextual.masked_loss import check_masked_head
 from vocadapt.models.extension_size import ModuleSettings, is_extended
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.network_class import get_network_class
+from vocadapt.models.network_class import get_class_name
 from vocadapt.progress import Progress, silent
 from vocadapt.system.files import create_temporary_folder
 from vocadapt.text.corpus import Corpus
@@ -64,10 +64,10 @@ def check_adaptable(
 
     Called before any long computation.
     """
-    network_class = get_network_class(model)
+    class_name = get_class_name(model)
     model.check_rows()
     if module.size:
-        check_extendable(network_class.__name__)
+        check_extendable(class_name)
     if not settings.stage:
         return
     check_continued(model, settings, is_extended(model.config) or bool(module.size), adapted=True)
