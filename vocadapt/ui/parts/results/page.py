@@ -82,7 +82,7 @@ def draw(workspace: Workspace) -> None:
         return
 
     if merged.is_study(workspace):
-        _draw_study_link(workspace)
+        _draw_study_link()
         cells = runs
         runs = merged.merge_seeds(runs)
         _draw_cell(workspace, cells, runs)
@@ -159,7 +159,7 @@ def _draw_cell(workspace: Workspace, cells: Sequence[RunSet], rows: Sequence[Run
                 draw_runs(one, row.name, curves.list_curves(rows, one.task, {}))
 
 
-def _draw_study_link(workspace: Workspace) -> None:
+def _draw_study_link() -> None:
     """Draw the button that opens the table of the study whose folder this workspace is."""
     own, study = address.split_study(st.session_state.get(address.WORKSPACE) or "")
     with st.container(horizontal=True, vertical_alignment="center"):
