@@ -223,8 +223,8 @@ def _measure(
     if counts.held_out:
         groups = group_word_forms(vocabulary, splitter, counts.in_sample)
         candidates = {group.word: group for group in groups if group.count >= min_count}
-        measured = tokenize_pretokens(vocabulary, counts.held_out)
-        in_sample = tokenize_pretokens(vocabulary, counts.in_sample)
+        measured = tokenize_pretokens(vocabulary, counts.held_out, text.pieces)
+        in_sample = tokenize_pretokens(vocabulary, counts.in_sample, text.pieces)
     addable, _ = split_addable_words(vocabulary, splitter, candidates)
     words = [candidates[word] for word in addable if candidates[word].stands_alone]
     gains: list[Gain] = []

@@ -230,9 +230,16 @@ class TokenizedText:
     statistics: TokenizationStatistics
 
 
-def tokenize_pretokens(vocabulary: Vocabulary, counts: Mapping[str, int]) -> TokenizedText:
-    """Tokenize the pre-tokens of a text, and measure their tokenization."""
-    pieces = {pretoken: vocabulary.tokenize(pretoken) for pretoken in counts}
+def tokenize_pretokens(
+    vocabulary: Vocabulary, counts: Mapping[str, int], known: Pieces | None = None
+) -> TokenizedText:
+    """Tokenize the pre-tokens of a text, and measure their tokenization.
+
+    known: the tokens of all of them, if they are tokenized already.
+    """
+    pieces = known
+    if pieces is None:
+        pieces = {pretoken: vocabulary.tokenize(pretoken) for pretoken in counts}
     return TokenizedText(counts, pieces, measure_tokenization(vocabulary, counts, pieces))
 
 

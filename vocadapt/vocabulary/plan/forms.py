@@ -14,6 +14,7 @@ its occurrences is not added.
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.families import Vocabulary
@@ -36,7 +37,7 @@ class WordForms:
         """The token of the most frequent form."""
         return self.forms[0][0]
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Occurrences of all forms."""
         return sum(count for _, count in self.forms)
@@ -59,14 +60,15 @@ def group_word_forms(
 
     counts: pre-tokens with their counts.
     """
-    grouped: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    grouped: defaultdict[str, dict[str, int]] = defaultdict(dict)
     joined = Counter[str]()
     for pretoken, count in counts.items():
         words = splitter.words_of(pretoken)
         form = vocabulary.find_form(pretoken, words)
         if form is not None and words:
             word = vocabulary.fold_word(words[0])
-            grouped[word][form] += count
+            forms = grouped[word]
+            forms[form] = forms.get(form, 0) + count
             if any(map(has_letter_or_digit, words[1:])):
                 joined[word] += count
     found: list[WordForms] = []
