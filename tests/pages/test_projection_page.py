@@ -82,6 +82,8 @@ def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, see
     assert f"{len(drawn_ids(spec)[0])} of " in page and "3 characters" in page
     assert "trustworthiness **" in page and "preservation **" in page and "chance" in page
     assert spec["layout"]["dragmode"] == "pan"  # with a lasso in hand a click would do nothing
+    figures = [json.loads(code.value) for code in app.code if "versions" in code.value]
+    assert figures[0]["figures"]["trustworthiness"] > 0
 
 
 def test_a_word_is_ringed_and_its_neighbors_are_those_of_the_space(open_page, seeded):

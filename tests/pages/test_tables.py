@@ -87,6 +87,7 @@ def test_an_empty_table_is_drawn(draw, data):
     [
         ("16,000 tokens, 1,234,567 lines", "16\u202f000 tokens, 1\u202f234\u202f567 lines"),
         ("lines 1,000.", "lines 1\u202f000."),
+        ("n = 16,000, by id", "n = 16\u202f000, by id"),
         ("12,34 and 1,0000 and a1,000 and 0.5,000", "12,34 and 1,0000 and a1,000 and 0.5,000"),
         ("a, 100, b", "a, 100, b"),
     ],

@@ -38,6 +38,7 @@ from vocadapt.training.prediction.sentence_similarity import compare_sentences
 from vocadapt.training.tasks.kinds import TASK_KINDS
 from vocadapt.ui.parts.home import page as home_view
 from vocadapt.ui.parts.try_it.choice import Chosen, find_default
+from vocadapt.ui.parts.try_it.filling import mask_example
 from vocadapt.ui.text.number_formats import fraction
 
 PAGE = "try"
@@ -421,6 +422,12 @@ def test_the_first_sentence_has_a_new_word_and_one_mask(open_page, untrained):
     assert text.count("[MASK]") == 1 and "tachycardia" in text
     other = open_page(PAGE, untrained, try_model="tiny").text_area(key="try_text").value
     assert other.count("[MASK]") == 1
+
+
+def test_an_example_masks_a_word_with_content(untrained):
+    model = open_model(untrained.root / "models" / "tiny-adapted")
+    masked = mask_example(model, "and the patients with tachycardia of the heart")
+    assert masked == "and the [MASK] with tachycardia of the heart"
 
 
 @pytest.mark.parametrize(

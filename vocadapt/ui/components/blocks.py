@@ -12,6 +12,7 @@ import streamlit as st
 
 from vocadapt.lab.steps.command_lines import PROGRAM, build_artifact_command
 from vocadapt.lab.workspace.workspace import Artifact
+from vocadapt.system import json_values
 from vocadapt.text.spreadsheet import format_tsv
 from vocadapt.ui.components.glossary import explain
 from vocadapt.ui.components.tables import draw_table as draw_table  # the pages take it from here
@@ -112,7 +113,8 @@ def draw_link(
 def draw_json(value: object, title: str, place: Any = st) -> None:
     """Draw a value as JSON, below a title, on the page or in a column."""
     place.markdown(title)
-    place.code(json.dumps(value, indent=1, ensure_ascii=False, default=str), language="json")
+    text = json.dumps(json_values.plain(value), indent=1, ensure_ascii=False)
+    place.code(text, language="json")
 
 
 def draw_artifact_details(

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 # A whole number with commas between groups of three digits.
-GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,]|\.\d)")
+GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![,.]?\d)")
 
 
 def count_noun(value: int, noun: str) -> str:

@@ -42,6 +42,7 @@ NEIGHBORS = 8
 N_WORDS = 6  # words whose neighbors are offered
 SHORTEST = 3  # letters of a word whose neighbors are shown, and of a neighbor
 LONGEST = 2_000  # characters of a text; a longer one does not fit into a model
+CONTENT_LENGTH = 5  # letters of a word that is masked in an example, if there is one
 # Sentences with words of a field; one with a new word of the model comes first.
 EXAMPLES = (
     "Patients with fever and tachycardia were treated with lidocaine.",
@@ -204,15 +205,21 @@ def _find_sentences(model: LanguageModel, folder: str, stamp: str) -> list[str]:
 
 
 def mask_example(model: LanguageModel, sentence: str) -> str:
-    """Return a sentence with one word masked, the longest old one: the new ones stay to be seen. A
-    model that cannot fill it in gets the sentence as it is.
+    """Return a sentence with one word masked: the longest old one with content, so that the new ones
+    stay to be seen, or else the longest. A model that cannot fill it in gets the sentence as it is.
     """
     mask = _find_mask(model)
     if not mask:
         return sentence
     new = frozenset(_list_new_words(model))
     words = list(model.splitter.words(sentence))
-    words.sort(key=lambda word: (model.vocabulary.spell(word) in new, -len(word)))
+    words.sort(
+        key=lambda word: (
+            len(word) < CONTENT_LENGTH,
+            model.vocabulary.spell(word) in new,
+            -len(word),
+        )
+    )
     masked = (mask_word(sentence, word, mask) for word in words)
     return next((text for text in masked if text != sentence), sentence)
 
