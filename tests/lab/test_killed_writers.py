@@ -284,7 +284,7 @@ EXCUSED = {
     "lab/jobs/watchdog.py: _write_failure",
     "lab/jobs/worker.py: change",
     "lab/experiments/studies/cell_worker.py: _record_loss",
-    "lab/experiments/studies/ray_pool.py: _record_loss",
+    "lab/experiments/studies/ray_pool.py: _record_failure",
     "lab/experiments/studies/runner.py: _handle_end",
     "lab/workspace/visitors.py: remove_unused_folders",
     "lab/reports/growth_curves.py: load_or_measure_growth_curves",

@@ -81,6 +81,7 @@ def test_cells_that_no_node_takes_are_given_up(study_file, cluster, tmp_path):
     from vocadapt.lab.experiments.studies.ray_pool import Demand, RayPool
 
     out = tmp_path / "out"
+    out.mkdir()
     grid = expand(read_study(study_file), out)
     pool = RayPool("ray", out, Demand(), workers=3, max_pending=3.0)
     # More than any node offers: the tasks wait for a node that never comes.
