@@ -2,8 +2,8 @@
 
     python -m benchmarks [NAME …] [--full] [--table]
 
-Run it alone on a machine. A figure that was measured beside other work is marked as not quiet, and
-never replaces a quiet one. --table only writes the page.
+Run nothing else on the machine. A figure that was measured while other processes worked is marked
+as not quiet, and never replaces a quiet one. --table only writes the page.
 """
 
 import argparse
@@ -31,7 +31,7 @@ NOT_BENCHMARKS = ("shape",)  # the size of the code: `make shape`
 LIMIT = 180  # seconds of a benchmark without --full
 HEAD = """# Benchmarks
 
-`python -m benchmarks NAME` measures a benchmark beside a baseline of the same run; `make bench` measures all of them.
+`python -m benchmarks NAME` runs a benchmark and compares it with a baseline of the same run; `make bench` runs all of them.
 Each file begins with what it measures. Most need public texts that are not part of vocadapt. *Experiments* (below) are not
 benchmarks: they compare methods and take hours.
 
@@ -47,9 +47,9 @@ def main() -> int:
     )
     names = list_benchmarks()
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"default: all; {', '.join(names)}"
+        "names", nargs="*", metavar="NAME", help=f"benchmarks (default: all): {', '.join(names)}"
     )
-    parser.add_argument("--full", action="store_true", help="also what takes longer")
+    parser.add_argument("--full", action="store_true", help="also measure what takes longer")
     parser.add_argument("--table", action="store_true", help="only write docs/benchmarks.md")
     options = parser.parse_args()
     if unknown := set(options.names) - set(names):
@@ -72,7 +72,7 @@ def list_benchmarks() -> list[str]:
 
 
 def run_benchmark(name: str, full: bool) -> bool:
-    """Run a benchmark in a process of its own and keep its figures; return whether it ended well."""
+    """Run a benchmark in its own process and keep its figures; return whether it ended well."""
     print(f"== {name}", flush=True)
     RESULTS.mkdir(exist_ok=True)
     new = RESULTS / f"{name}.new"
@@ -109,7 +109,7 @@ def keep(path: Path, answer: dict[str, Any]) -> None:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the commit, the date, the machine and the versions."""
+    """Return the commit, the date, the machine and the versions, as stored with the figures."""
     head = ["git", "rev-parse", "--short=8", "HEAD"]
     commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=False)
     return {

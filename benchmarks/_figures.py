@@ -1,4 +1,4 @@
-"""The figures of a benchmark: measured, each beside a baseline of the same run and a target.
+"""The figures of a benchmark, each with a baseline of the same run and a target.
 
 A benchmark is a module with a function `measure(full)` that yields its figures; `full` also measures
 what takes longer than three minutes. `run` prints them, and writes them as JSON for `python -m
@@ -25,12 +25,12 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure.
+    """A measured figure, with its baseline and its target.
 
     name: what was measured. values: one per round, in `unit`; their median counts. baseline: values
     of `against`, measured in turn with them. speed: the ratio states how many times as fast as the
     baseline, otherwise how large compared with it. target: of the ratio, or of the median without a
-    baseline; at_least: it is a lower bound. note: anything else.
+    baseline; at_least: the target is a lower bound. note: anything else.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Figure:
         return judged >= self.target if self.at_least else judged <= self.target
 
     def describe(self) -> str:
-        """Describe it in one line: its spread, the baseline, and a missed target."""
+        """Describe the figure in one line: its spread, the baseline, and a missed target."""
         text = f"{self.name}: {format_values(self.values, self.unit)}"
         if self.ratio is not None:
             text += f"; {self.against}: {format_values(self.baseline, self.unit)}"
@@ -106,22 +106,22 @@ class OtherLoad:
     """Measures how many processor cores other processes use, on average since its creation."""
 
     def __init__(self) -> None:
-        self.start, self.busy, self.own = time.perf_counter(), _busy(), _own()
+        self.start, self.busy, self.own = time.perf_counter(), _read_busy(), _read_own()
 
     def read(self) -> float:
         """Return the number of cores; this process and those that it started do not count."""
-        busy = _busy() - self.busy
-        own = _own() - self.own
+        busy = _read_busy() - self.busy
+        own = _read_own() - self.own
         return max(busy - own, 0.0) / (time.perf_counter() - self.start)
 
 
-def _busy() -> float:
+def _read_busy() -> float:
     """Return the processor seconds that all processes have used."""
     times = psutil.cpu_times()
     return float(times.user + times.system + getattr(times, "nice", 0.0))
 
 
-def _own() -> float:
+def _read_own() -> float:
     """Return the processor seconds of this process and of those that it started."""
     used = sum(os.times()[:4])
     for child in psutil.Process().children(recursive=True):
@@ -139,10 +139,10 @@ def run(measure: Callable[[bool], Iterator[Figure]]) -> int:
         description=sys.modules[measure.__module__].__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--full", action="store_true", help="also what takes longer")
+    parser.add_argument("--full", action="store_true", help="also measure what takes longer")
     parser.add_argument("--json", type=Path, help="file for the figures", metavar="FILE")
     options = parser.parse_args()
-    # 1. Is the machine quiet? Only asked for where the figures are kept.
+    # 1. Is the machine quiet? This matters only if the figures are kept.
     before = OtherLoad()
     if options.json:
         time.sleep(WATCHED)

@@ -189,7 +189,7 @@ def measure(full: bool) -> Iterator[Figure]:
             "public path": Public(stage_one(), tokens, folder),
         }
         for dropout in (OURS, PUBLISHED):
-            seconds, pieces = measured(ways, steps, dropout)
+            seconds, pieces = measure_steps(ways, steps, dropout)
             yield Figure(
                 f"a step of stage 1, dropout {dropout:g}",
                 seconds["stage 1"],
@@ -211,7 +211,7 @@ def measure(full: bool) -> Iterator[Figure]:
             )
 
 
-def measured(ways, steps, dropout):
+def measure_steps(ways, steps, dropout):
     """Return the CPU seconds of each step and the wordpieces of a step, by way of training.
 
     The first step is not counted.

@@ -27,7 +27,7 @@ def measure(full: bool) -> Iterator[Figure]:
 
 
 def start(*arguments: str) -> None:
-    """Run Python in a process of its own."""
+    """Run Python in a new process."""
     subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
 
 

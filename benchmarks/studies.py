@@ -1,8 +1,8 @@
-"""Studies: what a cell takes beside the command `finetune`, and how long it takes to plan, resume and
-show a large one.
+"""Studies: seconds of a cell, compared with the command `finetune`; seconds to plan, resume and
+show a large study.
 
 A cell: K cells on one worker, against the command with the same settings. Resume: the run of a study
-whose cells are all there. The page: the first and a later visit, against the same page without a study.
+whose cells are all finished. The page: the first and a later visit, against one without a study.
 --full: 10,000 cells instead of 1,000, 2,000 on the page instead of 200.
 """
 
@@ -68,7 +68,7 @@ def write_study(path: Path, cells: int) -> Path:
 
 
 def measure_cells(folder: Path, cells: int) -> tuple[Figure, Path]:
-    """Measure the cells of a study beside the command; return the folder of a cell, too."""
+    """Compare the cells of a study with the command; also return the folder of a cell."""
     # 1. The command alone: a process of its own, which imports everything.
     task = DEMO.joinpath(*TASK)
     command = [sys.executable, "-m", "vocadapt", "finetune", "--model", MODEL_FOLDER]
@@ -94,7 +94,7 @@ def measure_cells(folder: Path, cells: int) -> tuple[Figure, Path]:
 
 
 def measure_plan(folder: Path) -> Figure:
-    """Measure `study plan` of 12 cells, in a process of its own."""
+    """Measure `study plan` of 12 cells, in its own process."""
     file = write_study(folder / "twelve.toml", 12)
     command = [sys.executable, "-m", "vocadapt", "study", "plan", str(file)]
     work = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)

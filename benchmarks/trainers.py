@@ -138,7 +138,7 @@ def measure(full: bool) -> Iterator[Figure]:
 
 
 def compare_quality(scores: Scores) -> Iterator[Figure]:
-    """Compare the vectors by each measure; the baseline of `again` shows which measures can judge."""
+    """Compare the vectors by each measure; `again` (gensim) shows which can judge."""
     for measure in scores["gensim"][0]:
         sides = {name: [one[measure] for one in found] for name, found in scores.items()}
         *_, low, _ = compare(sides["gensim"], sides["again"])

@@ -43,13 +43,13 @@ def measure(full: bool) -> Iterator[Figure]:
         counts = write_sentences(corpus, UNCASED, sentences).counts
         theirs, baseline = time_training(partial(train_with_library, sentences))
         again, _ = time_training(partial(train_with_library, sentences))
-    yield Figure("its own tokens", (share(again, theirs),), "of those of its first run")
+    yield Figure("its own tokens", (compute_fraction(again, theirs),), "of those of its first run")
     yield Figure(LIBRARY, (count_pieces(theirs, held_out),), "pieces per word of a held-out text")
     for name in TRAINERS:
         ours, seconds = time_training(partial(train_wordpiece, counts, SIZE, name))
         yield Figure(name, (seconds,), "CPU s", (baseline,), LIBRARY)
         target = 0.95 if name == SHARED_TOKENS else None
-        tokens = (share(ours, theirs),)
+        tokens = (compute_fraction(ours, theirs),)
         yield Figure(
             f"tokens of {name}", tokens, "of those of the library", target=target, at_least=True
         )
@@ -77,7 +77,7 @@ def time_training(train: Callable[[], Tokens]) -> tuple[Tokens, float]:
     return train(), time.process_time() - start
 
 
-def share(tokens: Tokens, reference: Tokens) -> float:
+def compute_fraction(tokens: Tokens, reference: Tokens) -> float:
     """Return the fraction of tokens that are in the reference."""
     return len(set(tokens) & set(reference)) / len(tokens)
 

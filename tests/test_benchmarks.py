@@ -150,6 +150,6 @@ def test_exbert_takes_a_step_of_each_way(tmp_path, monkeypatch):
     (tmp_path / "sentences.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
     way = module.Ours(module.stage_one(), tokens, tmp_path)
     public = module.Public(module.stage_one(), tokens, tmp_path)
-    seconds, pieces = module.measured({"stage 1": way, "public path": public}, 1, 0.1)
+    seconds, pieces = module.measure_steps({"stage 1": way, "public path": public}, 1, 0.1)
     assert all(np.isfinite(taken).all() for taken in seconds.values())
     assert all(pieces.values())

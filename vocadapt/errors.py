@@ -22,7 +22,7 @@ class InputError(Exception):
         self.setting = setting
         self.code = code
 
-    def at(self, place: str) -> "InputError":
+    def add_place(self, place: str) -> "InputError":
         """Return the error with its place before the problem, such as a file: the mistake is there,
         so no flag or label of a setting is added.
         """

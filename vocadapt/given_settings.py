@@ -87,7 +87,7 @@ def read_given(
 def read_own_settings(
     given: Values, methods: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return own settings of methods, by name, with those that were given."""
+    """Return the own settings of methods, by method, changed by those that were given."""
     own = dict(options)
     for name, kind in get_own_settings(methods).items():
         if changes := read_given(given, kind, prefix=f"{name}-"):
@@ -125,8 +125,8 @@ def convert_value(declared: Setting, value: Any) -> Any:
 
 
 def read_value(declared: Setting, value: Any) -> Any:
-    """Return a value of a file as its setting has it, a whole number as a float where that is
-    expected; raise InputError for one of another type. A word may stand for a number.
+    """Convert a value of a file to the type of its setting, such as 1 to 1.0; raise InputError for
+    any other type. A word may stand for a number.
     """
     if type(value) is declared.kind or (isinstance(value, str) and value in declared.words):
         return value

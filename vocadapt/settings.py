@@ -368,7 +368,7 @@ class MethodSettings(CheckedSettings):
 class ExtensibleSettings(MethodSettings):
     """Base class of the settings of methods that may have settings of their own.
 
-    A method of the registry names the class of the settings that it alone has as `own`.
+    The attribute `own` of a method in the registry is the class of the settings that it alone has.
 
     options: own settings, by the name of their method. A mapping of values is converted to their
     class. Only those of the chosen method may differ from their defaults.
@@ -488,7 +488,7 @@ def build_settings(kind: type[T], values: Mapping[str, Any], where: str = "setti
     try:
         return kind(**given)
     except InputError as error:
-        raise error.at(where) from error
+        raise error.add_place(where) from error
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:

@@ -1,4 +1,4 @@
-"""Page Published results: tables of publications, beside our own scores."""
+"""Page Published results: tables of publications, next to our own scores."""
 
 from vocadapt.ui.shell import frame
 

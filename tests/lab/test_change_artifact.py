@@ -14,8 +14,8 @@ from vocadapt.errors import Canceled
 from vocadapt.lab.inputs.open_space import open_space
 from vocadapt.lab.steps.change import (
     BASE_TO_ADAPTED,
+    ChangeInputs,
     ChangeStep,
-    Compared,
     compare_spaces,
     load_comparison,
 )
@@ -50,7 +50,7 @@ def test_a_comparison_is_saved_with_its_settings_and_inputs(vectors, tiny_bert, 
     assert set(made.manifest.inputs) == {"before", "after", "counts"}
     numbers = made.manifest.numbers
     assert (numbers["compared"], numbers["k"], numbers["counts_from"]) == (34, 5, vectors.name)
-    spaces = Compared(open_space(tiny_bert), open_space(vectors))
+    spaces = ChangeInputs(open_space(tiny_bert), open_space(vectors))
     check_same(load_comparison(made.folder), compare_spaces(spaces, settings))
 
 
@@ -60,7 +60,7 @@ def test_a_noise_baseline_is_trained_and_saved(vectors, tiny_bert, tmp_path):
     kept = load_comparison(made.folder)
     assert kept.baseline.about == "two seeds of v" and 0 < kept.baseline.mean < 1
     assert made.manifest.numbers["changed"] == kept.baseline.fraction_below
-    check_same(kept, compare_spaces(Compared(open_space(vectors), open_space(tiny_bert)), settings))
+    check_same(kept, compare_spaces(ChangeInputs(*map(open_space, (vectors, tiny_bert))), settings))
     assert "--noise-baseline-seed" in made.manifest.command
     assert "work" not in made.manifest.timing  # a training takes most of the time
 

@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.demo import MODEL, TASK
 from vocadapt.lab.experiments.search.estimates import draw_settings, estimate_search
 from vocadapt.lab.experiments.search.saved import read_spec, save_search
-from vocadapt.lab.experiments.search.space import Range, Space, find_thesis_choices, parse_space
+from vocadapt.lab.experiments.search.space import Range, Space, find_published_choices, parse_space
 from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
 from vocadapt.lab.experiments.search.trials import prepare_trials
 from vocadapt.lab.experiments.studies.estimates import START_UP
@@ -53,7 +53,7 @@ def test_the_form_estimates_and_starts_a_search(open_page, own, started):
     app = open_page("search", own)
     assert not app.exception and not app.error
     values = next(one.value for one in app.dataframe if "values" in one.value)
-    assert list(values["chosen by Fast 2023 (table 6.1)"]) == list(find_thesis_choices().values())
+    assert [*values["chosen by Fast 2023 (table 6.1)"]] == [*find_published_choices().values()]
     assert "**6** runs (6 trials × 1 seed)" in read_page(app)
     app.number_input(key="search_trials").set_value(3)
     app.segmented_control(key="search_space").set_value("Your own").run()

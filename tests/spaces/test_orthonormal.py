@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.spaces.orthonormal import find_directions, orthonormalize
+from vocadapt.spaces.orthonormal import find_singular_vectors, orthonormalize
 
 RNG = np.random.default_rng(1)
 
@@ -17,7 +17,7 @@ def test_a_basis_is_orthonormal_and_spans_the_columns():
 
 def test_directions_are_those_of_the_singular_value_decomposition():
     matrix = RNG.normal(size=(60, 8)).astype(np.float32)
-    lengths, directions = find_directions(matrix)
+    lengths, directions = find_singular_vectors(matrix)
     _, expected, right = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
     np.testing.assert_allclose(lengths, expected, rtol=1e-6)
     np.testing.assert_allclose(np.abs(np.sum(directions.T * right, axis=1)), 1, rtol=1e-6)

@@ -312,7 +312,7 @@ def test_the_example_of_resampled_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     """That of the module: a resample with the weights 2 0 1 has an F1 of .8."""
     tally = Tally(np.array([[[1.0, 1.0, 1.0]], [[1.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]]]))
     weights = [np.array([[2.0, 0.0, 1.0]]), np.array([[1.0, 1.0, 1.0]])]
-    monkeypatch.setattr(uncertainty, "_weights", lambda units, draws: iter(weights))
+    monkeypatch.setattr(uncertainty, "_draw_weights", lambda units, draws: iter(weights))
     found = bootstrap(SCORERS["micro-f1"], tally, draws=Draws(rounds=2, level=0.5))
     # F1 of the second: 2 · 1 / (3 + 2) = .4; quartiles of .4 and .8.
     assert found == Interval(pytest.approx(0.5), pytest.approx(0.7), 0.5)
@@ -383,19 +383,19 @@ def test_tallies_of_other_labels_are_aligned_and_averaged() -> None:
 
 
 def test_resamples_draw_as_many_units_as_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = np.concatenate(list(uncertainty._weights(4, Draws(rounds=10))))
+    whole = np.concatenate(list(uncertainty._draw_weights(4, Draws(rounds=10))))
     assert whole.shape == (10, 4) and whole.dtype == np.float64
     assert (whole.sum(axis=1) == 4).all() and len({tuple(row) for row in whole}) > 3
     monkeypatch.setattr(uncertainty, "BLOCK", 12)
     assert list(uncertainty._blocks(4, Draws(rounds=10))) == [3, 3, 3, 1]
     assert list(uncertainty._blocks(13, Draws(rounds=2))) == [1, 1]
-    in_blocks = np.concatenate(list(uncertainty._weights(4, Draws(rounds=10))))
+    in_blocks = np.concatenate(list(uncertainty._draw_weights(4, Draws(rounds=10))))
     assert (in_blocks == whole).all()
 
 
 def test_exchanges_move_each_unit_or_not() -> None:
     difference = np.array([[1.0], [10.0], [100.0]])
-    moves = np.concatenate(list(uncertainty._moves(difference, Draws(rounds=200))))
+    moves = np.concatenate(list(uncertainty._draw_moves(difference, Draws(rounds=200))))
     digits = {f"{int(value):03}" for value in moves.ravel()}
     assert digits == {a + b + c for a in "01" for b in "01" for c in "01"}
     # Their random numbers are not those of the resamples, which have the seed itself.

@@ -162,10 +162,10 @@ def _average(tallies: Sequence[Tally], scorer: Scorer, rules: Rules) -> float:
 def _resample_seeds(
     their_seeds: Sequence[int], own_seeds: Sequence[int], scored: Sequence[Scores], random_seed: int
 ) -> Scores:
-    """Return own mean minus their mean in each round, (rounds,), over the seeds that it draws.
+    """Return our mean score minus that of the baseline ("their") in each round, (rounds,).
 
-    Shared seeds are drawn as pairs, the others on their own side. scored: scores of each of their
-    seeds, then of each own one, (rounds,) each.
+    Each round draws seeds: shared seeds as pairs, the others on their side. scored: scores of each
+    seed of the baseline, then of each of our own, (rounds,) each.
     """
     random = np.random.default_rng(random_seed + 2)
     theirs = dict(zip(their_seeds, scored, strict=False))

@@ -171,7 +171,7 @@ def setting_options(
 def add_own_settings(
     parser: _ActionsContainer, settings: Any, names: Collection[str] | None = None
 ) -> None:
-    """Add an option for each setting that a single method of these settings has: --METHOD-SETTING."""
+    """Add an option --METHOD-SETTING for each setting that only one method has."""
     for name, own in list_own_settings(settings, names):
         setting_options(own, prefix=f"{name}-")(parser)
 

@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
             if flag in str(error):
                 return error
             problem, remedy = error.problem, error.remedy
-            if action.dest == "overwrite":  # a switch is the way out, not what is wrong
+            if action.dest == "overwrite":  # this flag is the remedy, not the problem
                 remedy = f"{remedy.rstrip('.')} ({flag})."
             else:
                 problem = f"{problem.rstrip('.')} ({flag})."
@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Convert a value as argparse does; a refused one has the code of a setting."""
+        """Convert a value as argparse does; an error has the code of an invalid setting."""
         try:
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:

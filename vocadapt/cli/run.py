@@ -106,7 +106,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "presets": ("vocabulary.adapt", "list the built-in recipes, and all options of a recipe"),
     "convert": (STEP, "convert a published .bin model to safetensors"),
-    "tasks list": ("training.finetune", "list the benchmarks of the papers (same as tasks alone)"),
+    "tasks list": ("training.finetune", "list the published benchmarks (same as tasks alone)"),
     "tasks card": (
         "training.finetune",
         "show the card of a benchmark: labels, sizes, metric, license, source",
@@ -180,7 +180,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "workspace note": ("lab.workspaces", "write a note on an artifact or a job"),
     "workspace delete": ("lab.workspaces", "move an artifact or a job to the trash"),
     "workspace trash": ("lab.workspaces", "list the trash of a workspace"),
-    "workspace restore": ("lab.workspaces", "take something back from the trash"),
+    "workspace restore": ("lab.workspaces", "restore an artifact or a job from the trash"),
     "workspace empty-trash": ("lab.workspaces", "delete the trash for good"),
     "workspace copy": ("lab.workspaces", "copy a workspace to a new folder"),
     "workspace export": ("lab.workspaces", "write a workspace to one zip file"),

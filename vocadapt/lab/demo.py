@@ -313,7 +313,7 @@ def _copy_word_counts(workspace: Workspace) -> None:
 
 
 def start_demo_jobs(workspace: Workspace) -> list[queue.Job]:
-    """Start the jobs of the demo for what is missing, as many as a visitor may have; return them."""
+    """Start jobs for missing artifacts of the demo, as many as a visitor may have; return them."""
     started: list[queue.Job] = []
     room = count_free_jobs(workspace.root)
     for job in list_demo_jobs(workspace):

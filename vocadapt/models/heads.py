@@ -43,8 +43,8 @@ def load_with_new_head(
     EMBEDDING.
 
     A stored question-answering head is kept, because it is the same for every task. The new head is
-    drawn with the seed; the global random state is restored. several: whether an example can have
-    several labels. Raises InputError if weights of the body are missing.
+    initialized with the seed; the global random state is restored. several: whether an example can
+    have several labels. Raises InputError if weights of the body are missing.
     """
     import torch
 
@@ -84,7 +84,7 @@ def get_body_prefix(network: "transformers.PreTrainedModel") -> str:
 
 
 def is_in_body(network: "transformers.PreTrainedModel", name: str) -> bool:
-    """Return whether a parameter belongs to the body of a network; a pooler belongs to its head."""
+    """Return whether a parameter belongs to the body of a network; a pooler counts as its head."""
     return name.startswith(get_body_prefix(network)) and ".pooler." not in f".{name}"
 
 

@@ -156,7 +156,7 @@ def _read_line(
     try:
         cell = table.find_cell(row, column)
     except InputError as error:
-        raise error.at(line) from None
+        raise error.add_place(line) from None
     for name in ("value", "note"):
         if len(cells.get(name, "")) > MAX_TEXT:
             raise InputError(

@@ -8,21 +8,21 @@ import numpy as np
 
 from vocadapt.spaces.space import FloatArray, Matrix
 
-# A direction shorter than the longest by more than this factor is rounding error of float32.
+# A direction shorter than this fraction of the longest one is a rounding error of float32.
 SHORTEST = 1e-6
 
 
 def orthonormalize(matrix: Matrix) -> Matrix:
     """Return an orthonormal basis of the columns of a matrix (n, d), (n, rank) float32."""
-    lengths, directions = find_directions(matrix)
+    lengths, directions = find_singular_vectors(matrix)
     return matrix @ (directions / lengths).astype(np.float32)
 
 
-def find_directions(matrix: Matrix) -> tuple[FloatArray, FloatArray]:
+def find_singular_vectors(matrix: Matrix) -> tuple[FloatArray, FloatArray]:
     """Return the singular values of a matrix (n, d), (rank,), and its right singular vectors,
     (d, rank), the longest first; float64.
 
-    From the eigenvectors of its products of columns, (d, d).
+    They are computed from the eigenvectors of the Gram matrix of its columns, (d, d).
     """
     exact = matrix.astype(np.float64)
     squares, directions = np.linalg.eigh(exact.T @ exact)

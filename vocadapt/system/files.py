@@ -59,13 +59,13 @@ def check_path(named: str | Path) -> Path:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
-        raise _cannot_be_read(path, error) from None
+        raise _build_read_error(path, error) from None
     _refuse_special(path, mode, takes_folders=True)
     needed = os.R_OK
     if stat.S_ISDIR(mode):
         needed |= os.X_OK  # without it the files inside cannot be opened
     if not os.access(path, needed):
-        raise _cannot_be_read(path, PermissionError())
+        raise _build_read_error(path, PermissionError())
     return path
 
 
@@ -98,7 +98,7 @@ def open_file(named: str | Path) -> BufferedReader:
         # Without O_NONBLOCK, opening a pipe would wait for a writer, perhaps forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise _cannot_be_read(path, error) from None
+        raise _build_read_error(path, error) from None
     try:
         _refuse_special(path, os.fstat(descriptor).st_mode)
         return os.fdopen(descriptor, "rb")
@@ -330,7 +330,7 @@ def expand_path(named: str | Path) -> Path:
         ) from None
 
 
-def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
+def _build_read_error(path: Path, error: OSError | ValueError) -> InputError:
     if (
         isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
         or error.errno == errno.ENAMETOOLONG

@@ -88,8 +88,8 @@ def build_value(kind: Any, value: Any) -> Any:
 
 
 def has_type(value: Any, kind: Any) -> bool:
-    """Return whether a value, with what it contains, is of a type: those of `build_value`, numbers
-    and texts. A whole number is a float, too; a boolean is no number.
+    """Return whether a value and all that it contains have the declared type, which `build_value`
+    supports. A whole number is accepted as a float; a boolean is not a number.
     """
     origin = get_origin(kind)
     arguments = get_args(kind)

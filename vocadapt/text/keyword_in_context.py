@@ -141,7 +141,7 @@ def find_by_name(
 ) -> dict[str, KeywordContext]:
     """Find the occurrences of normalized words in one pass over a corpus, by name.
 
-    names: by word. core: a substring of all words, which makes the search fast.
+    names: word → name. core: a substring of all words, which makes the search fast.
     """
     find_spans: Callable[[bytes], list[Span]] = _RunFinder(splitter, frozenset(names), core)
     if not splitter.never_crosses_whitespace:

@@ -45,15 +45,15 @@ class Description:
     """A description as ids of the network.
 
     number: of the new embedding. ids: the whole input; an id of at least the vocabulary size is a
-    new token. first, end: where the description begins and ends. is_cut: whether it was too long,
-    and is read in part.
+    new token. first, end: where the description begins and ends. is_truncated: whether it was too
+    long, and is read in part.
     """
 
     number: int
     ids: tuple[int, ...]
     first: int
     end: int
-    is_cut: bool
+    is_truncated: bool
 
 
 def build_grounder(model: LanguageModel, entries: Sequence[GlossaryEntry]) -> Ground:
@@ -92,11 +92,11 @@ def ground_embeddings(
             code="no-described-token",
         )
     predictor = _DescriptionPredictor(model, start, settings)
-    cut = sum(one.is_cut for one in descriptions)
+    n_truncated = sum(one.is_truncated for one in descriptions)
     progress(
         0.0,
-        f"{int((counts > 0).sum()):,} of {n_new:,} new tokens have a description; {cut:,} of"
-        f" {len(descriptions):,} descriptions are cut to {settings.length} wordpieces",
+        f"{int((counts > 0).sum()):,} of {n_new:,} new tokens have a description; {n_truncated:,}"
+        f" of {len(descriptions):,} descriptions are truncated to {settings.length} wordpieces",
     )
 
     # 2. and 3. Passes.
@@ -147,11 +147,11 @@ def _read_descriptions(
         before = [*start, size + number, *mark]
         described = encode(f" {entry.description}")
         room = length - len(before) - len(end)
-        is_cut = len(described) > room
+        is_truncated = len(described) > room
         described = described[:room]
         if described:
             ids = (*before, *described, *end)
-            yield Description(number, ids, len(before), len(before) + len(described), is_cut)
+            yield Description(number, ids, len(before), len(before) + len(described), is_truncated)
 
 
 class _DescriptionPredictor:

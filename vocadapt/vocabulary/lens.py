@@ -90,7 +90,7 @@ def encode_text(tokenizer: Tokenizer, text: str) -> tuple[TextToken, ...]:
     encoding = encode(tokenizer, text, add_special_tokens=False)
     pieces: list[TextToken] = []
     previous = None  # the word of the previous token; None outside of words
-    # Each of these lists is made anew by every access to it.
+    # Every access to one of these lists creates a new one.
     tokens = zip(encoding.tokens, encoding.ids, encoding.offsets, encoding.word_ids, strict=True)
     for token, id, (start, end), word in tokens:
         continues = word is not None and word == previous

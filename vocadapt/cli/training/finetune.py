@@ -1,5 +1,5 @@
 """finetune, evaluate, zero-shot: fine-tune a model on a task and score it under each tokenization;
-tasks list, card, download: the benchmarks of the papers.
+tasks list, card, download: the published benchmarks.
 """
 
 import time

@@ -26,7 +26,7 @@ from vocadapt.lab.steps.change import (
     ChangeStep,
     compare_spaces,
     load_comparison,
-    open_compared,
+    open_change_inputs,
 )
 from vocadapt.lab.steps.noise_baselines import BOOTSTRAP, SEED
 from vocadapt.lab.steps.step import Spec
@@ -65,7 +65,7 @@ def _compare(options: Options) -> Answer[ChangeAnswer]:
     place = dict[str, Any]()
     # 1. The artifact of the step, or only its answer.
     if destination is None:
-        spaces = open_compared(spec.open_inputs())
+        spaces = open_change_inputs(spec.open_inputs())
         found = compare_spaces(spaces, spec.settings, options.progress)
     else:
         artifact = write_artifact(spec, options)

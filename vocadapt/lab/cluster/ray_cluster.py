@@ -205,7 +205,7 @@ def _check_port(address: str) -> None:
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(
             f"{address}: expected a host and a port.",
-            "Such as ray://head-node:10001.",
+            "Give one such as ray://head-node:10001.",
             code="invalid-address",
         )
     try:

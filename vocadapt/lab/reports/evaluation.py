@@ -152,8 +152,8 @@ def _count_seen(run: SavedRun, split: Split, refuse: bool) -> int | None:
     if known is None:
         if refuse:
             raise InputError(
-                f"{run.folder} does not record its training examples, so none is known to be"
-                " unseen.",
+                f"{run.folder} does not record its training examples, so it may have seen"
+                " any of these.",
                 "Fine-tune with vocadapt, or allow seen examples.",
             )
         return None

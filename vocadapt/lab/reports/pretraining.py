@@ -87,7 +87,7 @@ def list_pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
 
 def have_same_masked_tokens(models: Sequence[PretrainedModel]) -> bool:
     """Return whether the held-out losses of models are comparable: the same tokens were masked."""
-    # A model of unknown words is comparable with itself only.
+    # A model whose masked tokens are unknown is comparable only with itself.
     return len({one.report.held_out_asked or one.name for one in models}) <= 1
 
 

@@ -77,8 +77,8 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """The spaces of a comparison.
+class ChangeInputs:
+    """The opened spaces of a comparison.
 
     noise: two spaces that differ only by chance, () for none. counted: a space with word counts,
     for spaces that have none.
@@ -92,21 +92,21 @@ class Compared:
 
 def make_change(context: StepContext, settings: ChangeStep) -> Numbers:
     """Compare the neighborhoods of two spaces."""
-    found = compare_spaces(open_compared(context.inputs), settings, context.progress)
+    found = compare_spaces(open_change_inputs(context.inputs), settings, context.progress)
     save_comparison(found, context.draft)
     return summarize_comparison(found)
 
 
-def open_compared(inputs: OpenedInputs) -> Compared:
+def open_change_inputs(inputs: OpenedInputs) -> ChangeInputs:
     """Open the spaces of a comparison."""
     n_noise = len(inputs.paths.get("noise", ()))
     noise = tuple(inputs.open_space("noise", place).space for place in range(n_noise))
     counted = inputs.open_space("counts").space if "counts" in inputs.paths else None
-    return Compared(inputs.open_space("before"), inputs.open_space("after"), noise, counted)
+    return ChangeInputs(inputs.open_space("before"), inputs.open_space("after"), noise, counted)
 
 
 def compare_spaces(
-    spaces: Compared, settings: ChangeStep, progress: Progress = silent
+    spaces: ChangeInputs, settings: ChangeStep, progress: Progress = silent
 ) -> Comparison:
     """Compare the neighborhoods of two spaces, after training the noise baseline if requested.
 
@@ -200,7 +200,7 @@ def _check_sizes(found: Comparison) -> None:
     if baseline is not None:
         arrays += [getattr(baseline, name) for name in BASELINE_ARRAYS]
     if any(len(values) != n for values in arrays):
-        raise ValueError(f"{n} words, and another number of values")
+        raise ValueError(f"an array does not have a value for each of the {n} words")
     for side in (change.before, change.after):
         rows, cosines = side.near.rows, side.near.scores
         if not rows.shape == cosines.shape == (n, change.settings.k):
@@ -220,7 +220,7 @@ def measure_comparison(planned: PlannedStep) -> Work | None:
     return Work(n_pairs * len(before), "words", seconds)
 
 
-def _open_baseline(spaces: Compared, train: str, progress: Progress) -> BaselinePair | None:
+def _open_baseline(spaces: ChangeInputs, train: str, progress: Progress) -> BaselinePair | None:
     """Return the two spaces of the noise baseline: those given, or trained now; None for none."""
     if spaces.noise:
         if len(spaces.noise) != 2 or train:

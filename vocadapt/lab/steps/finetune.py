@@ -328,7 +328,7 @@ def load_task(spec: Spec, settings: FinetuneStep) -> Task:
 
 @dataclass(frozen=True, eq=False)
 class FirstFold:
-    """The task of the first fold that is run, with all its examples and limited."""
+    """The first fold to run: its task with all examples, and with the limited number of them."""
 
     whole: Task
     task: Task
@@ -417,7 +417,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
     seeds = tuple(
         SeedScores(
             seed=run.seed,
-            scores={tokenization: _numeric_values(one) for tokenization, one in own.items()},
+            scores={tokenization: _select_numbers(one) for tokenization, one in own.items()},
             collapsed=bool(run.record.get("collapsed")),
             fold=run.record.get("fold") or None,
         )
@@ -435,7 +435,7 @@ def summarize_runs(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]
     tokenization = choose_main_tokenization(first)
     named = first[tokenization]
     summaries = {}
-    for name in _numeric_values(named):
+    for name in _select_numbers(named):
         values = average_folds(runs, [own[tokenization][name] for own in scores])
         summaries[name] = summarize_seeds(values, collapsed)
     learned = {name: summary.mean_learned for name, summary in summaries.items()}
@@ -480,7 +480,7 @@ def measure_training_speed(runs: Sequence[SavedRun]) -> float:
     return float(sum(run.record.get("examples", 0) for run in runs) / seconds)
 
 
-def _numeric_values(score: Mapping[str, Any]) -> dict[str, float]:
+def _select_numbers(score: Mapping[str, Any]) -> dict[str, float]:
     """Return the figures of a score without its names."""
     return {name: value for name, value in score.items() if isinstance(value, float)}
 

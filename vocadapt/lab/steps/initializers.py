@@ -121,7 +121,7 @@ def rank_initializers(context: StepContext, settings: InitializersStep) -> Leade
 def compare_for_step(
     inputs: OpenedInputs, settings: InitializersStep, progress: Progress = silent
 ) -> InitializerComparison:
-    """Compare the initializers; raises InputError unless there is one target."""
+    """Compare the initializers; raises InputError unless exactly one target is given."""
     # 1. Check the held-out text, and divide the progress by what has to be trained.
     _check_held_out(inputs, settings)
     weights = {"materials": 0.0, "text": 0.0, "evaluating": 60.0}

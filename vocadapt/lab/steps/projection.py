@@ -260,12 +260,12 @@ def load_projection(folder: Path) -> ProjectionArtifact:
 
 
 def _check_sizes(drawn: ProjectionArtifact) -> None:
-    """Raise ValueError unless every word has a place, a row and a region."""
+    """Raise ValueError unless every word has coordinates, a row and a region."""
     arrays: list[Sized] = [drawn.rows, drawn.regions.numbers]
     arrays += [one.projection.xy for one in (drawn.first, drawn.second) if one]
     arrays += [one for one in (drawn.counts, drawn.moved) if one is not None]
     if any(len(values) != len(drawn.words) for values in arrays):
-        raise ValueError(f"{len(drawn.words)} words, and another number of values")
+        raise ValueError(f"an array does not have a value for each of the {len(drawn.words)} words")
 
 
 def measure_layout(planned: PlannedStep) -> Work:

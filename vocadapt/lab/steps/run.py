@@ -83,7 +83,7 @@ def run_step(
             timing = record_work(PlannedStep(spec, opened_inputs, folder, root, threads))
         timing["load"] = min(load, measure_load_factor())
 
-        # 2. The step. What grows is listed from now on.
+        # 2. The step. An artifact that grows is listed from now on.
         if grows:
             shutil.rmtree(draft / SCRATCH, ignore_errors=True)  # of a killed run
         if grows and not (draft / MANIFEST).exists():

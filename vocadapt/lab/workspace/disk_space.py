@@ -65,7 +65,7 @@ def reserve_space(place: Path, needed: int, spare: int = 0) -> Iterator[Reservat
 
 def _reserve(folder: Path, place: Path, needed: int, spare: int, quota: int) -> Reservation | None:
     """Reserve bytes of the visitor with this folder, under its lock, so that two writers never
-    count on the same bytes; a job whose reservation is too small by now raises that one.
+    count on the same bytes; a job enlarges its own reservation if that has become too small.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ def open_draft(
                     raise
                 raise InputError(
                     f"{folder} was not written: its draft was removed meanwhile.",
-                    "Run it again, and remove nothing beside it until it is done.",
+                    "Run it again, and do not remove files next to it until it is done.",
                 ) from error
     except BaseException as error:
         # 3. If anything fails, leave nothing behind.
@@ -346,7 +346,7 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
 
 
 def move_draft(draft: Path, folder: Path) -> None:
-    """Rename a draft to its empty target; the current folder, in which a shell may be, is filled."""
+    """Rename a draft to its empty target; the current folder is filled, as a shell may be in it."""
     if not os.path.isdir(folder) or not os.path.samefile(folder, os.curdir):
         os.replace(draft, folder)
         return

@@ -43,7 +43,7 @@ def hold_lock(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def wait_for_lock(folder: Path, shared: bool = False) -> Iterator[None]:
-    """Wait for the lock of a folder and hold it during the block; shared: with other shared ones."""
+    """Wait for the lock of a folder and hold it during the block; shared: others may share it."""
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -187,7 +187,7 @@ class Manifest:
                     "Create it again.",
                     code="earlier-format",
                 )
-            # It may come from elsewhere, and one that cannot be compared with others would break
+            # It may come from elsewhere; one that cannot be compared with others would break
             # the list of them all.
             made: Manifest = build_value(cls, content)
             if not has_type(made, cls) or not all(one.paths for one in made.inputs.values()):

@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 def save_result(result: object, folder: Path, files: tuple[str, str]) -> None:
-    """Write a dataclass: its arrays as tensors, which their fields name, such as change.overlap;
-    everything else as strict JSON.
+    """Write a dataclass: its arrays as tensors with the names of their fields, such as
+    change.overlap; everything else as strict JSON.
 
     files: names of the files with the facts and the tensors.
     """

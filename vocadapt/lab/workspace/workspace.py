@@ -66,7 +66,7 @@ def find_root(folder: Path) -> Path | None:
 
 
 def find_artifact_root(folder: Path, kind: str) -> Path | None:
-    """Return the root of the workspace that an artifact of a kind lies in; None if in none."""
+    """Return the root of the workspace that contains an artifact of a kind; None if none does."""
     folder = folder.resolve()
     if folder.parent.name != kind or not os.path.isfile(folder / MANIFEST):
         return None

@@ -141,7 +141,7 @@ def diagnose(
 ) -> Diagnosis:
     """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
 
-    added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
+    added: its added tokens (`OpenedSpace.added`), excluded from the correlation with frequency.
     unnormalized: also measure the isotropy of the rows without normalizing.
     """
     progress(0.0, "measuring isotropy")

@@ -9,7 +9,7 @@ from vocadapt.text.splitter import Splitter
 
 COLLISIONS = {
     "first": "the first one's vector was kept",
-    "mean": "the mean of their vectors was taken, weighted by counts if there are any",
+    "mean": "their vectors were averaged, weighted by counts if there are any",
 }
 
 

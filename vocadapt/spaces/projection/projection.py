@@ -49,8 +49,8 @@ def project(
     """Project all words of a space to the plane; start: (words, 2), initial coordinates.
 
     The same seed gives the same coordinates on the same machine, independent of global seeds.
-    Raises InputError for fewer than three words, vectors that are all equal, and a perplexity or a
-    number of neighbors that needs more words.
+    Raises InputError for fewer than three words, vectors that are all equal, a perplexity or a
+    number of neighbors that needs more words, and a layout that diverges.
     """
     # 1. Compute the layout.
     check_installed(settings.method)

@@ -257,7 +257,7 @@ def _find_around(
         )
     among = mask.copy()
     among[own] = False
-    # The other tokens get a score of -inf: a smaller space would have to compute its norms anew.
+    # The other tokens get a score of -inf: a smaller space would have to compute its norms again.
     if metric == "euclidean":
         scores = space.matrix[[own]] @ space.matrix.T - space.half_squares
     else:

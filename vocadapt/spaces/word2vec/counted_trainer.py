@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.orthonormal import find_directions, orthonormalize
+from vocadapt.spaces.orthonormal import find_singular_vectors, orthonormalize
 from vocadapt.spaces.space import FloatArray, Matrix
 from vocadapt.spaces.word2vec.settings import TrainingSettings, compute_keep_probabilities
 from vocadapt.system.files import temporary_folder
@@ -285,7 +285,7 @@ def factorize(
         basis = orthonormalize(multiply(weights, basis))
 
     # 2. The decomposition within this basis.
-    singular, left = find_directions(multiply(weights.T, basis))
+    singular, left = find_singular_vectors(multiply(weights.T, basis))
     kept = min(dim, len(singular))
     vectors = np.zeros((n, dim), dtype=np.float32)
     vectors[:, :kept] = (basis @ left[:, :kept]) * np.sqrt(singular[:kept])

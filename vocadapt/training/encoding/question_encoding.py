@@ -188,7 +188,7 @@ def _build_windows(
         try:
             found = divide_into_windows(len(context.ids), len(own), room)
         except InputError as error:
-            raise error.at(f"Question {question.id}") from None
+            raise error.add_place(f"Question {question.id}") from None
         # A context without wordpieces: the question is encoded alone, and no word gets a score.
         if not found:
             yield build_view(tokenizer, number, own, NOTHING, NOTHING, NOTHING)

@@ -216,7 +216,7 @@ class EpochScorer:
         return self.stopped
 
     @property
-    def ended_worse(self) -> bool:
+    def has_better_epoch(self) -> bool:
         """Whether an earlier epoch was better than the last one."""
         return bool(self.scores) and self.best < len(self.scores) - 1
 
@@ -224,7 +224,7 @@ class EpochScorer:
         """Load the weights of the best epoch into the network."""
         from safetensors.torch import load_file
 
-        if self.ended_worse:
+        if self.has_better_epoch:
             self.network.load_state_dict(load_file(self.folder / BEST), strict=True)
 
     def list_findings(self) -> list[str]:
@@ -239,7 +239,7 @@ class EpochScorer:
                 )
             epochs = f"{len(self.scores)} of {self.settings.epochs}"
             findings.append(f"Stopped after epoch {epochs}: {reason}.")
-        if self.ended_worse:
+        if self.has_better_epoch:
             findings.append(f"The weights are those of epoch {self.best + 1}, the best on dev.")
         return findings
 

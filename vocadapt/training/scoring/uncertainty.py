@@ -99,7 +99,7 @@ def score_resamples(
     """
     flat = [_flatten(tally.rows) for tally in tallies]
     # The resamples are drawn once: with many units that takes longer than to score them.
-    blocks = [[weights @ own for own in flat] for weights in _weights(len(flat[0]), draws)]
+    blocks = [[weights @ own for own in flat] for weights in _draw_weights(len(flat[0]), draws)]
     scores = []
     for place, tally in enumerate(tallies):
         sums = np.concatenate([block[place] for block in blocks])
@@ -149,11 +149,11 @@ def compare_tallies(
 
     # 1. Bootstrap: the difference over units drawn with replacement, the same for both.
     resampled = np.concatenate(
-        [headlines(w @ rows_b) - headlines(w @ rows_a) for w in _weights(len(rows_a), draws)]
+        [headlines(w @ rows_b) - headlines(w @ rows_a) for w in _draw_weights(len(rows_a), draws)]
     )
 
     # 2. Approximate randomization: the difference after exchanging predictions of random units.
-    moves = _moves(rows_b - rows_a, draws)
+    moves = _draw_moves(rows_b - rows_a, draws)
     exchanged = np.concatenate(
         [headlines(sums_b - move) - headlines(sums_a + move) for move in moves]
     )
@@ -226,7 +226,7 @@ def _blocks(units: int, draws: Draws) -> Iterator[int]:
         yield min(size, draws.rounds - start)
 
 
-def _weights(units: int, draws: Draws) -> Iterator[Array]:
+def _draw_weights(units: int, draws: Draws) -> Iterator[Array]:
     """Yield how often each unit was drawn, (rounds, units) float64, in blocks."""
     random = np.random.default_rng(draws.seed)
     for rounds in _blocks(units, draws):
@@ -239,7 +239,7 @@ def _weights(units: int, draws: Draws) -> Iterator[Array]:
         )
 
 
-def _moves(difference: Array, draws: Draws) -> Iterator[Array]:
+def _draw_moves(difference: Array, draws: Draws) -> Iterator[Array]:
     """Yield the change of both systems' sums when each unit is exchanged with probability 1/2:
     (rounds, columns) float64.
     """

@@ -68,7 +68,7 @@ def draw_curves(
 def draw_losses(
     curves: Mapping[str, Curve], key: str, among: Sequence[str], smoothing: float = 0.0
 ) -> None:
-    """Draw loss curves by label; nothing if there are none. among, smoothing: of `plot_losses`."""
+    """Draw loss curves by label, if there are any. among, smoothing: as in `plot_losses`."""
     if curves:
         height = HEIGHT + LEGEND_LINE * len(curves)
         figure = training.plot_losses(curves, height, among, smoothing)
@@ -79,7 +79,7 @@ def draw_losses(
 def draw_dev_scores(
     scores: Mapping[str, Sequence[float]], metric: str, key: str, among: Sequence[str]
 ) -> None:
-    """Draw the dev scores by epoch, by label, or say that there are none. among: of `plot_losses`."""
+    """Draw dev scores by epoch and label, or that there are none. among: see `draw_losses`."""
     if not scores:
         st.markdown(":gray[No dev scores: no dev split, or trained on it.]")
         return

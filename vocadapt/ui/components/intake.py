@@ -85,7 +85,7 @@ def _draw_uploads(
         with mistakes.show_errors():
             st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
             st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the uploaded data
-            st.session_state[f"{key}_path"] = ""  # what was given last counts
+            st.session_state[f"{key}_path"] = ""  # the last input counts
             st.rerun()
     saved: list[Path] = [one for one in st.session_state.get(f"{key}_files", []) if one.is_file()]
     for file in saved:

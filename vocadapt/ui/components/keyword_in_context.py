@@ -72,16 +72,16 @@ def draw_lines(
     if not found.total:
         st.markdown(f"**{plain(found.word[:MAX_SHOWN_LENGTH])}** does not occur in the text.")
         return
-    draw_found(found, SETTINGS, "the text")
+    draw_occurrences(found, SETTINGS, "the text")
     most = replace(SETTINGS, limit=MAX_SAVED_LINES, width=SAVED_WIDTH)
     table = {"in-context.tsv": lambda: format_table(search(most), most)}
     draw_downloads(table, suffix=f"_{key}")
 
 
-def draw_found(
+def draw_occurrences(
     found: KeywordContext, settings: ContextSettings, where: str, unit: str = "line"
 ) -> None:
-    """Draw the lines with a word, and how many of all they are.
+    """Draw lines that contain a word, and how many of its occurrences they show.
 
     where: what was searched. unit: what the numbers of the places count, "line" or "example".
     """

@@ -173,7 +173,7 @@ def find_job_names(jobs: Iterable[queue.Job]) -> dict[str, str]:
 
 
 def sort_living(jobs: Iterable[queue.Job], statuses: Mapping[str, Status]) -> list[queue.Job]:
-    """Return the jobs that live: the running one, then the waiting ones in the order of the queue."""
+    """Return the running job, then the waiting jobs in the order of the queue."""
     living = [job for job in jobs if statuses[job.id].alive]
     # Ids begin with the start time, so their order is that of the queue.
     return sorted(living, key=lambda job: (statuses[job.id].state != "running", job.id))

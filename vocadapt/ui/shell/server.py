@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m vocadapt.ui.shell.server", description="Start the lab in the browser."
     )
     parser.add_argument("--workspace", default="workspace", help="folder of the project")
-    parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
+    parser.add_argument("--port", type=int, help="port (default: 8501, or the next free one)")
     parser.add_argument("--address", default=LOOPBACK, help="network address to serve on")
     parser.add_argument("--sharing", default="{}", help="settings of Sharing, as JSON")
-    parser.add_argument("--no-browser", action="store_true", help="open no browser window")
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     options = parser.parse_args(arguments)
     try:
         serve(

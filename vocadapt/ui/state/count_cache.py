@@ -292,7 +292,7 @@ def advice_of(corpus: Artifact, model: str, root: Path, task: Path | None) -> Ad
     found = model_of(model)
     if not any(path.is_file() for path in _list_count_paths(corpus, found, str(root))):
         return None
-    return _advice(corpus, model, root, task)
+    return _compute_advice(corpus, model, root, task)
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking up the word counts …", hash_funcs=STAMPS)
@@ -310,5 +310,5 @@ def _list_count_paths(corpus: Artifact, model: LanguageModel, root: str) -> tupl
     8,
     "Tokenizing the words of the text …",
 )
-def _advice(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport:
+def _compute_advice(corpus: Artifact, model: str, root: Path, task: Path | None) -> AdviceReport:
     return advise_on(read_corpus([corpus.folder]), model_of(model), root, task)

@@ -287,8 +287,7 @@ PARTS = {
             "initializers",
             "Initializers",
             "Where should a :green[**new word**] start among the model's embeddings? Compare"
-            " the"
-            " ways to initialize it, on one word and on words whose true embedding is known.",
+            " the ways to initialize it, on one word and on words whose true embedding is known.",
             (
                 "added token",
                 "chance",
@@ -333,8 +332,7 @@ PARTS = {
         Part(
             "projection",
             "Projection",
-            "Every point is a token; similar tokens are close together, as far as two"
-            " dimensions"
+            "Every point is a token; similar tokens are close together, as far as two dimensions"
             " allow. **Neighbors are computed in the original space**, not in the picture.",
             ("alignment", "contextual vector", "projection", "space", "word vectors", "wordpiece"),
             ("projection", "import-layout"),
@@ -448,8 +446,7 @@ PARTS = {
             "studies",
             "Studies",
             "A study fine-tunes several variants of a model on several tasks with several"
-            " seeds,"
-            " and compares them in one table. Each cell of its grid is a run with one seed.",
+            " seeds, and compares them in one table. Each cell of its grid is a run with one seed.",
             ("cell", "collapsed", "permutation test", "preset", "run", "study", "task", "variant"),
             ("study",),
             (NextPart("published", "Compare with published tables.", needs="studies"),),
@@ -469,7 +466,7 @@ PARTS = {
         Part(
             "published",
             "Published results",
-            "Tables of the publications that this lab follows, beside our own scores. A"
+            "Tables of the publications that this lab follows, next to our own scores. A"
             " difference is shown only where data, split, scorer and base model are the same.",
             ("benchmark card", "collapsed", "scorer"),
             (),

@@ -375,7 +375,7 @@ def draw_strip(
 
 
 def draw_empty_strip() -> None:
-    """Draw an empty job strip, which keeps its room in the page."""
+    """Draw an empty job strip, which keeps its space on the page."""
     _write("")
 
 

@@ -144,7 +144,7 @@ class TokenizerFamily(ABC):
         """Return the splitter of the tokenizers that `build` makes."""
         return Splitter.bert(lowercase)
 
-    # A family without trainers leaves these as they are.
+    # A family without trainers does not override these.
 
     def generate_tokens(
         self, vocabulary: Vocabulary, counts: Mapping[str, int], trainer: str

@@ -395,7 +395,7 @@ def measure_extension_curve(
     # 2. Tokenize with each prefix of the new tokens.
     for done, size in enumerate(wanted):
         tokens, new = _tokenize_with_first(plan, texts, size)
-        occurrences = np.sum(new, axis=0)  # at last of all tokens of the plan
+        occurrences = np.sum(new, axis=0)  # finally of all tokens of the plan
         whole = whole or tokens
         curve.append(
             ExtensionSize(

@@ -57,7 +57,7 @@ NGRAMS = (3, 5)  # lengths of the n-grams of letters, ends of words included
 # these, P@5 on reviews is .574 instead of .572, and there are half as many to compress.
 MANY_WORDS = 1000
 SPELLING_DIMENSIONS = 768  # of the compressed n-grams
-ITERATIONS = 2  # in which these are found
+ITERATIONS = 2  # of the subspace iteration that finds these dimensions
 
 Pieces = tuple[str, ...]
 StateFunction = Callable[[Sequence[Pieces]], Matrix]

@@ -203,7 +203,7 @@ def write_file(study: Study, root: Path) -> Path:
 def run_trainings(
     plan: TrainingPlan, materials: Materials, root: Path, place: StudyStep, progress: Progress
 ) -> Numbers:
-    """Run the trainings that are not there yet, as `study run` does; return its numbers."""
+    """Run the missing trainings, as `study run` does; return its numbers."""
     assert plan.study is not None
     grid = expand(plan.study, root, workspace=materials.workspace)
     if all(step.is_whole(root) for step in grid.steps):

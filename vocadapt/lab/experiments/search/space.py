@@ -135,7 +135,7 @@ def build_space(table: Mapping[str, Any], where: str) -> Space:
             axes[key] = _read_axis(declared[key], values)
             _check_values(key, axes[key])
         except InputError as error:
-            raise error.at(f"{where}: {key}") from error
+            raise error.add_place(f"{where}: {key}") from error
     seeds: Any = axes.pop(SEEDS, DEFAULT_SEEDS)
     if not axes:
         raise InputError(
@@ -157,7 +157,7 @@ def build_thesis_space() -> Space:
     return build_space(values, f"Fast 2023, {table.where}")
 
 
-def find_thesis_choices() -> dict[str, str]:
+def find_published_choices() -> dict[str, str]:
     """Return key → value that Fast 2023 chose by its search (table 6.1), the seed included."""
     return {ROWS[cell.row]: str(cell.value) for cell in find_table(CHOSEN_TABLE).cells}
 

@@ -112,7 +112,7 @@ def summarize_search(
 ) -> SearchNumbers:
     """Return what a search answers; `root` is its folder."""
     from vocadapt.lab.experiments.search.search import IMPORTANCE_BY
-    from vocadapt.lab.experiments.search.space import SEEDS, find_thesis_choices
+    from vocadapt.lab.experiments.search.space import SEEDS, find_published_choices
 
     command = ""
     if result.best is not None:
@@ -135,9 +135,9 @@ def summarize_search(
         "importance": result.importance,
         "importance_by": IMPORTANCE_BY,
         "command": command,
-        "thesis": f"Fast 2023 searched the seed as well, and chose {find_thesis_choices()[SEEDS]} (table"
-        f" 6.1); here every trial is averaged over its seeds ({len(maker.seeds)}), and none is"
-        " chosen.",
+        "thesis": "Fast 2023 searched the seed as well, and chose"
+        f" {find_published_choices()[SEEDS]} (table 6.1); here every trial is averaged over its"
+        f" seeds ({len(maker.seeds)}), and none is chosen.",
         "note": OPTIMISTIC,
         "rows": list(result.trials),
     }

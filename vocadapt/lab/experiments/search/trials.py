@@ -129,7 +129,7 @@ def summarize_epochs(curves: Sequence[Sequence[float]]) -> list[EpochScores]:
 def run_seed_study(
     maker: TrialMaker, root: Path, pool: Pool, progress: Progress = silent
 ) -> SeedsNumbers:
-    """Train every seed with the same settings, and read the dev scores; `root` is the folder."""
+    """Train every seed with the same settings, and read the dev scores; root: study folder."""
     grid = maker.build_grid([{}])
     outcome = run_grid(grid, root, pool, progress)
     whole = [cell for cell in grid.cells if cell.step.is_whole(root)]

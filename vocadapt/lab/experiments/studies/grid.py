@@ -197,7 +197,7 @@ def _build_model(
             spec = replace(spec, inputs=inputs)
         seen = stamps.find_all(spec, made)
     except InputError as error:
-        raise error.at(f"Variant {variant.name}") from error
+        raise error.add_place(f"Variant {variant.name}") from error
     name = names.find((variant.name, corpus), compute_digest(spec, made | seen, study.threads))
     return CellStep(name, spec, study.threads, vectors, seen)
 
@@ -268,7 +268,7 @@ def _build_training(
         spec = Spec(settings, inputs)
         return identify_training((variant.name, task.name), spec, stamps, study.threads, model)
     except InputError as error:
-        raise error.at(f"Variant {variant.name}, task {task.name}") from error
+        raise error.add_place(f"Variant {variant.name}, task {task.name}") from error
 
 
 def identify_training(

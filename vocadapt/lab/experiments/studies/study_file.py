@@ -121,7 +121,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
     try:
         study = Study(**values, files=files)
     except InputError as error:
-        raise error.at(files[0].name) from error
+        raise error.add_place(files[0].name) from error
 
     # 3. Its rules, which name them.
     if study.baseline:
@@ -131,7 +131,7 @@ def read_study(path: Path, check: Callable[[str], None] = lambda path: None) -> 
 
 
 def _read_fields(reader: TableReader, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the fields of a study but its rules and files."""
+    """Return the values of the fields of a study, except its rules and files."""
     corpora = {
         one: reader.read_paths(entry, "files")
         for one, entry in reader.read_named(table, "corpora").items()
@@ -269,7 +269,7 @@ def _choose_corpora(
     try:
         needs = choose_recipe(given).needs
     except InputError as error:
-        raise error.at(f"{reader.where}: {where}") from error
+        raise error.add_place(f"{reader.where}: {where}") from error
     wanted = needs & {"text", "counts"}
     if "vectors" not in given:
         wanted |= needs & {"vectors"}

@@ -141,5 +141,5 @@ class TableReader:
         try:
             ones = [read_value(declared, one) for one in ones]
         except InputError as error:
-            raise error.at(f"{self.where}: {where}: {key}") from error
+            raise error.add_place(f"{self.where}: {where}: {key}") from error
         return convert_value(declared, ones if declared.several else ones[0])

@@ -11,8 +11,8 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.inputs.open_space import OpenedSpace
 from vocadapt.lab.steps.change import (
+    ChangeInputs,
     ChangeStep,
-    Compared,
     Comparison,
     choose_retrainable,
     compare_spaces,
@@ -178,7 +178,7 @@ def compare(workspace: Workspace, spec: Spec) -> ShownComparison | None:
 
 
 def _is_result_of(workspace: Workspace, artifact: Artifact, spec: Spec) -> bool:
-    """Return whether an artifact is the current result of a spec; the command line makes some too."""
+    """Return whether an artifact is the current result of a spec, also if a command made it."""
     if json_values.plain(asdict(spec.settings)) != json_values.plain(artifact.manifest.settings):
         return False
     made_from = {
@@ -273,7 +273,7 @@ def compare_cached(opened: dict[str, list[OpenedSpace]], settings: ChangeStep) -
     """Return the comparison of two spaces. opened: the spaces of each input of the step."""
     noise = tuple(one.space for one in opened.get("noise", ()))
     counted = next((one.space for one in opened.get("counts", ())), None)
-    spaces = Compared(opened["before"][0], opened["after"][0], noise, counted)
+    spaces = ChangeInputs(opened["before"][0], opened["after"][0], noise, counted)
     return compare_spaces(spaces, settings)
 
 

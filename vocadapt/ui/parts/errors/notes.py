@@ -243,7 +243,7 @@ def _draw_word_in_context(workspace: Workspace, compared: RunPair, word: str) ->
     for name, examples in sources.items():
         if examples is not None:
             found = find_in_examples(examples, word, splitter, name, LINES)
-            keyword_in_context.draw_found(found, LINES, f"the {name} examples", "example")
+            keyword_in_context.draw_occurrences(found, LINES, f"the {name} examples", "example")
     run = _find_run(compared)
     text = cache.corpus_behind(str(run.folder)) if run else None
     if run is not None and text is not None:

@@ -372,7 +372,7 @@ def draw_beginning(workspace: Workspace) -> None:
 
 
 def offer_demo(workspace: Workspace) -> None:
-    """Offer to add what a workspace lacks of the demo."""
+    """Offer to add the missing artifacts of the demo to a workspace."""
     with st.container(horizontal=True, vertical_alignment="center", key="offer_demo"):
         _draw_demo_button(workspace, "tertiary")
         draw_note("Adds the parts of the demo that this workspace lacks; nothing else changes.")

@@ -70,7 +70,7 @@ _draw_over_charts = st.components.v2.component(
 @dataclass(frozen=True)
 class ViewSettings:
     """View settings of a projection: color column, region names, zoom; for two spaces the position
-    between them if they are overlaid, None side by side.
+    between them if they are overlaid, None if they are side by side.
     """
 
     column: Column | None
@@ -184,7 +184,7 @@ def build_figure(
     xy = places[number]
     center = np.flatnonzero(shown.projection.rows == rings.word)
     window = compute_window(xy, view_settings.zoom, center)
-    # 1. The theme, and what an export has beside the points.
+    # 1. The theme, and what an export shows in addition to the points.
     theme = st.context.theme.type or "light"
     drawn_rings = Rings()
     labels = []

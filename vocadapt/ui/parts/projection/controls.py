@@ -28,7 +28,7 @@ from vocadapt.ui.jobs import forms, panel
 from vocadapt.ui.parts.projection import sources
 from vocadapt.ui.parts.projection.chart import LABELS
 from vocadapt.ui.parts.projection.sources import UNSAVED_PCA, NamedSpace
-from vocadapt.ui.parts.projection.table import ISOLATED, Isolated
+from vocadapt.ui.parts.projection.table import ISOLATED, IsolatedTokens
 from vocadapt.ui.state.names import (
     build_labels,
     display_model,
@@ -144,7 +144,7 @@ def pick_projection(made: Sequence[Artifact]) -> Artifact | None:
 
 
 def pick_settings(
-    workspace: Workspace, space: NamedSpace, isolated: Isolated | None
+    workspace: Workspace, space: NamedSpace, isolated: IsolatedTokens | None
 ) -> ProjectionStep:
     """Draw the token filter, with the defaults of Fast 2023, and the distance measure; return the
     settings of a PCA. Raises InputError if the choice is invalid.

@@ -64,7 +64,7 @@ MAX_ROWS = 1000  # of the table; the selected tokens come first
 TABLE_ORDER = "projection_table_order"  # session key: what the table was ordered for, its first ids
 ONLY = "projection_only"  # query parameter: ids, or SLICE and the id of a slice
 SLICE = "slice:"
-ISOLATED = "projection_isolated"  # session key: an Isolated
+ISOLATED = "projection_isolated"  # session key of IsolatedTokens
 TYPES = {"id": st.column_config.NumberColumn(format="%d"), "token": st.column_config.TextColumn()}
 
 
@@ -290,8 +290,8 @@ def build_table_downloads(make: "Callable[[], pd.DataFrame]", name: str) -> dict
 
 
 @dataclass(frozen=True)
-class Isolated:
-    """Tokens that alone are projected.
+class IsolatedTokens:
+    """Selected tokens that are projected without the others.
 
     stamp: of their space; in another space they do not apply. link: their value in the address, ""
     if there are too many. view: the projection that was shown before.
@@ -303,12 +303,12 @@ class Isolated:
     view: str = ""
 
 
-def read_isolated(workspace: Workspace, space: NamedSpace) -> Isolated | None:
-    """Return the isolated tokens, and draw the button that ends it; None if all are shown."""
+def read_isolated(workspace: Workspace, space: NamedSpace) -> IsolatedTokens | None:
+    """Return the isolated tokens, and draw the button that shows all again; None without any."""
     link = address.read_link(ONLY)
     if link:
-        tokens = _find_linked(workspace, space, link)
-        st.session_state[ISOLATED] = Isolated(space.stamp, tokens, link)
+        tokens = _find_linked_tokens(workspace, space, link)
+        st.session_state[ISOLATED] = IsolatedTokens(space.stamp, tokens, link)
     isolated = st.session_state.get(ISOLATED)
     if isolated is not None and (isolated.stamp != space.stamp or not isolated.tokens):
         isolated = None
@@ -324,13 +324,13 @@ def read_isolated(workspace: Workspace, space: NamedSpace) -> Isolated | None:
     return isolated
 
 
-def _show_all(isolated: Isolated) -> None:
+def _show_all(isolated: IsolatedTokens) -> None:
     st.session_state.pop(ISOLATED, None)
     if isolated.view:
         st.session_state["projection_view"] = isolated.view
 
 
-def _find_linked(workspace: Workspace, space: NamedSpace, link: str) -> tuple[str, ...]:
+def _find_linked_tokens(workspace: Workspace, space: NamedSpace, link: str) -> tuple[str, ...]:
     """Return the tokens that an address names; invalid parts are ignored."""
     words = space.opened.space.words
     if not link.startswith(SLICE):
@@ -368,5 +368,5 @@ def _isolate(space: NamedSpace, ids: tuple[int, ...], slice: str) -> None:
     if earlier is not None and earlier.stamp == space.stamp:
         view = earlier.view
     tokens = tuple(words[id] for id in ids)
-    st.session_state[ISOLATED] = Isolated(space.stamp, tokens, link, view)
+    st.session_state[ISOLATED] = IsolatedTokens(space.stamp, tokens, link, view)
     st.session_state["projection_view"] = UNSAVED_PCA

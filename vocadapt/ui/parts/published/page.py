@@ -1,4 +1,4 @@
-"""The part Published results: tables of publications, beside our own scores."""
+"""The part Published results: tables of publications, next to our own scores."""
 
 import streamlit as st
 

@@ -15,7 +15,7 @@ from vocadapt.lab.experiments.search.space import (
     Space,
     build_thesis_space,
     declare_searched,
-    find_thesis_choices,
+    find_published_choices,
     parse_space,
 )
 from vocadapt.lab.experiments.search.step import SearchStep, SeedsStep
@@ -233,7 +233,7 @@ def _draw_space() -> tuple[Space, str]:
         )
         return parse_space(text), text
     space = build_thesis_space()
-    chosen = find_thesis_choices()
+    chosen = find_published_choices()
     declared = declare_searched()
     values = {key: space.axes.get(key, space.seeds) for key in chosen}
     draw_table(

@@ -12,7 +12,7 @@ from vocadapt.analysis.figures.search import plot_importance, plot_trials
 from vocadapt.analysis.figures.training import plot_dev_scores
 from vocadapt.lab.experiments.search.results import STATES
 from vocadapt.lab.experiments.search.search import MIN_TRIALS_FOR_IMPORTANCE, read_journal
-from vocadapt.lab.experiments.search.space import declare_searched, find_thesis_choices
+from vocadapt.lab.experiments.search.space import declare_searched, find_published_choices
 from vocadapt.lab.experiments.search.step import FIGURES, OPTIMISTIC
 from vocadapt.lab.experiments.search.tables import (
     build_marks,
@@ -116,7 +116,7 @@ def _draw_best(rows: Sequence[Row], metric: str) -> None:
         draw_note(f"Trial {count(best['trial'])}, the best of {count(len(done))} done.")
     with settings:
         declared = declare_searched()
-        chosen = find_thesis_choices()
+        chosen = find_published_choices()
         columns = {
             "setting": [declared[key].label for key in best["settings"]],
             "best": [format_value(value) for value in best["settings"].values()],
