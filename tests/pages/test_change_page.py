@@ -186,6 +186,10 @@ def test_selected_bars_are_the_range_of_the_list(monkeypatch):
     monkeypatch.setattr(word_list.st, "session_state", state)
     word_list._select_bars("overlaps", 10)
     assert state["change_kept_10"] == (5, 7)
+    word_list._select_bars("overlaps", 10)  # again: all
+    assert state["change_kept_10"] == (0, 10)
+    word_list._select_bars("overlaps", 10)
+    assert state["change_kept_10"] == (5, 7)
     state["overlaps"]["selection"]["points"] = []  # the selection was cleared
     word_list._select_bars("overlaps", 10)
     assert state["change_kept_10"] == (0, 10)

@@ -360,9 +360,9 @@ def plot_overlap_histogram(
             hovertemplate=f"%{{x}} kept: %{{y:.1%}} of the words<extra>{NOISE}</extra>",
         )
         figure.update_layout(margin={"t": 24})  # for the legend
-    # 3. Dragging selects bars; a tick for each number, if they fit side by side.
-    # No click mode: Streamlit sets one that selects, unless the figure has its own.
-    figure.update_layout(dragmode="select", selectdirection="h")
+    # 3. A click selects a bar: with a drag mode to select, Streamlit would ignore clicks. A tick for
+    #    each number, if they fit side by side.
+    figure.update_layout(clickmode="event+select", dragmode=False)
     if len(counts) <= 21:
         figure.update_xaxes(dtick=1)
     return figure

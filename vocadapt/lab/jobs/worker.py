@@ -95,6 +95,12 @@ class Reporter:
         try:
             write_status(self.job.folder, self.status)
         except OSError as error:
+            if not self.job.folder.is_dir():
+                raise InputError(
+                    f"{self.job.folder} is gone: it was renamed or removed while the job ran.",
+                    "Resume the job if its folder is elsewhere now.",
+                    code="removed-job",
+                ) from error
             if not is_disk_full(error):
                 raise
 

@@ -203,7 +203,13 @@ def _prepare_checkpoint(
             "Run the command that was stopped, or give another folder.",
             code="other-checkpoints",
         )
+    is_new = not folder.exists()
     with convert_write_errors(folder, remedy="Choose another folder."):
         folder.mkdir(parents=True, exist_ok=True)
-        strict_json.write(folder / MADE_FROM, made_from)
+        try:
+            strict_json.write(folder / MADE_FROM, made_from)
+        except OSError:
+            if is_new:
+                folder.rmdir()
+            raise
     return folder

@@ -71,7 +71,7 @@ def parse_range(text: str, k: int) -> tuple[int, int] | None:
 
 
 def _clear_brush() -> None:
-    """Callback: the slider has set a range, so the selection of bars no longer applies."""
+    """Callback: clear the selection of bars in the browser, which no longer applies."""
     st.session_state["change_range"] = st.session_state.get("change_range", 0) + 1
 
 
@@ -85,7 +85,7 @@ def draw_histogram(
         return
     k = change.settings.k
     noise = count_by_overlap(baseline.overlap, k) if baseline else None
-    # A new key clears the selection in the browser: the slider has set another range.
+    # A new key clears the selection in the browser, see `_clear_brush`.
     key = f"overlaps_{k}_{st.session_state.get('change_range', 0)}"
     st.plotly_chart(
         figures.plot_overlap_histogram(change.histogram, noise, kept),
@@ -115,9 +115,12 @@ def read_range(points: Sequence[Any], k: int) -> tuple[int, int] | None:
 
 
 def _select_bars(key: str, k: int) -> None:
-    """Callback: list the words of the selected bars; all words if the selection was cleared."""
+    """Callback: list the words of the selected bars; all words if a bar was selected again."""
     kept = read_range(st.session_state[key]["selection"]["points"], k)
-    st.session_state[f"{KEPT}_{k}"] = kept or (0, k)
+    if kept in (None, st.session_state.get(f"{KEPT}_{k}")):
+        kept = (0, k)
+    st.session_state[f"{KEPT}_{k}"] = kept
+    _clear_brush()
 
 
 def select_rows(
