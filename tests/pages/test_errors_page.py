@@ -303,7 +303,9 @@ def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_thro
     open_page, workspace, tmp_path, monkeypatch
 ):
     (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
-    monkeypatch.setattr(notes, "find_corpus", lambda run: open_corpus([tmp_path / "text.txt"]))
+    monkeypatch.setattr(
+        notes.cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
+    )
     app = open_page(PAGE, workspace)
     asked = next(code.value for code in app.code if " compare " in code.value)
     assert asked.endswith(f"--corpus {tmp_path / 'text.txt'} --html errors.html")
@@ -317,7 +319,9 @@ def test_a_text_that_takes_too_long_is_reported_as_left_out(workspace, tmp_path,
     pair = open_pair(
         PairSpec(*(str(workspace.root / "runs" / name) for name in ("plain", "green")))
     )
-    monkeypatch.setattr(notes, "find_corpus", lambda run: open_corpus([tmp_path / "text.txt"]))
+    monkeypatch.setattr(
+        notes.cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
+    )
     one, other = (Comparable(name, name, "ner", "toy", workspace.root, "", 0) for name in "ab")
     made = partial(
         notes.build_report,
