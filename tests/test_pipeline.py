@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.material.files import edit_json
 from tests.material.input_errors import raises_input_error
 from tests.material.tiny_bert import TINY_TOKENS, WORDS
 from vocadapt.models.certificate.certificate import CHECKS, Edit
@@ -116,6 +117,23 @@ def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
 def test_nothing_to_learn_from(tiny_bert: Path) -> None:
     with raises_input_error("no-domain"):
         adapt(get_preset("green-bert"), open_model(tiny_bert), Sources())
+
+
+@pytest.mark.parametrize("name", ["BertConfig", "FancyBertV9"])
+def test_what_is_no_network_is_refused_before_any_work(
+    name: str, make_bert: Callable[..., Path], corpus: Corpus
+) -> None:
+    folder = make_bert()
+    edit_json(folder / "config.json", architectures=[name])
+    seen: list[str] = []
+    with raises_input_error("unknown-architecture"):
+        adapt(
+            small(get_preset("green-bert")),
+            open_model(folder),
+            Sources(corpus=corpus),
+            lambda fraction, message="": seen.append(message),
+        )
+    assert seen == []
 
 
 def test_a_recipe_with_continued_pretraining_runs_to_the_end(

@@ -18,6 +18,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models.adapted_model import AdaptedModel, apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.network_class import get_network_class
 from vocadapt.presets import get_preset
 from vocadapt.progress import Progress, parts, silent
 from vocadapt.recipe import Recipe
@@ -86,6 +87,7 @@ def adapt(
     is missing, or if the recipe does not fit the model.
     """
     check_adaptable(model, recipe.module, recipe.pretraining)
+    get_network_class(model)  # raises InputError unless it is a network
     # The part of the progress bar of each stage.
     stages = parts(
         progress, weigh_stages(recipe, sources.vectors is not None, sources.has_bare_target)

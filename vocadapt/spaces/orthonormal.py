@@ -1,7 +1,7 @@
 """Orthonormal bases of large matrices with few columns, by products of matrices.
 
 np.linalg.qr and np.linalg.svd compute the same in many small steps: for 40,000 × 400 values on one
-core, 3.7 s instead of 0.4 s.
+core, 2.2 s instead of 0.4 s.
 """
 
 import numpy as np

@@ -238,7 +238,8 @@ def load_evaluation(folder: Path) -> AlignmentEvaluation:
         ]
     except (InputError, ValueError, TypeError) as error:
         raise InputError(
-            f"{folder}: expected an evaluated alignment, {ANCHORS} is missing, damaged, or of an earlier version.",
+            f"{folder}: expected an evaluated alignment, {ANCHORS} is missing, damaged, or of an"
+            " earlier version.",
             "Fit it again.",
             code="no-evaluation",
         ) from error

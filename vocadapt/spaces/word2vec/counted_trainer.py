@@ -48,7 +48,7 @@ PAIR_BYTES, FACTOR_BYTES = 32, 40
 MAX_BYTES = 6_000_000_000  # memory of a training; the rarest words beyond it get no vector
 # Measured on a 2.5 GHz core: the seconds of a pair of the text, of a product of two values, and of
 # a value of an orthonormal basis; and the fraction of the estimated pairs that has information.
-SECONDS_PER_PAIR, SECONDS_PER_PRODUCT, SECONDS_PER_QR = 1e-7, 9e-10, 5e-11
+SECONDS_PER_PAIR, SECONDS_PER_PRODUCT, SECONDS_PER_BASIS = 1e-7, 9e-10, 6e-11
 INFORMATIVE = 0.5
 
 Ids = NDArray[np.int32]
@@ -116,7 +116,7 @@ def estimate_seconds(counts: FloatArray, settings: TrainingSettings) -> float:
     rank = min(len(counts), settings.dim + EXTRA_DIMENSIONS)
     counting = SECONDS_PER_PAIR * settings.window * counts.sum()
     products = SECONDS_PER_PRODUCT * (2 * ITERATIONS + 2) * pairs * rank
-    factoring = SECONDS_PER_QR * (2 * ITERATIONS + 1) * len(counts) * rank**2
+    factoring = SECONDS_PER_BASIS * (2 * ITERATIONS + 1) * len(counts) * rank**2
     return float(counting + (products + factoring) / (1 + 0.83 * (settings.threads - 1)))
 
 
