@@ -148,7 +148,8 @@ def test_a_slice_is_trained_as_by_loops(changes, sample):
     )
     train = train_skip_gram if settings.skip_gram else train_cbow
     first = inputs.copy()
-    train(ids, inputs, outputs, noise, shape, rates, state)
+    rows = np.arange(30, dtype=np.int32)
+    train(ids, inputs, outputs, noise, rows, shape, rates, state)
     assert np.abs(inputs - first).max() > 0.05
     np.testing.assert_allclose(inputs, expected[0], atol=2e-4)
     np.testing.assert_allclose(outputs, expected[1], atol=2e-4)
@@ -160,20 +161,24 @@ def test_a_line_of_one_word_teaches_its_words_nothing():
     inputs = np.ones((3, 4), np.float32)
     outputs = np.ones((3, 4), np.float32)
     noise = compute_noise(np.ones(3), 0)
-    train_cbow(ids, inputs, outputs, noise, plan_shape(settings), (0.1, 0.1), derive_state(1, 1))
+    rows = np.arange(3, dtype=np.int32)
+    shape = plan_shape(settings)
+    train_cbow(ids, inputs, outputs, noise, rows, shape, (0.1, 0.1), derive_state(1, 1))
     assert (inputs == 1).all() and (outputs == 1).all()
 
 
 def test_the_products_are_those_of_numpy():
     rng = np.random.default_rng(0)
     left, right = (rng.normal(size=(n, 21)).astype(np.float32) for n in (8, 12))
-    products, sums = np.zeros((8, 12), np.float32), np.ones((8, 21), np.float32)
-    multiply(left, right, products)
-    np.testing.assert_allclose(products, left @ right.T, atol=1e-5)
-    add_combinations(products, right, sums, False)
-    np.testing.assert_allclose(sums, 1 + products @ right, rtol=1e-4, atol=1e-4)
-    add_combinations(products, right, sums, True)
-    np.testing.assert_allclose(sums, products @ right, rtol=1e-4, atol=1e-4)
+    products, sums = np.zeros((4, 8), np.float32), np.ones((8, 21), np.float32)
+    multiply(left, 4, right, 4, products)
+    np.testing.assert_allclose(products, left[4:] @ right[4:].T, atol=1e-5)
+    combinations = products @ right[4:]
+    add_combinations(products, right, 4, sums, 4, False)
+    np.testing.assert_allclose(sums[4:], 1 + combinations, rtol=1e-4, atol=1e-4)
+    add_combinations(products, right, 4, sums, 4, True)
+    np.testing.assert_allclose(sums[4:], combinations, rtol=1e-4, atol=1e-4)
+    assert (sums[:4] == 1).all()
 
 
 def test_the_sigmoid_is_off_by_less_than_five_in_a_hundred_thousand():

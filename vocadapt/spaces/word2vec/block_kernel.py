@@ -2,6 +2,10 @@
 
 All vectors are rows of float32 arrays. Random numbers come from a generator that is implemented
 here (xorshift64*, Vigna 2016), so that equal seeds give equal vectors in every version of numba.
+
+Loops read `matrix[row, j]` and never assign a row, as in `vector = matrix[row]`: numba counts the
+references to such a view by atomic instructions, which took a quarter of the time at 100
+dimensions, and made threads wait for each other.
 """
 
 from collections.abc import Callable
@@ -35,7 +39,7 @@ class Buffers(NamedTuple):
 
     hidden, gradient: (block, d) float32, the hidden vector at each position, and its change.
     weights: (block,) float32, the number of word pairs of each position. excluded: (block,) int32,
-    the word that must not be a negative there. words: (sets · shared,) int32, the negatives.
+    the row that must not be a negative there. rows: (sets · shared,) int32, of the negatives.
     negatives and changes: (sets · shared, d) float32, their vectors, and the changes of these.
     scores: (group, shared) float32. transposed: (shared, group) float32.
     """
@@ -44,7 +48,7 @@ class Buffers(NamedTuple):
     gradient: Matrix
     weights: Matrix
     excluded: NDArray[np.int32]
-    words: NDArray[np.int32]
+    rows: NDArray[np.int32]
     negatives: Matrix
     changes: Matrix
     scores: Matrix
@@ -87,114 +91,116 @@ def compute_sigmoid(logit: np.float32) -> np.float32:
 
 
 @compile_function
-def multiply(left: Matrix, right: Matrix, products: Matrix) -> None:
-    """Write left · rightᵀ (n, k) into `products`, for left (n, d) and right (k, d).
+def multiply(left: Matrix, i: int, right: Matrix, k: int, products: Matrix) -> None:
+    """Write the products of rows i, i + 1, … of `left` (…, d) with rows k, k + 1, … of `right`
+    (…, d) into `products`, whose sizes are multiples of TILE.
 
-    n and k are multiples of TILE. The 16 products of a tile are summed together, so that each value
-    is used four times after it is read.
+    The 16 products of a tile are summed together, so that each value is used four times after it is
+    read.
     """
     dim = left.shape[1]
-    for i in range(0, left.shape[0], TILE):
-        a = left[i]
-        b = left[i + 1]
-        c = left[i + 2]
-        d = left[i + 3]
-        for k in range(0, right.shape[0], TILE):
-            p = right[k]
-            q = right[k + 1]
-            r = right[k + 2]
-            s = right[k + 3]
+    for row in range(0, products.shape[0], TILE):
+        m = i + row
+        for column in range(0, products.shape[1], TILE):
+            n = k + column
             ap = aq = ar = as_ = np.float32(0)
             bp = bq = br = bs = np.float32(0)
             cp = cq = cr = cs = np.float32(0)
             dp = dq = dr = ds = np.float32(0)
             for j in range(dim):
-                ap += a[j] * p[j]
-                aq += a[j] * q[j]
-                ar += a[j] * r[j]
-                as_ += a[j] * s[j]
-                bp += b[j] * p[j]
-                bq += b[j] * q[j]
-                br += b[j] * r[j]
-                bs += b[j] * s[j]
-                cp += c[j] * p[j]
-                cq += c[j] * q[j]
-                cr += c[j] * r[j]
-                cs += c[j] * s[j]
-                dp += d[j] * p[j]
-                dq += d[j] * q[j]
-                dr += d[j] * r[j]
-                ds += d[j] * s[j]
-            products[i, k] = ap
-            products[i, k + 1] = aq
-            products[i, k + 2] = ar
-            products[i, k + 3] = as_
-            products[i + 1, k] = bp
-            products[i + 1, k + 1] = bq
-            products[i + 1, k + 2] = br
-            products[i + 1, k + 3] = bs
-            products[i + 2, k] = cp
-            products[i + 2, k + 1] = cq
-            products[i + 2, k + 2] = cr
-            products[i + 2, k + 3] = cs
-            products[i + 3, k] = dp
-            products[i + 3, k + 1] = dq
-            products[i + 3, k + 2] = dr
-            products[i + 3, k + 3] = ds
+                ap += left[m, j] * right[n, j]
+                aq += left[m, j] * right[n + 1, j]
+                ar += left[m, j] * right[n + 2, j]
+                as_ += left[m, j] * right[n + 3, j]
+                bp += left[m + 1, j] * right[n, j]
+                bq += left[m + 1, j] * right[n + 1, j]
+                br += left[m + 1, j] * right[n + 2, j]
+                bs += left[m + 1, j] * right[n + 3, j]
+                cp += left[m + 2, j] * right[n, j]
+                cq += left[m + 2, j] * right[n + 1, j]
+                cr += left[m + 2, j] * right[n + 2, j]
+                cs += left[m + 2, j] * right[n + 3, j]
+                dp += left[m + 3, j] * right[n, j]
+                dq += left[m + 3, j] * right[n + 1, j]
+                dr += left[m + 3, j] * right[n + 2, j]
+                ds += left[m + 3, j] * right[n + 3, j]
+            products[row, column] = ap
+            products[row, column + 1] = aq
+            products[row, column + 2] = ar
+            products[row, column + 3] = as_
+            products[row + 1, column] = bp
+            products[row + 1, column + 1] = bq
+            products[row + 1, column + 2] = br
+            products[row + 1, column + 3] = bs
+            products[row + 2, column] = cp
+            products[row + 2, column + 1] = cq
+            products[row + 2, column + 2] = cr
+            products[row + 2, column + 3] = cs
+            products[row + 3, column] = dp
+            products[row + 3, column + 1] = dq
+            products[row + 3, column + 2] = dr
+            products[row + 3, column + 3] = ds
 
 
 @compile_function
-def add_combinations(factors: Matrix, vectors: Matrix, sums: Matrix, fresh: bool) -> None:
-    """Add factors (n, k) · vectors (k, d) to `sums` (n, d), or overwrite `sums` if `fresh`.
-    n and k are multiples of TILE.
+def add_combinations(
+    factors: Matrix, vectors: Matrix, k: int, sums: Matrix, i: int, fresh: bool
+) -> None:
+    """Add the products of `factors` with rows k, k + 1, … of `vectors` (…, d) to rows i, i + 1, … of
+    `sums` (…, d), or overwrite these if `fresh`. The sizes of `factors` are multiples of TILE.
     """
-    dim = vectors.shape[1]
-    for i in range(0, factors.shape[0], TILE):
-        a = sums[i]
-        b = sums[i + 1]
-        c = sums[i + 2]
-        d = sums[i + 3]
-        for k in range(0, factors.shape[1], TILE):
-            p = vectors[k]
-            q = vectors[k + 1]
-            r = vectors[k + 2]
-            s = vectors[k + 3]
-            ap = factors[i, k]
-            aq = factors[i, k + 1]
-            ar = factors[i, k + 2]
-            as_ = factors[i, k + 3]
-            bp = factors[i + 1, k]
-            bq = factors[i + 1, k + 1]
-            br = factors[i + 1, k + 2]
-            bs = factors[i + 1, k + 3]
-            cp = factors[i + 2, k]
-            cq = factors[i + 2, k + 1]
-            cr = factors[i + 2, k + 2]
-            cs = factors[i + 2, k + 3]
-            dp = factors[i + 3, k]
-            dq = factors[i + 3, k + 1]
-            dr = factors[i + 3, k + 2]
-            ds = factors[i + 3, k + 3]
-            if fresh and k == 0:
+    dim = sums.shape[1]
+    for row in range(0, factors.shape[0], TILE):
+        m = i + row
+        for column in range(0, factors.shape[1], TILE):
+            n = k + column
+            ap = factors[row, column]
+            aq = factors[row, column + 1]
+            ar = factors[row, column + 2]
+            as_ = factors[row, column + 3]
+            bp = factors[row + 1, column]
+            bq = factors[row + 1, column + 1]
+            br = factors[row + 1, column + 2]
+            bs = factors[row + 1, column + 3]
+            cp = factors[row + 2, column]
+            cq = factors[row + 2, column + 1]
+            cr = factors[row + 2, column + 2]
+            cs = factors[row + 2, column + 3]
+            dp = factors[row + 3, column]
+            dq = factors[row + 3, column + 1]
+            dr = factors[row + 3, column + 2]
+            ds = factors[row + 3, column + 3]
+            if fresh and column == 0:
                 for j in range(dim):
-                    a[j] = ap * p[j] + aq * q[j] + ar * r[j] + as_ * s[j]
-                    b[j] = bp * p[j] + bq * q[j] + br * r[j] + bs * s[j]
-                    c[j] = cp * p[j] + cq * q[j] + cr * r[j] + cs * s[j]
-                    d[j] = dp * p[j] + dq * q[j] + dr * r[j] + ds * s[j]
+                    p = vectors[n, j]
+                    q = vectors[n + 1, j]
+                    r = vectors[n + 2, j]
+                    s = vectors[n + 3, j]
+                    sums[m, j] = ap * p + aq * q + ar * r + as_ * s
+                    sums[m + 1, j] = bp * p + bq * q + br * r + bs * s
+                    sums[m + 2, j] = cp * p + cq * q + cr * r + cs * s
+                    sums[m + 3, j] = dp * p + dq * q + dr * r + ds * s
             else:
                 for j in range(dim):
-                    a[j] += ap * p[j] + aq * q[j] + ar * r[j] + as_ * s[j]
-                    b[j] += bp * p[j] + bq * q[j] + br * r[j] + bs * s[j]
-                    c[j] += cp * p[j] + cq * q[j] + cr * r[j] + cs * s[j]
-                    d[j] += dp * p[j] + dq * q[j] + dr * r[j] + ds * s[j]
+                    p = vectors[n, j]
+                    q = vectors[n + 1, j]
+                    r = vectors[n + 2, j]
+                    s = vectors[n + 3, j]
+                    sums[m, j] += ap * p + aq * q + ar * r + as_ * s
+                    sums[m + 1, j] += bp * p + bq * q + br * r + bs * s
+                    sums[m + 2, j] += cp * p + cq * q + cr * r + cs * s
+                    sums[m + 3, j] += dp * p + dq * q + dr * r + ds * s
 
 
 @compile_function
 def subsample(
-    ids: NDArray[np.int32], keep: Matrix, state: NDArray[np.uint64]
+    ids: NDArray[np.int32],
+    keep: Matrix,
+    rows: NDArray[np.int32],
+    state: NDArray[np.uint64],
 ) -> tuple[NDArray[np.int32], IntArray, IntArray]:
-    """Drop frequent words at random; return the tokens, (n,) int32, and the line of each as start
-    and end, two (n,) int64.
+    """Drop frequent words at random; return the rows of the tokens, (n,) int32, and the line of
+    each as start and end, two (n,) int64.
     """
     tokens = np.empty(len(ids), np.int32)
     starts = np.empty(len(ids), np.int64)
@@ -205,7 +211,7 @@ def subsample(
             starts[line:count], ends[line:count] = line, count
             line = count
         elif keep[word] >= 1 or draw(state) * TO_FRACTION < keep[word]:
-            tokens[count] = word
+            tokens[count] = rows[word]
             count += 1
     starts[line:count], ends[line:count] = line, count
     return tokens[:count], starts[:count], ends[:count]
@@ -251,30 +257,26 @@ def draw_windows(
 
 @compile_function
 def compute_changes(
-    words: NDArray[np.int32],
-    weights: Matrix,
-    excluded: NDArray[np.int32],
-    factor: np.float32,
-    scores: Matrix,
-    transposed: Matrix,
+    buffers: Buffers, first: int, last: int, negative: int, factor: np.float32
 ) -> None:
-    """Replace the scores (group, shared) by factor · weight · sigmoid(score); write the transpose.
+    """Replace the scores of a group by factor · weight · sigmoid(score); write the transpose.
 
-    weights, excluded: (n,), of the first n rows. Other rows and excluded words become 0.
+    The group is that of the positions `first` to `last` - 1; other rows become 0, and so do
+    excluded words. negative: number of the group's first negative.
     """
-    for i in range(len(scores)):
+    scores = buffers.scores
+    for i in range(scores.shape[0]):
         weight = np.float32(0)
-        excluded_word = np.int32(LINE_END)
-        if i < len(weights):
-            weight = factor * weights[i]
-            excluded_word = excluded[i]
-        row = scores[i]
-        for k in range(len(words)):
-            row[k] = weight * compute_sigmoid(row[k])
-        for k in range(len(words)):
-            if words[k] == excluded_word:
-                row[k] = 0
-            transposed[k, i] = row[k]
+        excluded = np.int32(LINE_END)
+        if first + i < last:
+            weight = factor * buffers.weights[first + i]
+            excluded = buffers.excluded[first + i]
+        for k in range(scores.shape[1]):
+            scores[i, k] = weight * compute_sigmoid(scores[i, k])
+        for k in range(scores.shape[1]):
+            if buffers.rows[negative + k] == excluded:
+                scores[i, k] = 0
+            buffers.transposed[k, i] = scores[i, k]
 
 
 @compile_function
@@ -282,6 +284,7 @@ def train_on_negatives(
     outputs: Matrix,
     count: int,
     noise: Noise,
+    rows: NDArray[np.int32],
     shape: Shape,
     rate: np.float32,
     buffers: Buffers,
@@ -292,50 +295,38 @@ def train_on_negatives(
     The `shared` negatives of a group are weighted like `negative` ones of each of its tokens. All
     vectors are those at the start of the block.
     """
-    # 1. Draw the negatives, and copy their vectors to contiguous memory.
-    words = buffers.words
+    dim = outputs.shape[1]
     negatives = buffers.negatives
     changes = buffers.changes
-    for k in range(len(words)):
-        words[k] = draw_negative(noise, state)
-        vector = outputs[words[k]]
-        copy = negatives[k]
-        for j in range(outputs.shape[1]):
-            copy[j] = vector[j]
-    scores, transposed = buffers.scores, buffers.transposed
+    # 1. Draw the negatives, and copy their vectors to contiguous memory.
+    for k in range(len(buffers.rows)):
+        row = rows[draw_negative(noise, state)]
+        buffers.rows[k] = row
+        for j in range(dim):
+            negatives[k, j] = outputs[row, j]
 
-    for number in range((count + shape.group - 1) // shape.group):
-        first = number * shape.group
-        chosen = number % shape.sets * shape.shared
-        hidden = buffers.hidden[first : first + shape.group]
-        vectors = negatives[chosen : chosen + shape.shared]
+    # The groups of one set follow each other: its vectors stay in the first-level cache.
+    factor = -rate * np.float32(shape.negative / shape.shared)
+    groups = (count + shape.group - 1) // shape.group
+    for number in range(shape.sets):
+        k = number * shape.shared
+        for group in range(number, groups, shape.sets):
+            i = group * shape.group
 
-        # 2. Multiply, and turn the products into changes.
-        multiply(hidden, vectors, scores)
-        last = min(first + shape.group, count)
-        compute_changes(
-            words[chosen : chosen + shape.shared],
-            buffers.weights[first:last],
-            buffers.excluded[first:last],
-            -rate * np.float32(shape.negative / shape.shared),
-            scores,
-            transposed,
-        )
+            # 2. Multiply, and turn the products into changes.
+            multiply(buffers.hidden, i, negatives, k, buffers.scores)
+            compute_changes(buffers, i, min(i + shape.group, count), k, factor)
 
-        # 3. Compute the changes of the hidden vectors, and of the negatives.
-        gradient = buffers.gradient[first : first + shape.group]
-        add_combinations(scores, vectors, gradient, True)
-        add_combinations(
-            transposed, hidden, changes[chosen : chosen + shape.shared], number < shape.sets
-        )
+            # 3. Compute the changes of the hidden vectors, and of the negatives.
+            add_combinations(buffers.scores, negatives, k, buffers.gradient, i, True)
+            first = group < shape.sets
+            add_combinations(buffers.transposed, buffers.hidden, i, changes, k, first)
 
     # 4. Update the output vectors; a word that was drawn twice is updated twice.
-    groups = (count + shape.group - 1) // shape.group
     for k in range(min(groups, shape.sets) * shape.shared):
-        vector = outputs[words[k]]
-        change = changes[k]
-        for j in range(outputs.shape[1]):
-            vector[j] += change[j]
+        row = buffers.rows[k]
+        for j in range(dim):
+            outputs[row, j] += changes[k, j]
 
 
 @compile_function
@@ -353,17 +344,15 @@ def average_contexts(
     (m + 1, d) float32, running sums of the input vectors: the sum of a window is a difference of
     two.
     """
+    dim = inputs.shape[1]
     for i in range(len(tokens)):
-        first, last, contexts = windows[i]
-        scale = np.float32(1)
+        first, last, contexts = windows[i, 0], windows[i, 1], windows[i, 2]
+        own = tokens[i]
+        scale = ONE
         if average and contexts:
             scale = np.float32(1 / contexts)
-        row = hidden[i]
-        own = inputs[tokens[i]]
-        before = sums[first]
-        after = sums[last]
-        for j in range(inputs.shape[1]):
-            row[j] = (after[j] - before[j] - own[j]) * scale
+        for j in range(dim):
+            hidden[i, j] = (sums[last, j] - sums[first, j] - inputs[own, j]) * scale
 
 
 @compile_function
@@ -380,29 +369,29 @@ def train_on_tokens(
     """Add the gradients of the tokens themselves, update their output vectors, and add each
     gradient to the difference array `differences`, (m + 1, d) float32, of its window.
     """
+    dim = outputs.shape[1]
     for i in range(len(tokens)):
-        first, last, contexts = windows[i]
+        first, last, contexts = windows[i, 0], windows[i, 1], windows[i, 2]
         if not contexts:
-            gradient[i] = 0
+            for j in range(dim):
+                gradient[i, j] = 0
             continue
-        row = hidden[i]
-        change = gradient[i]
-        own = outputs[tokens[i]]
+        own = tokens[i]
         logit = np.float32(0)
-        for j in range(outputs.shape[1]):
-            logit += row[j] * own[j]
+        for j in range(dim):
+            logit += hidden[i, j] * outputs[own, j]
         step = rate * (ONE - compute_sigmoid(logit))
-        scale = np.float32(1)
+        scale = ONE
         if not average:
             scale = np.float32(1 / contexts)
-        begins = differences[first]
-        stops = differences[last]
-        for j in range(outputs.shape[1]):
-            value = (change[j] + step * own[j]) * scale
-            own[j] += step * row[j]
-            change[j] = value
-            begins[j] += value
-            stops[j] -= value
+        # Two loops: the compiler uses vector registers only for loops over few rows.
+        for j in range(dim):
+            value = (gradient[i, j] + step * outputs[own, j]) * scale
+            outputs[own, j] += step * hidden[i, j]
+            gradient[i, j] = value
+        for j in range(dim):
+            differences[first, j] += gradient[i, j]
+            differences[last, j] -= gradient[i, j]
 
 
 @compile_function
@@ -410,28 +399,31 @@ def add_window_gradients(
     inputs: Matrix,
     tokens: NDArray[np.int32],
     differences: Matrix,
+    running: Matrix,
     offset: int,
     count: int,
     gradient: Matrix,
 ) -> None:
     """Add the running sums of `differences`, (m + 1, d) float32, to the input vectors of m tokens,
-    and clear the array.
+    and clear the array; `running`, (d,) float32, has the last sum.
 
     The `count` tokens from `offset` do not get their own gradient.
     """
-    running = np.zeros(inputs.shape[1], np.float32)
-    nothing = np.zeros(inputs.shape[1], np.float32)
+    dim = inputs.shape[1]
+    for j in range(dim):
+        running[j] = 0
     for i in range(len(tokens)):
-        own = nothing
+        row = tokens[i]
+        for j in range(dim):
+            value = running[j] + differences[i, j]
+            running[j] = value
+            inputs[row, j] += value
+            differences[i, j] = 0
         if 0 <= i - offset < count:
-            own = gradient[i - offset]
-        vector = inputs[tokens[i]]
-        difference = differences[i]
-        for j in range(inputs.shape[1]):
-            running[j] += difference[j]
-            vector[j] += running[j] - own[j]
-            difference[j] = 0
-    differences[len(tokens)] = 0
+            for j in range(dim):
+                inputs[row, j] -= gradient[i - offset, j]
+    for j in range(dim):
+        differences[len(tokens), j] = 0
 
 
 @compile_function
@@ -440,14 +432,15 @@ def train_cbow(
     inputs: Matrix,
     outputs: Matrix,
     noise: Noise,
+    rows: NDArray[np.int32],
     shape: Shape,
     rates: tuple[float, float],
     state: NDArray[np.uint64],
 ) -> None:
-    """Train CBOW on a slice of word ids: change `inputs` and `outputs` (words, d) in place.
+    """Train CBOW on a slice of word ids: change `inputs` and `outputs` (…, d) in place.
 
-    rates: learning rates at the start and at the end of the slice. state: (1,), of the random
-    generator. For each block of tokens:
+    rows: (words,) int32, the row of each word in both. rates: learning rates at the start and at the
+    end of the slice. state: (1,), of the random generator. For each block of tokens:
 
     1. Sum the input vectors up to each position, one window beyond the block on both sides.
     2. Compute the hidden vector of each token: the mean of the input vectors in its window, without
@@ -460,12 +453,13 @@ def train_cbow(
     Example of 4 and 5: a gradient g for the positions 1 to 3 of 5 is stored as [0 g 0 0 -g], whose
     running sums are [0 g g g 0].
     """
-    tokens, starts, ends = subsample(ids, noise.keep, state)
+    tokens, starts, ends = subsample(ids, noise.keep, rows, state)
     dim = inputs.shape[1]
     buffers = allocate_buffers(shape, dim)
     hidden, gradient = buffers.hidden, buffers.gradient
     sums = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
     differences = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
+    running = np.zeros(dim, np.float32)
     windows = np.zeros((shape.block, 3), np.int64)
 
     for start in range(0, len(tokens), shape.block):
@@ -477,11 +471,9 @@ def train_cbow(
         left = max(starts[start], start - shape.window)
         right = min(ends[end - 1], end + shape.window)
         for i in range(right - left):
-            vector = inputs[tokens[left + i]]
-            before = sums[i]
-            after = sums[i + 1]
+            row = tokens[left + i]
             for j in range(dim):
-                after[j] = before[j] + vector[j]
+                sums[i + 1, j] = sums[i, j] + inputs[row, j]
 
         # 2. Hidden vectors.
         draw_windows(start, starts[start:end], ends[start:end], shape.window, state, windows)
@@ -492,15 +484,35 @@ def train_cbow(
         average_contexts(inputs, block, sums, windows, shape.average, hidden)
 
         # 3. Negatives.
-        train_on_negatives(outputs, len(block), noise, shape, rate, buffers, state)
+        train_on_negatives(outputs, len(block), noise, rows, shape, rate, buffers, state)
 
         # 4. The tokens themselves.
         train_on_tokens(outputs, block, windows, shape.average, rate, hidden, gradient, differences)
 
         # 5. Input vectors.
         add_window_gradients(
-            inputs, tokens[left:right], differences, start - left, len(block), gradient
+            inputs,
+            tokens[left:right],
+            differences,
+            running,
+            start - left,
+            len(block),
+            gradient,
         )
+
+
+@compile_function
+def train_on_word(
+    outputs: Matrix, row: int, rate: np.float32, i: int, hidden: Matrix, gradient: Matrix
+) -> None:
+    """Add the gradient of a predicted word to that of position i, and update its output vector."""
+    logit = np.float32(0)
+    for j in range(outputs.shape[1]):
+        logit += hidden[i, j] * outputs[row, j]
+    step = rate * (ONE - compute_sigmoid(logit))
+    for j in range(outputs.shape[1]):
+        gradient[i, j] += step * outputs[row, j]
+        outputs[row, j] += step * hidden[i, j]
 
 
 @compile_function
@@ -509,14 +521,15 @@ def train_skip_gram(
     inputs: Matrix,
     outputs: Matrix,
     noise: Noise,
+    rows: NDArray[np.int32],
     shape: Shape,
     rates: tuple[float, float],
     state: NDArray[np.uint64],
 ) -> None:
-    """Train skip-gram on a slice of word ids: change `inputs` and `outputs` (words, d) in place.
+    """Train skip-gram on a slice of word ids: change `inputs` and `outputs` (…, d) in place.
 
-    rates: learning rates at the start and at the end of the slice. state: (1,), of the random
-    generator. For each block of tokens:
+    rows: (words,) int32, the row of each word in both. rates: learning rates at the start and at the
+    end of the slice. state: (1,), of the random generator. For each block of tokens:
 
     1. Copy the hidden vectors: that of a token is its input vector, and predicts each word in the
        window.
@@ -524,9 +537,10 @@ def train_skip_gram(
     3. Train on the predicted words.
     4. Add the gradients to the input vectors.
     """
-    tokens, starts, ends = subsample(ids, noise.keep, state)
+    tokens, starts, ends = subsample(ids, noise.keep, rows, state)
     dim = inputs.shape[1]
     buffers = allocate_buffers(shape, dim)
+    hidden, gradient = buffers.hidden, buffers.gradient
     buffers.excluded[:] = LINE_END
     windows = np.zeros((shape.block, 3), np.int64)
 
@@ -538,27 +552,21 @@ def train_skip_gram(
         draw_windows(start, starts[start:end], ends[start:end], shape.window, state, windows)
         for i in range(end - start):
             buffers.weights[i] = windows[i, 2]
-            buffers.hidden[i] = inputs[tokens[start + i]]
+            row = tokens[start + i]
+            for j in range(dim):
+                hidden[i, j] = inputs[row, j]
 
         # 2. Negatives.
-        train_on_negatives(outputs, end - start, noise, shape, rate, buffers, state)
+        train_on_negatives(outputs, end - start, noise, rows, shape, rate, buffers, state)
 
         # 3. The words in the window.
         for i in range(end - start):
-            row = buffers.hidden[i]
-            change = buffers.gradient[i]
             for position in range(windows[i, 0], windows[i, 1]):
-                if position == start + i:
-                    continue
-                target = outputs[tokens[position]]
-                logit = np.float32(0)
-                for j in range(dim):
-                    logit += row[j] * target[j]
-                step = rate * (ONE - compute_sigmoid(logit))
-                for j in range(dim):
-                    change[j] += step * target[j]
-                    target[j] += step * row[j]
+                if position != start + i:
+                    train_on_word(outputs, tokens[position], rate, i, hidden, gradient)
 
         # 4. Input vectors.
         for i in range(end - start):
-            inputs[tokens[start + i]] += buffers.gradient[i]
+            row = tokens[start + i]
+            for j in range(dim):
+                inputs[row, j] += gradient[i, j]
