@@ -148,8 +148,7 @@ def test_a_slice_is_trained_as_by_loops(changes, sample):
     )
     train = train_skip_gram if settings.skip_gram else train_cbow
     first = inputs.copy()
-    rows = np.arange(30, dtype=np.int32)
-    train(ids, inputs, outputs, noise, rows, shape, rates, state)
+    train(ids, inputs, outputs, noise, shape, rates, state)
     assert np.abs(inputs - first).max() > 0.05
     np.testing.assert_allclose(inputs, expected[0], atol=2e-4)
     np.testing.assert_allclose(outputs, expected[1], atol=2e-4)
@@ -161,9 +160,8 @@ def test_a_line_of_one_word_teaches_its_words_nothing():
     inputs = np.ones((3, 4), np.float32)
     outputs = np.ones((3, 4), np.float32)
     noise = compute_noise(np.ones(3), 0)
-    rows = np.arange(3, dtype=np.int32)
     shape = plan_shape(settings)
-    train_cbow(ids, inputs, outputs, noise, rows, shape, (0.1, 0.1), derive_state(1, 1))
+    train_cbow(ids, inputs, outputs, noise, shape, (0.1, 0.1), derive_state(1, 1))
     assert (inputs == 1).all() and (outputs == 1).all()
 
 

@@ -39,7 +39,7 @@ class Buffers(NamedTuple):
 
     hidden, gradient: (block, d) float32, the hidden vector at each position, and its change.
     weights: (block,) float32, the number of word pairs of each position. excluded: (block,) int32,
-    the row that must not be a negative there. rows: (sets · shared,) int32, of the negatives.
+    the word that must not be a negative there. words: (sets · shared,) int32, the negatives.
     negatives and changes: (sets · shared, d) float32, their vectors, and the changes of these.
     scores: (group, shared) float32. transposed: (shared, group) float32.
     """
@@ -48,7 +48,7 @@ class Buffers(NamedTuple):
     gradient: Matrix
     weights: Matrix
     excluded: NDArray[np.int32]
-    rows: NDArray[np.int32]
+    words: NDArray[np.int32]
     negatives: Matrix
     changes: Matrix
     scores: Matrix
@@ -196,11 +196,10 @@ def add_combinations(
 def subsample(
     ids: NDArray[np.int32],
     keep: Matrix,
-    rows: NDArray[np.int32],
     state: NDArray[np.uint64],
 ) -> tuple[NDArray[np.int32], IntArray, IntArray]:
-    """Drop frequent words at random; return the rows of the tokens, (n,) int32, and the line of
-    each as start and end, two (n,) int64.
+    """Drop frequent words at random; return the tokens, (n,) int32, and the line of each as start
+    and end, two (n,) int64.
     """
     tokens = np.empty(len(ids), np.int32)
     starts = np.empty(len(ids), np.int64)
@@ -211,7 +210,7 @@ def subsample(
             starts[line:count], ends[line:count] = line, count
             line = count
         elif keep[word] >= 1 or draw(state) * TO_FRACTION < keep[word]:
-            tokens[count] = rows[word]
+            tokens[count] = word
             count += 1
     starts[line:count], ends[line:count] = line, count
     return tokens[:count], starts[:count], ends[:count]
@@ -274,7 +273,7 @@ def compute_changes(
         for k in range(scores.shape[1]):
             scores[i, k] = weight * compute_sigmoid(scores[i, k])
         for k in range(scores.shape[1]):
-            if buffers.rows[negative + k] == excluded:
+            if buffers.words[negative + k] == excluded:
                 scores[i, k] = 0
             buffers.transposed[k, i] = scores[i, k]
 
@@ -284,7 +283,6 @@ def train_on_negatives(
     outputs: Matrix,
     count: int,
     noise: Noise,
-    rows: NDArray[np.int32],
     shape: Shape,
     rate: np.float32,
     buffers: Buffers,
@@ -299,11 +297,11 @@ def train_on_negatives(
     negatives = buffers.negatives
     changes = buffers.changes
     # 1. Draw the negatives, and copy their vectors to contiguous memory.
-    for k in range(len(buffers.rows)):
-        row = rows[draw_negative(noise, state)]
-        buffers.rows[k] = row
+    for k in range(len(buffers.words)):
+        word = draw_negative(noise, state)
+        buffers.words[k] = word
         for j in range(dim):
-            negatives[k, j] = outputs[row, j]
+            negatives[k, j] = outputs[word, j]
 
     # The groups of one set follow each other: its vectors stay in the first-level cache.
     factor = -rate * np.float32(shape.negative / shape.shared)
@@ -324,9 +322,9 @@ def train_on_negatives(
 
     # 4. Update the output vectors; a word that was drawn twice is updated twice.
     for k in range(min(groups, shape.sets) * shape.shared):
-        row = buffers.rows[k]
+        word = buffers.words[k]
         for j in range(dim):
-            outputs[row, j] += changes[k, j]
+            outputs[word, j] += changes[k, j]
 
 
 @compile_function
@@ -432,15 +430,14 @@ def train_cbow(
     inputs: Matrix,
     outputs: Matrix,
     noise: Noise,
-    rows: NDArray[np.int32],
     shape: Shape,
     rates: tuple[float, float],
     state: NDArray[np.uint64],
 ) -> None:
-    """Train CBOW on a slice of word ids: change `inputs` and `outputs` (…, d) in place.
+    """Train CBOW on a slice of word ids: change `inputs` and `outputs` (words, d) in place.
 
-    rows: (words,) int32, the row of each word in both. rates: learning rates at the start and at the
-    end of the slice. state: (1,), of the random generator. For each block of tokens:
+    rates: learning rates at the start and at the end of the slice. state: (1,), of the random
+    generator. For each block of tokens:
 
     1. Sum the input vectors up to each position, one window beyond the block on both sides.
     2. Compute the hidden vector of each token: the mean of the input vectors in its window, without
@@ -453,7 +450,7 @@ def train_cbow(
     Example of 4 and 5: a gradient g for the positions 1 to 3 of 5 is stored as [0 g 0 0 -g], whose
     running sums are [0 g g g 0].
     """
-    tokens, starts, ends = subsample(ids, noise.keep, rows, state)
+    tokens, starts, ends = subsample(ids, noise.keep, state)
     dim = inputs.shape[1]
     buffers = allocate_buffers(shape, dim)
     hidden, gradient = buffers.hidden, buffers.gradient
@@ -484,7 +481,7 @@ def train_cbow(
         average_contexts(inputs, block, sums, windows, shape.average, hidden)
 
         # 3. Negatives.
-        train_on_negatives(outputs, len(block), noise, rows, shape, rate, buffers, state)
+        train_on_negatives(outputs, len(block), noise, shape, rate, buffers, state)
 
         # 4. The tokens themselves.
         train_on_tokens(outputs, block, windows, shape.average, rate, hidden, gradient, differences)
@@ -521,15 +518,14 @@ def train_skip_gram(
     inputs: Matrix,
     outputs: Matrix,
     noise: Noise,
-    rows: NDArray[np.int32],
     shape: Shape,
     rates: tuple[float, float],
     state: NDArray[np.uint64],
 ) -> None:
-    """Train skip-gram on a slice of word ids: change `inputs` and `outputs` (…, d) in place.
+    """Train skip-gram on a slice of word ids: change `inputs` and `outputs` (words, d) in place.
 
-    rows: (words,) int32, the row of each word in both. rates: learning rates at the start and at the
-    end of the slice. state: (1,), of the random generator. For each block of tokens:
+    rates: learning rates at the start and at the end of the slice. state: (1,), of the random
+    generator. For each block of tokens:
 
     1. Copy the hidden vectors: that of a token is its input vector, and predicts each word in the
        window.
@@ -537,7 +533,7 @@ def train_skip_gram(
     3. Train on the predicted words.
     4. Add the gradients to the input vectors.
     """
-    tokens, starts, ends = subsample(ids, noise.keep, rows, state)
+    tokens, starts, ends = subsample(ids, noise.keep, state)
     dim = inputs.shape[1]
     buffers = allocate_buffers(shape, dim)
     hidden, gradient = buffers.hidden, buffers.gradient
@@ -557,7 +553,7 @@ def train_skip_gram(
                 hidden[i, j] = inputs[row, j]
 
         # 2. Negatives.
-        train_on_negatives(outputs, end - start, noise, rows, shape, rate, buffers, state)
+        train_on_negatives(outputs, end - start, noise, shape, rate, buffers, state)
 
         # 3. The words in the window.
         for i in range(end - start):

@@ -14,16 +14,11 @@ subsampling, the distribution of negatives and the learning rate are as in word2
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
@@ -42,7 +37,6 @@ from vocadapt.system.files import write_atomically
 LAST_RATE = 1e-4  # learning rate at the end
 SAVE_SECONDS = 300.0  # between two checkpoints
 INPUTS, OUTPUTS, STATE = "inputs.npy", "outputs.npy", "word2vec.json"  # files of a checkpoint
-COPIED_WORDS = 256  # about half of the tokens of a text
 CACHE_LINE = 16  # numbers
 MAPPED_FRACTION = 0.5  # fraction of the free memory: larger arrays are memory-mapped files
 
@@ -72,11 +66,8 @@ def train_in_blocks(
         ids = np.asarray(np.memmap(ids_file, dtype=np.int32, mode="r"))
 
         # 2. Initialize, or resume.
-        copies = FrequentWords(len(words), settings.threads)
-        input_rows = allocate(inputs_file, copies.rows, settings.dim)
-        output_rows = allocate(outputs_file, copies.rows, settings.dim)
-        inputs = input_rows[: len(words)]
-        outputs = output_rows[: len(words)]
+        inputs = allocate(inputs_file, len(words), settings.dim)
+        outputs = allocate(outputs_file, len(words), settings.dim)
         state = {"settings": asdict(settings), "words": len(words), "numbers": len(ids)}
         done, seconds = _resume(checkpoint, state, inputs, outputs)
         if not done:
@@ -85,8 +76,7 @@ def train_in_blocks(
         # Compile the kernel, or load it from the cache, by a call without words.
         shape = plan_shape(settings)
         nothing = np.zeros(0, np.int32)
-        rows = np.zeros(0, np.int32)
-        train(nothing, input_rows, output_rows, noise, rows, shape, (0.0, 0.0), derive_state(0, 0))
+        train(nothing, inputs, outputs, noise, shape, (0.0, 0.0), derive_state(0, 0))
 
         # 3. Train epoch by epoch; the learning rate falls evenly over all slices.
         n_slices = max(1, len(slices)) * settings.epochs
@@ -96,8 +86,7 @@ def train_in_blocks(
             text = ids[part.offset : part.offset + part.size]
             rates = (settings.alpha + decay * number, settings.alpha + decay * (number + 1))
             state_of_slice = derive_state(settings.seed, number)
-            with copies.borrow(input_rows, output_rows) as rows:
-                train(text, input_rows, output_rows, noise, rows, shape, rates, state_of_slice)
+            train(text, inputs, outputs, noise, shape, rates, state_of_slice)
 
         saved = time.perf_counter()
         start = saved - seconds
@@ -112,41 +101,6 @@ def train_in_blocks(
         # What is mapped from a deleted file stays readable.
         for file in (ids_file, inputs_file, outputs_file):
             file.unlink(missing_ok=True)
-
-
-class FrequentWords:
-    """Copies of the vectors of the most frequent words, for each thread, below all other vectors.
-
-    Threads that change the same vectors wait for each other's caches. So a thread changes its copy
-    while it trains a slice; afterwards what it added to its copy is added to the vectors themselves.
-    One thread needs no copies.
-    """
-
-    def __init__(self, words: int, threads: int) -> None:
-        self.size = min(words, COPIED_WORDS) if threads > 1 else 0
-        self.rows = words + self.size * threads
-        self._words = words
-        self._merging = Lock()
-        self._free: SimpleQueue[int] = SimpleQueue()
-        for thread in range(threads):
-            self._free.put(thread)
-
-    @contextmanager
-    def borrow(self, *matrices: Matrix) -> Iterator[NDArray[np.int32]]:
-        """Copy the vectors; inside the block, give the row of each word; then merge the copies."""
-        number = self._free.get()
-        first = self._words + self.size * number
-        copy = slice(first, first + self.size)
-        rows = np.arange(self._words, dtype=np.int32)
-        rows[: self.size] = np.arange(first, first + self.size)
-        before = [matrix[: self.size].copy() for matrix in matrices]
-        for matrix, vectors in zip(matrices, before, strict=True):
-            matrix[copy] = vectors
-        yield rows
-        with self._merging:
-            for matrix, vectors in zip(matrices, before, strict=True):
-                matrix[: self.size] += matrix[copy] - vectors
-        self._free.put(number)
 
 
 def _import_kernel() -> Any:
