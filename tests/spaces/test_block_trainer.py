@@ -248,7 +248,7 @@ def test_vectors_larger_than_the_memory_are_mapped_from_a_file(tmp_path, monkeyp
 
 def test_the_number_of_shared_negatives_grows_with_word2vecs():
     numbers = {n: count_shared_negatives(Word2VecSettings(negative=n)) for n in (1, 5, 10, 20)}
-    assert numbers == {1: 4, 5: 8, 10: 16, 20: 32}
+    assert numbers == {1: 4, 5: 12, 10: 24, 20: 48}
     assert count_shared_negatives(Word2VecSettings(skip_gram=True)) == 32
 
 

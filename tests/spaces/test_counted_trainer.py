@@ -14,7 +14,7 @@ from tests.material.stated_numbers import list_numbers
 from vocadapt.errors import Canceled
 from vocadapt.lab.steps.vectors import VectorsStep, check_cluster_settings
 from vocadapt.progress import silent
-from vocadapt.spaces.word2vec import counted_trainer
+from vocadapt.spaces.word2vec import counted_trainer, trainer
 from vocadapt.spaces.word2vec.counted_trainer import (
     count_pairs,
     count_pairs_of_corpus,
@@ -203,24 +203,45 @@ def test_many_words_are_limited_before_anything_is_counted(monkeypatch):
     assert estimate.bytes <= counted_trainer.MAX_BYTES
 
 
+def spread(words: int) -> WordCounts:
+    """Counts of 100 equally frequent words."""
+    return WordCounts({f"w{number}": words // 100 for number in range(100)}, 1, 1)
+
+
 def test_auto_counts_small_texts_and_trains_large_ones():
-    small = WordCounts({"a": 100_000}, 1, 1)
+    small = spread(100_000)
     chosen = choose_training(small, Word2VecSettings())
     assert (chosen.settings.trainer, chosen.settings.epochs) == ("counts", 0)
     assert "100,000" in list_numbers(chosen.reason)
-    large = WordCounts({"a": MAX_COUNTED_WORDS + 1}, 1, 1)
+    large = spread(MAX_COUNTED_WORDS + 100)
     chosen = choose_training(large, Word2VecSettings())
-    assert chosen.settings.trainer == "gensim" and chosen.settings.epochs > 5
+    assert chosen.settings.trainer == "blocks" and chosen.settings.epochs > 5
     # What was chosen is chosen again.
     assert choose_training(small, chosen.settings).settings == chosen.settings
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"skip_gram": True}, {"negative": 7}])
-def test_a_setting_that_only_some_trainers_use_chooses_among_them(given):
-    chosen = choose_training(WordCounts({"a": 1000}, 1, 1), Word2VecSettings(**given))
-    assert chosen.settings.trainer == "gensim"
+def test_a_setting_that_only_some_trainers_use_chooses_among_them(given, monkeypatch):
+    text = spread(1000)
+    chosen = choose_training(text, Word2VecSettings(**given))
+    assert chosen.settings.trainer == "blocks"
     assert chosen.settings.epochs == given.get("epochs", chosen.settings.epochs) > 0
     assert "1,000" not in list_numbers(chosen.reason)  # not the size of the text
+    # Without numba, the reason names what is missing.
+    monkeypatch.setattr(trainer, "find_spec", lambda name: None)
+    without = choose_training(text, Word2VecSettings(**given))
+    assert without.settings.trainer == "gensim" and "numba" in without.reason
+
+
+def test_a_text_of_few_words_is_not_trained_in_blocks():
+    """A word of more than a 32nd of the text would be changed too often in a block."""
+    for words, expected in ((16, "gensim"), (64, "blocks")):
+        text = WordCounts({f"w{number}": 50 for number in range(words)}, 1, 1)
+        settings = Word2VecSettings(epochs=3, sample=0)
+        assert choose_training(text, settings).settings.trainer == expected
+    # Rarer words get no vector, so they do not count.
+    rare = WordCounts({"a": 50, **{f"w{number}": 1 for number in range(1000)}}, 1, 1)
+    assert choose_training(rare, Word2VecSettings(epochs=3)).settings.trainer == "gensim"
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"skip_gram": True}, {"alpha": 0.1}])
@@ -232,10 +253,10 @@ def test_a_setting_that_the_trainer_does_not_use_is_refused(given):
 
 def test_epochs_are_chosen_for_a_trainer_that_has_them():
     text = WordCounts({"a": 100_000}, 1, 1)
-    for trainer in TRAINERS:
-        chosen = choose_training(text, Word2VecSettings(trainer=trainer)).settings
-        assert chosen.trainer == trainer
-        assert (chosen.epochs > 0) == ("epochs" in TRAINERS[trainer].settings)
+    for name in TRAINERS:
+        chosen = choose_training(text, Word2VecSettings(trainer=name)).settings
+        assert chosen.trainer == name
+        assert (chosen.epochs > 0) == ("epochs" in TRAINERS[name].settings)
     assert Word2VecSettings().trainer == AUTO
 
 

@@ -362,14 +362,11 @@ def train_on_tokens(
     rate: np.float32,
     hidden: Matrix,
     gradient: Matrix,
-    differences: Matrix,
 ) -> None:
-    """Add the gradients of the tokens themselves, update their output vectors, and add each
-    gradient to the difference array `differences`, (m + 1, d) float32, of its window.
-    """
+    """Add the gradients of the tokens themselves, and update their output vectors."""
     dim = outputs.shape[1]
     for i in range(len(tokens)):
-        first, last, contexts = windows[i, 0], windows[i, 1], windows[i, 2]
+        contexts = windows[i, 2]
         if not contexts:
             for j in range(dim):
                 gradient[i, j] = 0
@@ -382,46 +379,46 @@ def train_on_tokens(
         scale = ONE
         if not average:
             scale = np.float32(1 / contexts)
-        # Two loops: the compiler uses vector registers only for loops over few rows.
         for j in range(dim):
             value = (gradient[i, j] + step * outputs[own, j]) * scale
             outputs[own, j] += step * hidden[i, j]
             gradient[i, j] = value
-        for j in range(dim):
-            differences[first, j] += gradient[i, j]
-            differences[last, j] -= gradient[i, j]
 
 
 @compile_function
 def add_window_gradients(
     inputs: Matrix,
     tokens: NDArray[np.int32],
-    differences: Matrix,
-    running: Matrix,
+    windows: IntArray,
     offset: int,
-    count: int,
+    window: int,
     gradient: Matrix,
+    running: Matrix,
 ) -> None:
-    """Add the running sums of `differences`, (m + 1, d) float32, to the input vectors of m tokens,
-    and clear the array; `running`, (d,) float32, has the last sum.
+    """Add the gradient of each window, (n, d) float32, to the input vectors of its words.
 
-    The `count` tokens from `offset` do not get their own gradient.
+    tokens: (m,), those of the block begin at `offset`. `running`, (d,) float32, is the sum of the
+    gradients of all windows around a position: a gradient is added to it where its window begins,
+    and subtracted where it ends. A token does not get its own gradient.
     """
     dim = inputs.shape[1]
-    for j in range(dim):
-        running[j] = 0
+    count = len(windows)
+    running[:] = 0
     for i in range(len(tokens)):
         row = tokens[i]
+        own = i - offset
+        for k in range(max(own - window - 1, 0), min(own + window + 1, count)):
+            if windows[k, 0] == i:
+                for j in range(dim):
+                    running[j] += gradient[k, j]
+            if windows[k, 1] == i:
+                for j in range(dim):
+                    running[j] -= gradient[k, j]
         for j in range(dim):
-            value = running[j] + differences[i, j]
-            running[j] = value
-            inputs[row, j] += value
-            differences[i, j] = 0
-        if 0 <= i - offset < count:
+            inputs[row, j] += running[j]
+        if 0 <= own < count:
             for j in range(dim):
-                inputs[row, j] -= gradient[i - offset, j]
-    for j in range(dim):
-        differences[len(tokens), j] = 0
+                inputs[row, j] -= gradient[own, j]
 
 
 @compile_function
@@ -443,19 +440,17 @@ def train_cbow(
     2. Compute the hidden vector of each token: the mean of the input vectors in its window, without
        the token itself.
     3. Train on the negatives.
-    4. Train on the tokens themselves. A gradient applies to all input vectors of the window: store
-       it in a difference array.
-    5. Add the running sums of the difference array to the input vectors.
+    4. Train on the tokens themselves.
+    5. Add the gradient of each token to all input vectors of its window, by running sums.
 
-    Example of 4 and 5: a gradient g for the positions 1 to 3 of 5 is stored as [0 g 0 0 -g], whose
-    running sums are [0 g g g 0].
+    Example of 5: for a window of the positions 1 to 3 of 5, its gradient g is added at 1 and
+    subtracted at 4, and the running sums are [0 g g g 0].
     """
     tokens, starts, ends = subsample(ids, noise.keep, state)
     dim = inputs.shape[1]
     buffers = allocate_buffers(shape, dim)
     hidden, gradient = buffers.hidden, buffers.gradient
     sums = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
-    differences = np.zeros((shape.block + 2 * shape.window + 1, dim), np.float32)
     running = np.zeros(dim, np.float32)
     windows = np.zeros((shape.block, 3), np.int64)
 
@@ -484,17 +479,17 @@ def train_cbow(
         train_on_negatives(outputs, len(block), noise, shape, rate, buffers, state)
 
         # 4. The tokens themselves.
-        train_on_tokens(outputs, block, windows, shape.average, rate, hidden, gradient, differences)
+        train_on_tokens(outputs, block, windows, shape.average, rate, hidden, gradient)
 
         # 5. Input vectors.
         add_window_gradients(
             inputs,
             tokens[left:right],
-            differences,
-            running,
+            windows[: len(block)],
             start - left,
-            len(block),
+            shape.window,
             gradient,
+            running,
         )
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
@@ -126,17 +127,22 @@ TRAINERS: dict[str, Trainer] = {
         count_words_in_memory=counted_trainer.count_words_in_memory,
     ),
 }
-AUTO, COUNTED, TRAINED = "auto", "counts", "gensim"
+AUTO, COUNTED = "auto", "counts"
+FASTEST, REFERENCE = "blocks", "gensim"  # of those that train; blocks needs numba
 # The largest text that was measured: there, counted vectors are ahead of 15 epochs of CBOW
 # (docs/small-texts.md). On two texts of 1 to 3 million words they are ahead of 30 epochs.
 MAX_COUNTED_WORDS = 20_000_000
+# Fraction of the trained words that a word may have for `blocks`, which sums its updates in a block:
+# of equally frequent words, 32 can be trained; 16 diverge in skip-gram, 4 in CBOW (learning rate .025).
+MAX_FRACTION = 1 / 32
 # Epochs of a training on a text of at least so many running words; measured at .6 million.
 EPOCHS = ((10_000_000, 15), (0, 30))
 
 
 def list_trainers() -> dict[str, str | Trainer]:
     """Return the trainers to choose from; auto has a description only."""
-    return {AUTO: "counts for texts of up to 20 million words, else gensim", **TRAINERS}
+    about = "counts for texts of up to 20 million words, else blocks, or gensim without numba"
+    return {AUTO: about, **TRAINERS}
 
 
 @dataclass(frozen=True)
@@ -169,17 +175,31 @@ def choose_training(counts: WordCounts, settings: Word2VecSettings) -> TrainingC
     reason = ""
     if trainer == AUTO:
         fits = counts.words <= MAX_COUNTED_WORDS and not settings.find_ineffective(COUNTED)
-        trainer = COUNTED if fits else TRAINED
+        trainer = COUNTED
         reason = f"{size}, at most {MAX_COUNTED_WORDS:,}: counted, not trained"
         if not fits:
+            trainer, obstacle = _choose_gradient_trainer(counts, settings)
             reason = f"{size}, more than {MAX_COUNTED_WORDS:,}: trained"
-        if counts.words <= MAX_COUNTED_WORDS and not fits:
-            reason = "the chosen settings need a trainer with epochs"
+            if counts.words <= MAX_COUNTED_WORDS:
+                reason = "the chosen settings need a trainer with epochs"
+            if obstacle:
+                reason = f"{reason}, by {trainer}: {obstacle}"
     epochs = settings.epochs
     if not epochs and "epochs" in TRAINERS[trainer].settings:
         epochs = next(n for words, n in EPOCHS if counts.words >= words)
         reason = f"{reason or size}; {epochs} epochs, because more change little"
     return TrainingChoice(replace(settings, trainer=trainer, epochs=epochs), reason)
+
+
+def _choose_gradient_trainer(counts: WordCounts, settings: Word2VecSettings) -> tuple[str, str]:
+    """Return the trainer of a text that is trained, and why it is not the fastest, or ""."""
+    if find_spec("numba") is None:
+        return REFERENCE, f"{FASTEST} is faster, but needs numba, which is missing"
+    frequent = np.array([n for n in counts.counts.values() if n >= settings.min_count], np.float64)
+    kept = frequent * compute_keep_probabilities(frequent, settings.sample)
+    if len(kept) and kept.max() > MAX_FRACTION * kept.sum():
+        return REFERENCE, f"with a word as frequent as in this text, {FASTEST} may diverge"
+    return FASTEST, ""
 
 
 def train_word2vec(
