@@ -144,6 +144,7 @@ if __name__ == "__main__":
     from tests.material import counting_step  # the module that the step lives in, not the program
     from vocadapt.cli import main
 
+    signal.alarm(300)  # seconds; a test may leave a job that would run for hours
     counting_step.register()
     if DIE in os.environ:
         mortal(os.environ[DIE])
