@@ -156,8 +156,7 @@ def allocate(file: Path, rows: int, dim: int) -> Matrix:
     if both < MAPPED_FRACTION * psutil.virtual_memory().available:
         # Begin at a cache line: a vector register is then filled from one line instead of two.
         numbers = np.zeros(rows * dim + CACHE_LINE, np.float32)
-        unaligned = numbers.ctypes.data // numbers.itemsize % CACHE_LINE
-        start = (CACHE_LINE - unaligned) % CACHE_LINE
+        start = -(numbers.ctypes.data // numbers.itemsize) % CACHE_LINE
         return numbers[start : start + rows * dim].reshape(rows, dim)
     return np.asarray(np.memmap(file, np.float32, "w+", shape=(rows, dim)))
 

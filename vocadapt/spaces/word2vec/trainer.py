@@ -79,7 +79,7 @@ def _estimate_blocks(counts: FloatArray, settings: TrainingSettings) -> float:
     rows = 10.0 + count_shared_negatives(settings)
     if settings.skip_gram:
         rows += 3 * settings.window
-    return _estimate_training_seconds(counts, settings, 0.1 + 1.2e-4 * settings.dim * rows)
+    return _estimate_training_seconds(counts, settings, 0.25 + 1.43e-4 * settings.dim * rows)
 
 
 def _estimate_training_seconds(
@@ -195,8 +195,8 @@ def _choose_gradient_trainer(counts: WordCounts, settings: Word2VecSettings) -> 
     """Return the trainer of a text that is trained, and why it is not the fastest, or ""."""
     if find_spec("numba") is None:
         return REFERENCE, f"{FASTEST} is faster, but needs numba, which is missing"
-    frequent = np.array([n for n in counts.counts.values() if n >= settings.min_count], np.float64)
-    kept = frequent * compute_keep_probabilities(frequent, settings.sample)
+    occurrences = _list_occurrences(counts, replace(settings, trainer=FASTEST))
+    kept = occurrences * compute_keep_probabilities(occurrences, settings.sample)
     if len(kept) and kept.max() > MAX_FRACTION * kept.sum():
         return REFERENCE, f"with a word as frequent as in this text, {FASTEST} may diverge"
     return FASTEST, ""
